@@ -1,0 +1,42 @@
+/** Errors as chat clients read them (DESIGN.md section 3, protocols.md 1.4). The responses protocol shares the shape. */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import type { JsonObject } from "../json-object.ts";
+
+/** Statuses whose `code` is the identifier rather than the cause, because clients match on it. */
+const CODE_IS_IDENTIFIER: ReadonlySet<number> = new Set([401, 404, 429]);
+
+/** The `error` object of a whole answer. */
+export function errorObject(answer: ErrorAnswer): JsonObject {
+  return {
+    message: answer.message,
+    type: errorType(answer),
+    param: answer.param,
+    code: errorCode(answer),
+    cause: answer.cause,
+    remedy: answer.remedy,
+  };
+}
+
+/** The body of an answer that is not 2xx. */
+export function renderError(answer: ErrorAnswer, requestId: string): string {
+  return JSON.stringify({ error: { ...errorObject(answer), request_id: requestId } });
+}
+
+/** The data of the chunk that ends a failed stream; no `[DONE]` follows (promise 8). */
+export function renderStreamFailure(answer: ErrorAnswer, code: string, requestId: string): string {
+  const type = code === "rate_limit_exceeded" ? "rate_limit_error" : "server_error";
+  const error = { message: answer.message, type, param: null, code, cause: answer.cause, remedy: answer.remedy };
+  return JSON.stringify({ error: { ...error, request_id: requestId } });
+}
+
+function errorType(answer: ErrorAnswer): string {
+  // Codex knows only its own names for a server in trouble.
+  return answer.identifier === "api_error" || answer.identifier === "overloaded_error"
+    ? "server_error"
+    : answer.identifier;
+}
+
+function errorCode(answer: ErrorAnswer): string {
+  if (answer.identifier === "overloaded_error") return "server_is_overloaded";
+  return CODE_IS_IDENTIFIER.has(answer.status) ? answer.identifier : answer.cause;
+}

@@ -1,0 +1,135 @@
+/**
+ * The interface between the pipeline and the protocols. One `Exchange` is made per attempt, since routes may differ in
+ * protocol and capabilities; it encodes the request, then turns the upstream's reply into the client's. Everything here
+ * is pure: bytes in, bytes out; time, ids and sealing come in through `ConvertContext`.
+ */
+import type { Capabilities } from "../values/catalog.ts";
+import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
+import type { Usage } from "../values/tokens.ts";
+import type { JsonScan } from "../wire/json.ts";
+
+/** A client's request once accept has vouched for its form. */
+export interface ClientRequest {
+  readonly protocol: Protocol;
+  /** The body as it came: valid UTF-8, one JSON object. */
+  readonly body: Uint8Array;
+  /** The body parsed once; never changed in place. */
+  readonly json: Readonly<Record<string, unknown>>;
+  /** Where the top-level members stand in `body`, for splices. */
+  readonly scan: JsonScan;
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+/** What convert must know of the route that the attempt takes. */
+export interface RouteFacts {
+  readonly protocol: Protocol;
+  readonly upstreamModel: string;
+  readonly capabilities: Capabilities;
+  readonly maxOutputTokens: number;
+  readonly defaultOutputTokens: number;
+  /** Whether the upstream may be asked to remember (promise 14). */
+  readonly stateful: boolean;
+}
+
+/** What admission decided that changes the body. */
+export interface Permitted {
+  /** The output limit to send upstream where it differs from the client's own; undefined leaves the body's. */
+  readonly outputLimit: number | undefined;
+  /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
+  readonly strict: boolean;
+}
+
+/** Time, chance and secrets for a pure folder. */
+export interface ConvertContext {
+  /** Seconds since the epoch, for `created`. */
+  readonly nowS: number;
+  /** `length` random base62 characters, for ids. */
+  randomId(length: number): string;
+  /** Wraps reasoning content for the client to bring back; the result starts with `gw1.` (protocols.md 2.0.5). */
+  seal(content: Uint8Array, context: string): string;
+  /** The content of an envelope that was sealed here for the same context, or undefined for anything else. */
+  open(envelope: string, context: string): Uint8Array | undefined;
+}
+
+export interface EncodedRequest {
+  readonly body: Uint8Array;
+  /** Client fields that the translation left out, for `x-tollgate-translation`; empty when exact. */
+  readonly dropped: readonly string[];
+}
+
+/** What is known so far of the tokens of an attempt. */
+export interface Counts {
+  /** By the upstream's own count; undefined while it has said nothing believable. */
+  readonly usage: Usage | undefined;
+  /** Whether `usage` is final rather than a snapshot from the middle of a stream. */
+  readonly final: boolean;
+  /** UTF-8 bytes of text, reasoning, refusal and tool arguments produced, for the estimate. */
+  readonly producedBytes: number;
+}
+
+/** Why an upstream's reply cannot become an answer. */
+export interface UpstreamFault {
+  readonly cause: Extract<Cause, `upstream_${string}`>;
+  /** The upstream's own machine-readable code, if it gave one (`overloaded_error`, `rate_limit_exceeded`, ...). */
+  readonly code: string | undefined;
+  /** For operators; never shown to a client. */
+  readonly reason: string;
+}
+
+/** A whole reply, converted. */
+export interface WholeReply {
+  readonly body: Uint8Array;
+  readonly counts: Counts;
+}
+
+/** A piece of the client's stream: always whole frames. */
+export interface ClientFrames {
+  readonly bytes: Uint8Array;
+  /** Whether text, reasoning, a refusal or a tool call is in it: what counts as delivered and as the first token. */
+  readonly semantic: boolean;
+  /** Whether the frames from here on end the stream: they wait for the charge to be durable. */
+  readonly terminal: boolean;
+}
+
+/** Turns an upstream's byte stream into the client's, however it is cut (promise 7). */
+export interface StreamConverter {
+  /** Takes bytes of the upstream; gives the frames that they complete. After `fault` or the terminal frame: nothing. */
+  push(chunk: Uint8Array): readonly ClientFrames[];
+  /** The upstream's body has ended; gives the frames still owed. */
+  end(): readonly ClientFrames[];
+  /** Set when the upstream said or did what its protocol does not allow, or reported an error in its stream. */
+  readonly fault: UpstreamFault | undefined;
+  /** True once the terminal frame has been given. */
+  readonly ended: boolean;
+  /** True once any frame has been given. */
+  readonly opened: boolean;
+  counts(): Counts;
+  /** The frames that end the client's stream as failed, in its protocol's own form (promise 8). */
+  fail(answer: ErrorAnswer, requestId: string): Uint8Array;
+  /** A frame for a silent stretch (promise 8), or undefined while the stream has not opened. */
+  heartbeat(): Uint8Array | undefined;
+}
+
+/** One attempt's conversion. */
+export interface Exchange {
+  readonly request: EncodedRequest;
+  /** Converts a whole reply (2xx, any length). */
+  whole(body: Uint8Array): WholeReply | UpstreamFault;
+  /** Converts a streamed reply. */
+  stream(): StreamConverter;
+}
+
+/** Makes the exchange of one attempt, or says why this route cannot carry the request. */
+export type OpenExchange = (
+  request: ClientRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+  context: ConvertContext,
+) => Exchange | Refusal;
+
+/** Narrows a conversion's result to a fault. */
+export function isFault(value: WholeReply | UpstreamFault): value is UpstreamFault {
+  return "reason" in value;
+}

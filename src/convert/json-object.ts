@@ -1,0 +1,27 @@
+/** Looking at JSON that strangers wrote: `unknown` until one of these has seen it. */
+
+export type JsonObject = { [name: string]: unknown };
+
+/** The value as a JSON object, or undefined for null, arrays and everything else. */
+export function objectOf(value: unknown): JsonObject | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+}
+
+/** The value as an array, or an empty one. */
+export function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value as a non-empty string, or undefined. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** Parses one JSON object; undefined when the text is not one. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    return objectOf(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

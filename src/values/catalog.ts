@@ -1,0 +1,132 @@
+/**
+ * The catalog and the groups, compiled from the configuration: looked up per request, never changed.
+ */
+import type { Multiplier, Price } from "./price.ts";
+import type { Protocol } from "./protocol.ts";
+
+/** What an upstream's model can do; names and defaults from protocols.md 2.0.1. */
+export interface Capabilities {
+  readonly sampling: "full" | "none";
+  readonly thinking: "none" | "budget" | "adaptive" | "always" | "between" | "both";
+  readonly progressInThinking: boolean;
+  readonly accountBoundThinking: boolean;
+  readonly efforts: readonly Effort[];
+  readonly forcedToolChoice: boolean;
+  readonly prefill: boolean;
+  readonly midSystem: boolean;
+  readonly structuredOutputs: boolean;
+  readonly customTools: boolean;
+  readonly namespaceTools: boolean;
+  readonly reasoningContent: "off" | "read" | "roundtrip";
+  readonly maxTokensField: "max_tokens" | "max_completion_tokens";
+  readonly systemRole: "system" | "developer";
+  readonly openaiNative: boolean;
+  readonly stop: "native" | "emulate";
+  readonly streamUsage: boolean;
+  readonly vision: boolean;
+  readonly pdf: boolean;
+}
+
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = (typeof EFFORTS)[number];
+
+/** The capabilities of a route that names none (protocols.md 2.0.1); some depend on the upstream's protocol. */
+export function defaultCapabilities(protocol: Protocol): Capabilities {
+  return {
+    sampling: "full",
+    thinking: "none",
+    progressInThinking: false,
+    accountBoundThinking: false,
+    efforts: ["low", "medium", "high"],
+    forcedToolChoice: true,
+    prefill: false,
+    midSystem: false,
+    structuredOutputs: true,
+    customTools: protocol === "responses",
+    namespaceTools: false,
+    reasoningContent: "read",
+    maxTokensField: "max_tokens",
+    systemRole: "system",
+    openaiNative: false,
+    stop: protocol === "responses" ? "emulate" : "native",
+    streamUsage: true,
+    vision: true,
+    pdf: true,
+  };
+}
+
+/** One way to reach a model: which upstream, under which name, at which cost to the operator. */
+export interface Route {
+  readonly upstream: string;
+  readonly protocol: Protocol;
+  /** The model's name at the upstream. */
+  readonly upstreamModel: string;
+  /** Share of the traffic among routes of the same priority; above 0. */
+  readonly weight: number;
+  /** Lower is tried first. */
+  readonly priority: number;
+  /** What the upstream charges the operator; prices absorbed lines. */
+  readonly cost: Price;
+  readonly capabilities: Capabilities;
+}
+
+export interface Model {
+  readonly name: string;
+  readonly plans: readonly string[];
+  readonly price: Price;
+  readonly contextTokens: number;
+  readonly maxOutputTokens: number;
+  readonly defaultOutputTokens: number;
+  /** Body bytes that count as one input token in the estimate; 3 unless configured. */
+  readonly inputBytesPerToken: number;
+  readonly mediaTokens: { readonly image: number; readonly file: number };
+  readonly routes: readonly Route[];
+}
+
+export type GroupKind = "time_card" | "pay_per_use";
+
+/** Limits of an account within a group (or of each key, where `perKey`). Undefined: no limit. */
+export interface Limits {
+  readonly requestsPerMinute: number | undefined;
+  readonly tokensPerMinute: number | undefined;
+  /** Requests in flight; 100 unless configured. */
+  readonly concurrency: number;
+  readonly perKey: boolean;
+}
+
+export interface Group {
+  readonly name: string;
+  readonly kind: GroupKind;
+  /** Model names, or prefixes written with a final `*`. */
+  readonly models: readonly string[];
+  readonly multiplier: Multiplier;
+  readonly limits: Limits;
+}
+
+/** A kind of time card that codes can be issued for. */
+export interface CardKind {
+  readonly name: string;
+  readonly plan: string;
+  readonly group: string;
+  readonly lastsMs: number;
+  readonly starts: "at_redemption" | "after_previous";
+  /** The most that may be spent on the card, in nano-dollars; undefined: no quota. */
+  readonly quotaSpend: bigint | undefined;
+}
+
+export interface Catalog {
+  readonly models: ReadonlyMap<string, Model>;
+  readonly groups: ReadonlyMap<string, Group>;
+  readonly cards: ReadonlyMap<string, CardKind>;
+  readonly plans: ReadonlySet<string>;
+  readonly defaultPlan: string;
+  /** Changes with every configuration that changes anything above; stands in ledger lines. */
+  readonly version: string;
+}
+
+/** Whether a group serves a model: by exact name, or by a prefix that ends in `*`. */
+export function groupServes(group: Group, modelName: string): boolean {
+  return group.models.some((pattern) =>
+    pattern.endsWith("*") ? modelName.startsWith(pattern.slice(0, -1)) : pattern === modelName,
+  );
+}

@@ -1,0 +1,387 @@
+/**
+ * Every error that Tollgate answers with is a row here, in order of precedence (DESIGN.md section 3, "Order of
+ * refusal" and "Errors"). The rows hold status, identifier and words; each protocol renders them in its own shape in
+ * `convert/<protocol>/error.ts`. A row is an answer to the caller; a broken invariant of ours is an exception, and the
+ * two never share a path.
+ */
+
+export type Identifier =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "permission_error"
+  | "model_not_found"
+  | "not_found_error"
+  | "conflict_error"
+  | "rate_limit_error"
+  | "api_error"
+  | "overloaded_error";
+
+/** What a row's words may name. All of it has passed `quoted`, so no control character reaches an answer. */
+export interface ErrorFacts {
+  /** The model as the client typed it. */
+  readonly model?: string | undefined;
+  /** The key's group. */
+  readonly group?: string | undefined;
+  /** The body member, header or path at fault. */
+  readonly param?: string | undefined;
+  /** One precise sentence about this very request; ends with a full stop. */
+  readonly detail?: string | undefined;
+}
+
+export interface ErrorRow {
+  readonly status: number;
+  readonly identifier: Identifier;
+  /** What the specification's clients match on. */
+  readonly summary: string;
+  /** What the caller can do. */
+  readonly remedy: string;
+  /** Sent as `x-should-retry` where it must overrule the SDKs' own idea of the status. */
+  readonly shouldRetry?: boolean;
+  /** Seconds for `retry-after` when the refusal itself names none. */
+  readonly retryAfterS?: number;
+  /** Whether the connection is closed behind the answer. */
+  readonly close?: boolean;
+}
+
+const SPEC_403 = "Access to the upstream is forbidden, contact the administrator";
+const SPEC_404 = "The model is not supported by any configured account in this group";
+
+function row(status: number, identifier: Identifier, summary: string, remedy: string, extra: Partial<ErrorRow> = {}) {
+  return { status, identifier, summary, remedy, ...extra } as const satisfies ErrorRow;
+}
+
+const FIX_BODY = "Correct the request body and send it again.";
+const BACK_OFF = "Wait for the time in retry-after, then send the request again.";
+const RETRY_LATER = "Retry later; if this lasts longer than ten minutes, contact the administrator.";
+
+/** All rows by cause; the order of the keys is the order of precedence. */
+export const ERROR_ROWS = {
+  framing: row(400, "invalid_request_error", "The HTTP request is malformed", "Send a well-formed HTTP/1.1 request.", {
+    close: true,
+  }),
+  request_timeout: row(
+    408,
+    "invalid_request_error",
+    "The request took too long to arrive",
+    "Send the request again on a new connection.",
+    { close: true, shouldRetry: true },
+  ),
+  uri_too_long: row(
+    414,
+    "invalid_request_error",
+    "The request target is too long",
+    "Use one of the documented paths.",
+    { close: true },
+  ),
+  headers_too_large: row(
+    431,
+    "invalid_request_error",
+    "The request headers are too large",
+    "Send fewer or shorter headers.",
+    { close: true },
+  ),
+  expectation_failed: row(
+    417,
+    "invalid_request_error",
+    "Only Expect: 100-continue is understood",
+    "Remove the Expect header.",
+    { close: true },
+  ),
+  doubled_prefix: row(
+    404,
+    "not_found_error",
+    "There is nothing at this address: the path repeats its /v1 prefix",
+    "Correct the base address of the client; the right address is in x-tollgate-hint.",
+  ),
+  unknown_path: row(
+    404,
+    "not_found_error",
+    "There is nothing at this address",
+    "Use POST /v1/chat/completions, /v1/messages or /v1/responses, written exactly so.",
+  ),
+  method_not_allowed: row(
+    405,
+    "invalid_request_error",
+    "This method is not allowed here",
+    "Use a method from the allow header.",
+  ),
+  upgrade_required: row(
+    426,
+    "invalid_request_error",
+    "WebSocket connections are not offered here",
+    "Send the request as POST over HTTP.",
+  ),
+  missing_key: row(
+    401,
+    "authentication_error",
+    "No API key was given",
+    "Send the key as Authorization: Bearer <key> or as x-api-key: <key>.",
+    { shouldRetry: false },
+  ),
+  malformed_key: row(
+    401,
+    "authentication_error",
+    "The API key is not written correctly",
+    "Copy the key whole: it begins with sk- and has no spaces or line breaks.",
+    { shouldRetry: false },
+  ),
+  conflicting_keys: row(
+    401,
+    "authentication_error",
+    "Two different API keys were given",
+    "Send one key, in one header.",
+    { shouldRetry: false },
+  ),
+  bad_keys: row(
+    429,
+    "rate_limit_error",
+    "Too many failed authentications from this address",
+    "Wait a minute and check the key that the client sends.",
+    { retryAfterS: 60 },
+  ),
+  unknown_key: row(401, "authentication_error", "The API key is not known", "Check the key, or create a new one.", {
+    shouldRetry: false,
+  }),
+  revoked_key: row(401, "authentication_error", "The API key has been revoked", "Create a new key.", {
+    shouldRetry: false,
+  }),
+  body_too_large: row(413, "invalid_request_error", "The request body is too large", "Send a smaller body.", {
+    close: true,
+  }),
+  unsupported_media_type: row(
+    415,
+    "invalid_request_error",
+    "The body must be plain JSON in UTF-8",
+    "Send Content-Type: application/json and no Content-Encoding.",
+  ),
+  not_json: row(400, "invalid_request_error", "The request body is not valid JSON", FIX_BODY),
+  duplicate_field: row(400, "invalid_request_error", "A field appears twice in the request body", FIX_BODY),
+  wrong_protocol: row(
+    400,
+    "invalid_request_error",
+    "The body was written for another protocol than this path's",
+    "Send the body to the path of its own protocol.",
+  ),
+  missing_field: row(400, "invalid_request_error", "A required field is missing", FIX_BODY),
+  wrong_type: row(400, "invalid_request_error", "A field has the wrong type or value", FIX_BODY),
+  idempotency_in_progress: row(
+    409,
+    "conflict_error",
+    "A request with this idempotency key is still running",
+    "Wait for the first request to end.",
+    { shouldRetry: true, retryAfterS: 2 },
+  ),
+  idempotency_streamed: row(
+    409,
+    "conflict_error",
+    "A stream with this idempotency key has already been delivered",
+    "Use a new idempotency key.",
+    { shouldRetry: false },
+  ),
+  unknown_model: row(
+    404,
+    "model_not_found",
+    SPEC_404,
+    "Copy the model's name exactly from the catalog (GET /v1/models).",
+  ),
+  not_in_plan: row(
+    404,
+    "model_not_found",
+    SPEC_404,
+    "Use a model that is in the plan, or change to a plan that has it.",
+  ),
+  group_mismatch: row(403, "permission_error", SPEC_403, "Change the key's group to one that serves this model."),
+  no_entitlement: row(
+    403,
+    "permission_error",
+    SPEC_403,
+    "Redeem a time card, or change the key to a pay-per-use group.",
+  ),
+  quota_used: row(
+    403,
+    "permission_error",
+    SPEC_403,
+    "Redeem another time card, or change the key to a pay-per-use group.",
+  ),
+  insufficient_balance: row(
+    403,
+    "permission_error",
+    SPEC_403,
+    "Top up the balance, or change the key to a time-card group.",
+  ),
+  requests: row(429, "rate_limit_error", "The limit of requests per minute is reached", BACK_OFF),
+  tokens: row(429, "rate_limit_error", "The limit of tokens per minute is reached", BACK_OFF),
+  concurrency: row(429, "rate_limit_error", "Too many requests are running at once", BACK_OFF, { retryAfterS: 1 }),
+  unsupported_parameter: row(
+    400,
+    "invalid_request_error",
+    "A parameter is not supported for this model",
+    "Remove the parameter.",
+  ),
+  untranslatable: row(
+    400,
+    "invalid_request_error",
+    "The request cannot be carried to this model without changing its meaning",
+    "Remove the named part, or use a model that supports it.",
+  ),
+  upstream_rejected: row(400, "invalid_request_error", "The model's server refused the request", FIX_BODY),
+  upstream_rate_limit: row(429, "rate_limit_error", "The model's server is at its limit", BACK_OFF, { retryAfterS: 5 }),
+  upstream_forbidden: row(403, "permission_error", SPEC_403, RETRY_LATER, { shouldRetry: true, retryAfterS: 5 }),
+  upstream_unavailable: row(403, "permission_error", SPEC_403, RETRY_LATER, { shouldRetry: true, retryAfterS: 2 }),
+  upstream_timeout: row(403, "permission_error", SPEC_403, RETRY_LATER, { shouldRetry: true, retryAfterS: 2 }),
+  upstream_invalid: row(403, "permission_error", SPEC_403, RETRY_LATER, { shouldRetry: true, retryAfterS: 2 }),
+  draining: row(503, "overloaded_error", "This gateway is shutting down", "Send the request again.", {
+    shouldRetry: true,
+    retryAfterS: 1,
+    close: true,
+  }),
+  overloaded: row(503, "overloaded_error", "This gateway is under more load than it can carry", BACK_OFF, {
+    shouldRetry: true,
+    retryAfterS: 2,
+  }),
+  store_unavailable: row(503, "overloaded_error", "The gateway's accounts cannot be read right now", BACK_OFF, {
+    shouldRetry: true,
+    retryAfterS: 2,
+  }),
+  store_older: row(
+    503,
+    "overloaded_error",
+    "The gateway's accounts are older than they were and await the operator",
+    BACK_OFF,
+    { shouldRetry: true, retryAfterS: 30 },
+  ),
+  journal_full: row(503, "overloaded_error", "The gateway cannot record charges right now", BACK_OFF, {
+    shouldRetry: true,
+    retryAfterS: 5,
+  }),
+  internal: row(
+    500,
+    "api_error",
+    "The gateway failed on this request",
+    "Retry once; if it fails again, report the request id.",
+    { shouldRetry: true },
+  ),
+} as const satisfies Record<string, ErrorRow>;
+
+export type Cause = keyof typeof ERROR_ROWS;
+
+/** Whose trouble an answer speaks of: the `x-tollgate-origin` header. */
+export type Origin = "gateway" | "upstream";
+
+/** A refusal is a value: it is returned, carried and rendered, never thrown across a stage. */
+export interface Refusal {
+  readonly refused: true;
+  readonly cause: Cause;
+  readonly facts: ErrorFacts;
+  /** Overrides the row's status: an upstream's 413, or `upstream_unavailable_status`. */
+  readonly status: number | undefined;
+  readonly retryAfterS: number | undefined;
+  /** Further headers of the answer: `allow`, `x-tollgate-hint`. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  /** An upstream's own words, cleaned, where clients match on them (`upstream_rejected` only). */
+  readonly upstreamMessage: string | undefined;
+}
+
+/** Makes a refusal; all members are set at birth. */
+export function refusal(
+  cause: Cause,
+  facts: ErrorFacts = {},
+  more: Partial<Pick<Refusal, "status" | "retryAfterS" | "headers" | "upstreamMessage">> = {},
+): Refusal {
+  return {
+    refused: true,
+    cause,
+    facts,
+    status: more.status,
+    retryAfterS: more.retryAfterS,
+    headers: more.headers,
+    upstreamMessage: more.upstreamMessage,
+  };
+}
+
+/** Narrows a stage's result to a refusal. */
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === "object" && value !== null && (value as { refused?: unknown }).refused === true;
+}
+
+/** A refusal with its row resolved: what a renderer needs, and nothing that it could get wrong. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly identifier: Identifier;
+  readonly cause: Cause;
+  readonly message: string;
+  readonly remedy: string;
+  readonly param: string | null;
+  readonly origin: Origin;
+  readonly shouldRetry: boolean | undefined;
+  readonly retryAfterS: number | undefined;
+  readonly close: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Longest wait that the SDKs obey; above it a client is told not to retry by itself (DESIGN.md, Errors). */
+const RETRY_AFTER_OBEYED_S = 60;
+
+const UPSTREAM_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
+  "upstream_rejected",
+  "upstream_rate_limit",
+  "upstream_forbidden",
+  "upstream_unavailable",
+  "upstream_timeout",
+  "upstream_invalid",
+]);
+
+/** The causes that `upstream_unavailable_status` turns into 503. */
+const UNAVAILABLE_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
+  "upstream_unavailable",
+  "upstream_timeout",
+  "upstream_invalid",
+]);
+
+/**
+ * Resolves a refusal to status, words and headers.
+ * @param upstreamUnavailableStatus 403, or 503 to answer exhausted upstreams in the shape of an overload.
+ */
+export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 = 403): ErrorAnswer {
+  const found: ErrorRow = ERROR_ROWS[refused.cause];
+  const as503 = upstreamUnavailableStatus === 503 && UNAVAILABLE_CAUSES.has(refused.cause);
+  const status = refused.status ?? (as503 ? 503 : found.status);
+  const retryAfterS = refused.retryAfterS ?? found.retryAfterS ?? (status === 429 ? 1 : undefined);
+  const tooLong = status === 429 && retryAfterS !== undefined && retryAfterS > RETRY_AFTER_OBEYED_S;
+  return {
+    status,
+    identifier: as503 ? "overloaded_error" : found.identifier,
+    cause: refused.cause,
+    message:
+      refused.upstreamMessage ??
+      sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts),
+    remedy: found.remedy,
+    param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
+    origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
+    shouldRetry: tooLong ? false : found.shouldRetry,
+    retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)),
+    close: found.close === true,
+    headers: refused.headers ?? {},
+  };
+}
+
+/** Summary, what this request did, and the names that a support request should contain. */
+function sentence(summary: string, facts: ErrorFacts): string {
+  const detail = facts.detail === undefined ? "" : ` ${quoted(facts.detail, 400)}`;
+  const model = facts.model === undefined ? "" : ` Model: "${quoted(facts.model)}".`;
+  const group = facts.group === undefined ? "" : ` Group: "${quoted(facts.group)}".`;
+  return `${summary}.${detail}${model}${group}`;
+}
+
+/**
+ * Text from outside made safe to repeat: at most `max` characters, control, bidirectional and lone surrogate
+ * characters escaped (reliability rows 52, 58, 77).
+ */
+export function quoted(text: string, max = 128): string {
+  const cut = text.length > max ? `${text.slice(0, max)}…` : text;
+  return cut.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this line is about.
+    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -1,0 +1,81 @@
+/**
+ * API keys: `sk-` + 10 base62 of the account's tag + 32 of secret + 6 of checksum (DESIGN.md section 1). The tag gives
+ * the store's slot without a look-up; the checksum spares the store typos and noise and proves nothing.
+ */
+import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const KEY_FORM = /^sk-[0-9A-Za-z]{48}$/;
+
+export type AccountTag = string & { readonly __unit: "account-tag" };
+export type KeyHash = string & { readonly __unit: "sha256-hex" };
+
+/** Gives `count` random bytes; node:crypto's `randomBytes` in production. */
+export type RandomBytes = (count: number) => Uint8Array;
+
+/** A key that has the written form and a true checksum; whether it is known is the store's to say. */
+export interface WellFormedKey {
+  readonly tag: AccountTag;
+  readonly hash: KeyHash;
+}
+
+/** A number in base62, `length` characters, zero-padded on the left. */
+export function base62(value: bigint, length: number): string {
+  let text = "";
+  for (let rest = value; rest > 0n; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;
+  return text.padStart(length, "0");
+}
+
+/** `length` random base62 characters without bias: bytes of 248 and above are thrown away. */
+export function randomBase62(length: number, random: RandomBytes): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of random(length * 2)) {
+      if (byte < 248 && text.length < length) text += BASE62[byte % 62];
+    }
+  }
+  return text;
+}
+
+function checksum(first45: string): string {
+  return base62(BigInt(crc32(first45)), 6);
+}
+
+/** A new account's tag. */
+export function newAccountTag(random: RandomBytes): AccountTag {
+  return randomBase62(10, random) as AccountTag;
+}
+
+/** A new key for an account. The text is shown once and never stored. */
+export function newKey(tag: AccountTag, random: RandomBytes): { text: string; hash: KeyHash; id: string } {
+  const first45 = `sk-${tag}${randomBase62(32, random)}`;
+  const text = first45 + checksum(first45);
+  return { text, hash: hashKey(text), id: `key_${tag}${randomBase62(8, random)}` };
+}
+
+/** What is stored of a key or a code. */
+export function hashKey(text: string): KeyHash {
+  return createHash("sha256").update(text).digest("hex") as KeyHash;
+}
+
+/**
+ * Reads a key as a client wrote it. No trimming, no case folding.
+ * @returns undefined when it has not the written form; `"noise"` when only the checksum is wrong.
+ */
+export function readKey(text: string): WellFormedKey | "noise" | undefined {
+  if (!KEY_FORM.test(text)) return undefined;
+  if (checksum(text.slice(0, 45)) !== text.slice(45)) return "noise";
+  return { tag: text.slice(3, 13) as AccountTag, hash: hashKey(text) };
+}
+
+/** Whether a text has the written form of a key, checksum aside. */
+export function looksLikeKey(text: string): boolean {
+  return KEY_FORM.test(text);
+}
+
+/** The account tag inside a key id (`key_<TAG><8>`) or account id (`acct_<TAG>`), or undefined. */
+export function tagOfId(id: string): AccountTag | undefined {
+  const match = /^(?:key_([0-9A-Za-z]{10})[0-9A-Za-z]{8}|acct_([0-9A-Za-z]{10}))$/.exec(id);
+  return (match?.[1] ?? match?.[2]) as AccountTag | undefined;
+}

@@ -1,0 +1,95 @@
+/**
+ * The three wire protocols as data: everything that a stage outside `convert/` must know of them. Adding a protocol is
+ * one row here, one folder in `convert/` and one folder of goldens.
+ */
+
+export type Protocol = "chat" | "messages" | "responses";
+
+export interface ProtocolFacts {
+  readonly name: Protocol;
+  /** The one path that clients POST to, matched byte for byte. */
+  readonly path: string;
+  /** What is appended to an upstream's `base_url` (which ends in `/v1` for all three). */
+  readonly upstreamPath: string;
+  /** Body members that cap the output, first present wins. */
+  readonly limitFields: readonly string[];
+  /** Smallest output limit that a request may ask for (messages: 0 warms a prompt cache; ruling 14). */
+  readonly limitMin: number;
+  /** The least output limit that we send upstream when a limit is lowered to what the funds cover. */
+  readonly limitFloor: number;
+  /** Required body members with the JSON types that each may have. */
+  readonly requiredFields: readonly { readonly name: string; readonly types: readonly JsonType[] }[];
+  /** Members whose presence proves that the body was written for another protocol. */
+  readonly foreignFields: readonly { readonly name: string; readonly protocol: Protocol }[];
+  /** Header in which the front's request id is repeated for this protocol's SDKs, beside `x-request-id`. */
+  readonly requestIdHeader?: string;
+}
+
+export type JsonType = "string" | "number" | "boolean" | "object" | "array" | "null";
+
+export const PROTOCOLS: Readonly<Record<Protocol, ProtocolFacts>> = {
+  chat: {
+    name: "chat",
+    path: "/v1/chat/completions",
+    upstreamPath: "/chat/completions",
+    limitFields: ["max_completion_tokens", "max_tokens"],
+    limitMin: 1,
+    limitFloor: 1,
+    requiredFields: [
+      { name: "model", types: ["string"] },
+      { name: "messages", types: ["array"] },
+    ],
+    foreignFields: [
+      { name: "input", protocol: "responses" },
+      { name: "instructions", protocol: "responses" },
+      { name: "max_output_tokens", protocol: "responses" },
+    ],
+  },
+  messages: {
+    name: "messages",
+    path: "/v1/messages",
+    upstreamPath: "/messages",
+    limitFields: ["max_tokens"],
+    limitMin: 0,
+    limitFloor: 1,
+    requiredFields: [
+      { name: "model", types: ["string"] },
+      { name: "max_tokens", types: ["number"] },
+      { name: "messages", types: ["array"] },
+    ],
+    foreignFields: [
+      { name: "input", protocol: "responses" },
+      { name: "max_output_tokens", protocol: "responses" },
+      { name: "max_completion_tokens", protocol: "chat" },
+    ],
+    requestIdHeader: "request-id",
+  },
+  responses: {
+    name: "responses",
+    path: "/v1/responses",
+    upstreamPath: "/responses",
+    limitFields: ["max_output_tokens"],
+    limitMin: 1,
+    limitFloor: 16,
+    requiredFields: [
+      { name: "model", types: ["string"] },
+      { name: "input", types: ["string", "array"] },
+    ],
+    foreignFields: [
+      { name: "messages", protocol: "chat" },
+      { name: "max_tokens", protocol: "chat" },
+      { name: "max_completion_tokens", protocol: "chat" },
+    ],
+  },
+};
+
+export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[];
+
+const BY_PATH: ReadonlyMap<string, ProtocolFacts> = new Map(
+  Object.values(PROTOCOLS).map((protocol) => [protocol.path, protocol]),
+);
+
+/** The protocol whose path this is, byte for byte; undefined for every other path. */
+export function protocolOfPath(path: string): ProtocolFacts | undefined {
+  return BY_PATH.get(path);
+}

@@ -1,0 +1,83 @@
+/**
+ * The settings of one process, as `config.ts` makes them from `tollgate.yaml`: every default filled in, every unit in
+ * the name. Stages receive the part they need as an argument.
+ */
+import type { Catalog } from "./catalog.ts";
+import type { Protocol } from "./protocol.ts";
+import type { Secret } from "./secret.ts";
+
+export type Address =
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string };
+
+export type StoreSettings =
+  | { readonly kind: "embedded"; readonly dir: string }
+  | { readonly kind: "redis"; readonly url: Secret }
+  | {
+      readonly kind: "redis-cluster";
+      readonly nodes: readonly { host: string; port: number }[];
+      readonly tls: boolean;
+      readonly username: string | undefined;
+      readonly password: Secret | undefined;
+    }
+  | {
+      readonly kind: "redis-sentinel";
+      readonly sentinels: readonly { host: string; port: number }[];
+      readonly name: string;
+      readonly username: string | undefined;
+      readonly password: Secret | undefined;
+    };
+
+export interface JournalSettings {
+  readonly dir: string;
+  readonly fsync: "group" | "always";
+  readonly bytesMax: number;
+}
+
+export interface UpstreamSettings {
+  readonly name: string;
+  readonly protocol: Protocol;
+  /** Without a final slash. */
+  readonly baseUrl: string;
+  readonly apiKey: Secret | undefined;
+  /** Added to every request to this upstream, after ours. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly timeouts: {
+    readonly connectMs: number;
+    /** Streams: from the request sent to the first body byte. */
+    readonly firstByteMs: number;
+    /** Whole replies: from the request sent to the last body byte. */
+    readonly wholeMs: number;
+    /** Longest silence inside a body. */
+    readonly idleMs: number;
+    /** A request's whole life, retries included. */
+    readonly totalMs: number;
+  };
+  /** Requests in flight per process. */
+  readonly maxConcurrency: number;
+  /** Whether ids of upstream-side state (`previous_response_id`, files, ...) may pass (promise 14). */
+  readonly stateful: boolean;
+  /** `proxy` and TLS material arrive with issue 5's identities; verification is never switched off. */
+  readonly caFile: string | undefined;
+}
+
+export interface Settings {
+  readonly listen: Address;
+  readonly admin: Address;
+  readonly adminToken: Secret | undefined;
+  readonly store: StoreSettings;
+  readonly journal: JournalSettings;
+  /** First seals, all open. */
+  readonly sealingKeys: readonly Secret[];
+  /** Addresses whose forwarding headers are believed: CIDR blocks, and `unix` for a unix socket. */
+  readonly trustProxy: readonly string[];
+  readonly site: string | undefined;
+  readonly bodyBytesMax: number;
+  readonly drain: { readonly lameDuckMs: number; readonly deadlineMs: number };
+  readonly heartbeatMs: number;
+  readonly upstreamUnavailableStatus: 403 | 503;
+  readonly corsOrigins: readonly string[];
+  readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug"; readonly pretty: boolean };
+  readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
+  readonly catalog: Catalog;
+}

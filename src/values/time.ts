@@ -1,0 +1,41 @@
+/**
+ * Time comes in as an argument, never from a global: stages take a `Clock`, tests hand in a fake one.
+ */
+
+/** What a stage may ask of time. `monotonicMs` is for latencies and timers, `wallMs` for dates shown to people. */
+export interface Clock {
+  /** Milliseconds since an arbitrary start; never jumps. */
+  monotonicMs(): number;
+  /** Milliseconds since the Unix epoch; may jump. */
+  wallMs(): number;
+  /** Runs `task` once after `ms`; the result cancels it. Does not keep the process alive. */
+  after(ms: number, task: () => void): () => void;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  after(ms, task) {
+    const timer = setTimeout(task, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * Reads a duration as the configuration writes it: a whole number and a unit (`ms s m h d`).
+ * @returns milliseconds, or undefined when the text is not a duration.
+ */
+export function parseDurationMs(text: string): number | undefined {
+  const match = /^(0|[1-9][0-9]{0,8})(ms|s|m|h|d)$/.exec(text);
+  if (!match) return undefined;
+  return Number(match[1]) * (UNIT_MS[match[2] as string] as number);
+}
+
+/** The UTC day of an instant, `YYYY-MM-DD`; per-day sums are filed under it. */
+export function utcDay(epochMs: number): string {
+  return new Date(epochMs).toISOString().slice(0, 10);
+}
