@@ -29,8 +29,6 @@ export interface RouteFacts {
   readonly capabilities: Capabilities;
   readonly maxOutputTokens: number;
   readonly defaultOutputTokens: number;
-  /** Whether the upstream may be asked to remember (promise 14). */
-  readonly stateful: boolean;
 }
 
 /** What admission decided that changes the body. */
@@ -115,6 +113,8 @@ export interface StreamConverter {
 /** One attempt's conversion. */
 export interface Exchange {
   readonly request: EncodedRequest;
+  /** The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`; undefined where nothing was translated. */
+  readonly translation: string | undefined;
   /** Converts a whole reply (2xx, any length). */
   whole(body: Uint8Array): WholeReply | UpstreamFault;
   /** Converts a streamed reply. */

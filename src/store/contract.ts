@@ -161,6 +161,8 @@ export const SETTLE_HORIZON_MS = 48 * 3_600_000;
 export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
 /** Expired holds that one operation sweeps at most. */
 export const SWEEP_MAX = 16;
+/** How long after its end an entitlement stays among those that admission looks through. */
+export const ENTITLEMENT_LINGER_MS = SETTLE_HORIZON_MS;
 /** Requests in flight per account over all its groups and keys. */
 export const ACCOUNT_CONCURRENCY_MAX = 1_000;
 

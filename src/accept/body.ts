@@ -1,0 +1,139 @@
+/**
+ * A request's body, read once into one buffer under a limit (reliability rows 53 to 55, D5, D7). Whatever is wrong with
+ * it is a value, because a bad key is answered before a bad body.
+ */
+import type { IncomingMessage } from "node:http";
+import { type Refusal, refusal } from "../values/errors.ts";
+import { mediaTypeOf } from "../wire/header.ts";
+import { framing } from "./framing.ts";
+import type { Headers } from "./headers.ts";
+
+const FIRST_BUFFER_BYTES = 16_384;
+
+/** The bytes that the head promises; undefined when the body is chunked. */
+export function declaredBytes(headers: Headers): number | undefined {
+  if (headers.has("transfer-encoding")) return undefined;
+  return Number(headers.get("content-length") ?? 0);
+}
+
+export class RequestBody {
+  readonly #req: IncomingMessage;
+  readonly #headers: Headers;
+  readonly #bytesMax: number;
+  readonly #sendContinue: () => void;
+  #fault: Refusal | undefined;
+  #settle: ((fault: Refusal) => void) | undefined;
+  #result: Promise<Uint8Array | Refusal> | undefined;
+
+  /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
+  constructor(req: IncomingMessage, headers: Headers, bytesMax: number, sendContinue: () => void) {
+    this.#req = req;
+    this.#headers = headers;
+    this.#bytesMax = bytesMax;
+    this.#sendContinue = sendContinue;
+    // A socket error while nobody reads must not become an uncaught one (reliability row 78).
+    req.on("error", () => this.fail(framing("The connection broke off before the end of the body.")));
+    req.on("close", () => {
+      if (!req.complete) this.fail(framing("The connection ended before the body did."));
+    });
+  }
+
+  /**
+   * Reads the body; every call gives the same result.
+   * @returns the bytes, or a refusal: `body_too_large` (before reading when the head tells), `unsupported_media_type`,
+   * `request_timeout`, `framing`.
+   */
+  read(): Promise<Uint8Array | Refusal> {
+    this.#result ??= this.#read();
+    return this.#result;
+  }
+
+  /** Ends the reading with a fault that the connection had; without effect once the body is whole. */
+  fail(fault: Refusal): void {
+    this.#fault ??= fault;
+    this.#settle?.(this.#fault);
+  }
+
+  #read(): Promise<Uint8Array | Refusal> {
+    const refused = this.#fault ?? this.#refusedByHead();
+    if (refused) return Promise.resolve(refused);
+    const { promise, resolve } = Promise.withResolvers<Uint8Array | Refusal>();
+    const collector = new Collector(this.#bytesMax, declaredBytes(this.#headers));
+    const settle = (result: Uint8Array | Refusal) => {
+      this.#settle = undefined;
+      this.#req.off("data", onData);
+      this.#req.off("end", onEnd);
+      resolve(result);
+    };
+    const onData = (chunk: Uint8Array) => {
+      if (!collector.add(chunk)) settle(this.#tooLarge());
+    };
+    const onEnd = () => settle(collector.bytes());
+    this.#settle = settle;
+    this.#req.on("data", onData);
+    this.#req.on("end", onEnd);
+    this.#sendContinue();
+    return promise;
+  }
+
+  #refusedByHead(): Refusal | undefined {
+    if ((declaredBytes(this.#headers) ?? 0) > this.#bytesMax) return this.#tooLarge();
+    const type = this.#headers.get("content-type");
+    if (type === undefined) return mediaType("There is no content-type.");
+    if (!isJsonInUtf8(type)) return mediaType("The content-type is another one.");
+    const coding = this.#headers.get("content-encoding");
+    if (coding !== undefined && coding.toLowerCase() !== "identity")
+      return mediaType("The content-encoding is not read.");
+    return undefined;
+  }
+
+  #tooLarge(): Refusal {
+    return refusal("body_too_large", { detail: `At most ${this.#bytesMax} bytes are read.` });
+  }
+}
+
+/**
+ * One buffer that grows by doubling. A list of chunks would let a sender of one-byte chunks make us hold hundreds of
+ * bytes for each of his; a buffer of the declared length would let him reserve memory that he never fills.
+ */
+class Collector {
+  readonly #bytesMax: number;
+  #buffer: Buffer;
+  #length = 0;
+
+  constructor(bytesMax: number, declared: number | undefined) {
+    this.#bytesMax = bytesMax;
+    this.#buffer = Buffer.allocUnsafeSlow(Math.min(declared ?? FIRST_BUFFER_BYTES, FIRST_BUFFER_BYTES, bytesMax));
+  }
+
+  /** @returns false when the chunk goes beyond the limit; it is not kept then. */
+  add(chunk: Uint8Array): boolean {
+    const length = this.#length + chunk.length;
+    if (length > this.#bytesMax) return false;
+    if (length > this.#buffer.length) this.#grow(length);
+    this.#buffer.set(chunk, this.#length);
+    this.#length = length;
+    return true;
+  }
+
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #grow(least: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(least, this.#buffer.length * 2), this.#bytesMax));
+    larger.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = larger;
+  }
+}
+
+/** No parameter but a charset changes what JSON is, and no charset but UTF-8 is JSON (RFC 8259 sections 8.1, 11). */
+function isJsonInUtf8(contentType: string): boolean {
+  const media = mediaTypeOf(contentType);
+  const charset = media?.parameters.get("charset")?.toLowerCase() ?? "utf-8";
+  return media?.type === "application/json" && (charset === "utf-8" || charset === "utf8");
+}
+
+function mediaType(detail: string): Refusal {
+  return refusal("unsupported_media_type", { detail });
+}

@@ -1,0 +1,115 @@
+/**
+ * One client connection: its requests one after the other. A pipelined request waits until the one before it has been
+ * answered, so that it is not admitted, and holds no money, while a stream runs (reliability rows 20, D6).
+ */
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { RequestBody } from "./body.ts";
+import { framing } from "./framing.ts";
+import { type ClientError, refusalOf } from "./raw-answer.ts";
+import type { Reply } from "./reply.ts";
+
+/** A request and its answer. */
+export interface Exchange {
+  readonly req: IncomingMessage;
+  readonly body: RequestBody;
+  readonly reply: Reply;
+  /** Begins to serve it. */
+  readonly start: () => void;
+  /** Answers at once that too many requests wait on this connection. */
+  readonly refuse: () => void;
+}
+
+export class Connection {
+  readonly #socket: Socket;
+  readonly #answerRaw: (error: ClientError) => void;
+  readonly #pipelinedMax: number;
+  readonly #waiting: Exchange[] = [];
+  #current: Exchange | undefined;
+  #last: Exchange | undefined;
+  #broken: ClientError | undefined;
+  #rawAnswered = false;
+
+  /** @param answerRaw answers a failure of the parser on the bare socket. */
+  constructor(socket: Socket, pipelinedMax: number, answerRaw: (error: ClientError) => void) {
+    this.#socket = socket;
+    this.#pipelinedMax = pipelinedMax;
+    this.#answerRaw = answerRaw;
+  }
+
+  /** Whether the connection must not be used after the answers that are still owed. */
+  get isBroken(): boolean {
+    return this.#broken !== undefined;
+  }
+
+  /** Takes a parsed request: starts it, or lets it wait for its turn. */
+  add(exchange: Exchange): void {
+    if (this.#rawAnswered || this.#broken) return;
+    this.#last = exchange;
+    if (this.#current === undefined) this.#start(exchange);
+    else if (this.#waiting.length < this.#pipelinedMax) this.#waiting.push(exchange);
+    else exchange.refuse();
+  }
+
+  /** The answer to the current request has left or can no longer leave: the next one's turn. */
+  answered(exchange: Exchange): void {
+    if (this.#current !== exchange) return;
+    this.#current = undefined;
+    if (this.#socket.destroyed) return;
+    const next = this.#waiting.shift();
+    if (next) this.#start(next);
+    else if (this.#broken) this.#breakNow(this.#broken);
+  }
+
+  /** The parser or the socket has failed. Requests before the fault are answered first, nothing behind it ever is. */
+  failed(error: ClientError): void {
+    if (this.#rawAnswered || this.#broken) {
+      if (!PARSER_FAULT.test(error.code ?? "") || error.code === EARLY_END) this.#socket.destroy();
+      return;
+    }
+    // Bytes behind `connection: close` are nobody's request (row 14).
+    if (error.code === "HPE_CLOSED_CONNECTION") return;
+    const last = this.#last;
+    if (last !== undefined && !last.req.complete) this.#bodyFailed(last, error);
+    else if (this.#current === undefined) this.#breakNow(error);
+    else if (isGone(error)) this.#socket.destroy();
+    else this.#broken = error;
+  }
+
+  /** The fault is inside the body of the last request: its own answer tells it, if there is none yet. */
+  #bodyFailed(exchange: Exchange, error: ClientError): void {
+    const unfinished = exchange.reply.opened && !exchange.reply.ended;
+    if (isGone(error) || unfinished) {
+      exchange.body.fail(framing("The connection ended before the body did."));
+      this.#socket.destroy();
+      return;
+    }
+    // An answer that has been given already leaves first; then the connection ends without another.
+    this.#broken = error;
+    this.#rawAnswered = true;
+    exchange.body.fail(refusalOf(error));
+  }
+
+  #start(exchange: Exchange): void {
+    this.#current = exchange;
+    exchange.start();
+  }
+
+  #breakNow(error: ClientError): void {
+    if (this.#rawAnswered) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#rawAnswered = true;
+    this.#answerRaw(error);
+  }
+}
+
+const EARLY_END = "HPE_INVALID_EOF_STATE";
+const PARSER_FAULT = /^HPE_/;
+
+/** Whether the failure is the client's leaving rather than something that it said or kept back. */
+function isGone(error: ClientError): boolean {
+  const code = error.code ?? "";
+  return code === EARLY_END || (!PARSER_FAULT.test(code) && code !== "ERR_HTTP_REQUEST_TIMEOUT");
+}

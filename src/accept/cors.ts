@@ -1,0 +1,44 @@
+/**
+ * Cross-origin requests, for the origins that the operator named and no others (reliability row 83). Without
+ * configuration no answer carries an `access-control-*` header.
+ */
+import type { Headers } from "./headers.ts";
+import type { ReplyHeaders } from "./reply.ts";
+
+const PREFLIGHT_AGE_S = 600;
+const REQUEST_HEADERS_CHARS_MAX = 1_024;
+const EXPOSED =
+  "x-request-id, request-id, retry-after, x-should-retry, x-tollgate-origin, x-tollgate-hint, x-tollgate-clamped, x-tollgate-translation";
+
+const NONE: ReplyHeaders = Object.freeze({});
+
+/**
+ * The headers that every answer to this request carries.
+ * @param origins as configured, compared character by character; `*` is not special.
+ */
+export function corsHeaders(origins: readonly string[], headers: Headers): ReplyHeaders {
+  if (origins.length === 0) return NONE;
+  const origin = headers.get("origin");
+  if (origin === undefined || !origins.includes(origin)) return { vary: "Origin" };
+  return { vary: "Origin", "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED };
+}
+
+/**
+ * The answer's headers when the request is a preflight of an allowed origin, else undefined. The headers that the
+ * browser asks for are granted when they are a plain list of names: any may be a client's own.
+ */
+export function preflightHeaders(
+  origins: readonly string[],
+  method: string,
+  headers: Headers,
+): ReplyHeaders | undefined {
+  if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return undefined;
+  if (!origins.includes(headers.get("origin") ?? "")) return undefined;
+  const asked = headers.get("access-control-request-headers") ?? "";
+  const plain = asked.length <= REQUEST_HEADERS_CHARS_MAX && /^[a-z0-9_, -]+$/i.test(asked);
+  return {
+    "access-control-allow-methods": "GET, POST, HEAD",
+    "access-control-max-age": String(PREFLIGHT_AGE_S),
+    ...(plain ? { "access-control-allow-headers": asked } : {}),
+  };
+}

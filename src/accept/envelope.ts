@@ -1,0 +1,163 @@
+/**
+ * What the gateway must know of a body to route and bill it, and no more (reliability rows 44 to 51, 56). Members that
+ * it does not name are never looked at: an `api_base` or `api_key` in a body means nothing here.
+ */
+import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
+import { decodeUtf8, isJsonFault, type JsonFault, type JsonScan, scanJson } from "../wire/json.ts";
+import { hostedTools } from "./hosted-tools.ts";
+import { countMedia } from "./media.ts";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export interface Envelope {
+  readonly protocol: Protocol;
+  /** As typed; any string but the empty one. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** The client's own output limit in tokens and the member that holds it. */
+  readonly limit: { readonly field: string; readonly value: number } | undefined;
+  /** Chat's `n`; 1 elsewhere. */
+  readonly choices: number;
+  /** Bytes of the body that are not base64 media. */
+  readonly textBytes: number;
+  readonly images: number;
+  /** Documents, files and audio. */
+  readonly files: number;
+  /** A service tier or speed other than the standard one; it needs a price (promise 14). */
+  readonly serviceTier: string | undefined;
+  /** Types of the tools that the upstream would run and bill, and members that switch one on (promise 14). */
+  readonly hostedTools: readonly string[];
+  /** Chat: whether the client asked for the usage chunk itself. */
+  readonly includeUsage: boolean;
+}
+
+/** A body that has the form its path demands. */
+export interface ReadBody {
+  readonly envelope: Envelope;
+  readonly json: JsonObject;
+  readonly scan: JsonScan;
+  readonly body: Uint8Array;
+}
+
+/** More choices than any protocol allows; above it the bill could not be bounded (protocols.md, chat `n`). */
+export const CHOICES_MAX = 128;
+
+const STANDARD_TIERS: ReadonlySet<string> = new Set(["auto", "default", "standard", "standard_only"]);
+
+/**
+ * Reads a body once.
+ * @returns a refusal: `not_json`, `duplicate_field`, `body_too_large` (too many tokens), `wrong_protocol`,
+ *   `missing_field`, `wrong_type`; the last three name the member.
+ */
+export function readEnvelope(protocol: Protocol, body: Uint8Array): ReadBody | Refusal {
+  const scan = scanJson(body);
+  if (isJsonFault(scan)) return refusedScan(scan);
+  const json = parseObject(body);
+  if (json === undefined) return refusal("not_json", { detail: "The body must be one JSON object in UTF-8." });
+  const facts = PROTOCOLS[protocol];
+  const fault = requiredFault(facts, json) ?? limitFault(facts, json) ?? optionalFault(facts, json);
+  return fault ?? { envelope: envelopeOf(facts, json, body.length), json, scan, body };
+}
+
+const SCAN_CAUSES: Readonly<Record<JsonFault["fault"], Cause>> = {
+  not_json: "not_json",
+  too_deep: "not_json",
+  too_many_tokens: "body_too_large",
+  duplicate_field: "duplicate_field",
+};
+
+function refusedScan(fault: JsonFault): Refusal {
+  return refusal(SCAN_CAUSES[fault.fault], { param: fault.name, detail: fault.reason });
+}
+
+function parseObject(body: Uint8Array): JsonObject | undefined {
+  const text = decodeUtf8(body);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch {
+    return undefined;
+  }
+}
+
+function requiredFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
+  const absent = facts.requiredFields.filter((field) => !Object.hasOwn(json, field.name));
+  // A foreign member alone proves nothing, since unknown members may pass; beside a missing one of ours it does.
+  if (absent.some((field) => field.name !== "model")) {
+    const foreign = facts.foreignFields.find((field) => Object.hasOwn(json, field.name));
+    if (foreign) {
+      const detail = `"${foreign.name}" belongs to ${PROTOCOLS[foreign.protocol].path}.`;
+      return refusal("wrong_protocol", { param: foreign.name, detail });
+    }
+  }
+  const [first] = absent;
+  if (first) return refusal("missing_field", { param: first.name, detail: `"${first.name}" is required.` });
+  for (const { name, types } of facts.requiredFields) {
+    if (!types.includes(jsonTypeOf(json[name]))) return wrongType(name, `must be of type ${types.join(" or ")}`);
+  }
+  return json.model === "" ? wrongType("model", "must not be empty") : undefined;
+}
+
+/** Every output limit must be one that can be billed: no fraction, no infinity, nothing below the protocol's least. */
+function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
+  for (const name of facts.limitFields) {
+    const value = json[name];
+    if (value === undefined || value === null) continue;
+    if (typeof value !== "number" || !Number.isSafeInteger(value) || value < facts.limitMin) {
+      return wrongType(name, `must be a whole number of at least ${facts.limitMin}`);
+    }
+  }
+  return undefined;
+}
+
+function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
+  if (!isAbsent(json.stream) && typeof json.stream !== "boolean") return wrongType("stream", "must be true or false");
+  for (const name of ["service_tier", "speed"]) {
+    if (!isAbsent(json[name]) && typeof json[name] !== "string") return wrongType(name, "must be a string");
+  }
+  if (facts.name !== "chat" || isAbsent(json.n)) return undefined;
+  const n = json.n;
+  const countable = typeof n === "number" && Number.isInteger(n) && n >= 1 && n <= CHOICES_MAX;
+  return countable ? undefined : wrongType("n", `must be a whole number from 1 to ${CHOICES_MAX}`);
+}
+
+function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope {
+  const media = countMedia(facts.name, json);
+  const limitField = facts.limitFields.find((name) => typeof json[name] === "number");
+  const chat = facts.name === "chat";
+  return {
+    protocol: facts.name,
+    model: json.model as string,
+    stream: json.stream === true,
+    limit: limitField === undefined ? undefined : { field: limitField, value: json[limitField] as number },
+    choices: chat && typeof json.n === "number" ? json.n : 1,
+    textBytes: bodyBytes - media.base64Bytes,
+    images: media.images,
+    files: media.files,
+    serviceTier: dearerTier(json.service_tier) ?? dearerTier(json.speed),
+    hostedTools: hostedTools(facts.name, json),
+    includeUsage: chat && asksForUsage(json.stream_options),
+  };
+}
+
+function dearerTier(tier: unknown): string | undefined {
+  return typeof tier === "string" && !STANDARD_TIERS.has(tier) ? tier : undefined;
+}
+
+function asksForUsage(options: unknown): boolean {
+  return typeof options === "object" && options !== null && (options as JsonObject).include_usage === true;
+}
+
+function jsonTypeOf(value: unknown): JsonType {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : (typeof value as JsonType);
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function wrongType(name: string, demand: string): Refusal {
+  return refusal("wrong_type", { param: name, detail: `"${name}" ${demand}.` });
+}

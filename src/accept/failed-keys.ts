@@ -1,0 +1,103 @@
+/**
+ * Counts failed authentications by client address (DESIGN.md, order of refusal, row 3; reliability row 30): above the
+ * limit the 401 becomes a 429 and look-ups of well-formed keys are limited per second. Bounded: a flood of addresses pushes out the ones seen least recently.
+ */
+import type { Clock } from "../values/time.ts";
+
+export interface FailedKeyLimits {
+  readonly failuresPerMinute: number;
+  readonly lookUpsPerSecond: number;
+  /** Addresses remembered at once. */
+  readonly addressesMax: number;
+}
+
+export const FAILED_KEY_LIMITS: FailedKeyLimits = Object.freeze({
+  failuresPerMinute: 20,
+  lookUpsPerSecond: 50,
+  addressesMax: 10_000,
+});
+
+const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
+
+interface Entry {
+  failures: number;
+  failuresSinceMs: number;
+  lookUps: number;
+  lookUpsSinceMs: number;
+}
+
+export class FailedKeys {
+  readonly #clock: Clock;
+  readonly #limits: FailedKeyLimits;
+  /** In the order of last use: the first is the one to forget. */
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(clock: Clock, limits: FailedKeyLimits = FAILED_KEY_LIMITS) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /** Addresses remembered now; never above `addressesMax`. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /**
+   * Notes a failed authentication.
+   * @param address a trustworthy client address; without one nothing is counted, since everybody would share it.
+   * @returns seconds until the address is free again when it is over the limit: answer `bad_keys` with them.
+   */
+  failed(address: string | undefined): number | undefined {
+    if (address === undefined) return undefined;
+    const entry = this.#entryOf(address);
+    entry.failures += 1;
+    if (entry.failures <= this.#limits.failuresPerMinute) return undefined;
+    return Math.ceil((entry.failuresSinceMs + MINUTE_MS - this.#clock.monotonicMs()) / 1_000);
+  }
+
+  /**
+   * Whether a well-formed key of this address may be looked up in the store now. Addresses that are not over their
+   * limit of failures always may; the others' look-ups are counted.
+   */
+  mayLookUp(address: string | undefined): boolean {
+    if (address === undefined) return true;
+    const known = this.#entries.get(address);
+    if (known === undefined || !this.#isOver(known)) return true;
+    const entry = this.#entryOf(address);
+    entry.lookUps += 1;
+    return entry.lookUps <= this.#limits.lookUpsPerSecond;
+  }
+
+  #isOver(entry: Entry): boolean {
+    const recent = this.#clock.monotonicMs() - entry.failuresSinceMs < MINUTE_MS;
+    return recent && entry.failures > this.#limits.failuresPerMinute;
+  }
+
+  #entryOf(address: string): Entry {
+    const nowMs = this.#clock.monotonicMs();
+    let entry = this.#entries.get(address);
+    if (entry === undefined) {
+      this.#forgetOldest();
+      entry = { failures: 0, failuresSinceMs: nowMs, lookUps: 0, lookUpsSinceMs: nowMs };
+    } else {
+      this.#entries.delete(address);
+    }
+    this.#entries.set(address, entry);
+    if (nowMs - entry.failuresSinceMs >= MINUTE_MS) {
+      entry.failures = 0;
+      entry.failuresSinceMs = nowMs;
+    }
+    if (nowMs - entry.lookUpsSinceMs >= SECOND_MS) {
+      entry.lookUps = 0;
+      entry.lookUpsSinceMs = nowMs;
+    }
+    return entry;
+  }
+
+  #forgetOldest(): void {
+    if (this.#entries.size < this.#limits.addressesMax) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * A request's headers as they came, by lower-cased name. It never joins, drops or overrules a duplicate as
+ * `req.headers` does, and keeps names such as `__proto__` harmless (reliability row 22).
+ */
+
+/** Headers that prove who the client is: `key.ts` reads them, nobody else ever sees them. */
+const SECRET_NAMES: ReadonlySet<string> = new Set(["authorization", "x-api-key", "proxy-authorization", "cookie"]);
+
+export class Headers {
+  readonly #values = new Map<string, string[]>();
+
+  /** @param raw names and values in turn, as in `req.rawHeaders`. */
+  constructor(raw: readonly string[]) {
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = (raw[i] as string).toLowerCase();
+      const value = raw[i + 1] as string;
+      const known = this.#values.get(name);
+      if (known) known.push(value);
+      else this.#values.set(name, [value]);
+    }
+  }
+
+  /** The first value of a header; the name in lower case. */
+  get(name: string): string | undefined {
+    return this.#values.get(name)?.[0];
+  }
+
+  /** All values of a header in the order they came; empty when it is absent. */
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
+  /** All names and values, duplicates included, in the order of first appearance. */
+  *entries(): IterableIterator<readonly [string, string]> {
+    for (const [name, values] of this.#values) for (const value of values) yield [name, value];
+  }
+
+  /** The same headers without the credentials: what leaves this folder. */
+  withoutSecrets(): Headers {
+    const rest = new Headers([]);
+    for (const [name, values] of this.#values) if (!SECRET_NAMES.has(name)) rest.#values.set(name, values);
+    return rest;
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * What a connection may cost us before anything is known about who is behind it (reliability 4.0, rows D5 to D8). The
+ * defaults are for a process that stands behind nginx or Envoy.
+ */
+
+export interface HttpLimits {
+  /** Longest time from the first byte of a request to the end of its headers. */
+  readonly headersTimeoutMs: number;
+  /** Longest time from the first byte of a request to the last of its body. */
+  readonly requestTimeoutMs: number;
+  /** How often the two above are enforced: a slow sender is cut at most this much late. Node's own default is 30 s. */
+  readonly checkingIntervalMs: number;
+  /** Longer than the front's idle time (nginx: 60 s), so that the front closes first and never meets a reset. */
+  readonly keepAliveTimeoutMs: number;
+  readonly requestsPerSocketMax: number;
+  /** Request line and headers together. */
+  readonly headerBytesMax: number;
+  /** Above it the request is refused; Node is never allowed to show us a truncated view (finding F6). */
+  readonly headersMax: number;
+  readonly targetBytesMax: number;
+  readonly connectionsMax: number;
+  /** How much of a body Node may read ahead of us. */
+  readonly readAheadBytesMax: number;
+  /** A client that takes nothing for so long has vanished without a word (row D3); a slow one takes something. */
+  readonly writeStallMs: number;
+  /** Requests of one connection that may wait behind a running one (row D6). */
+  readonly pipelinedMax: number;
+  /** After an answer that left the body unread: how long the rest is drained, so that no reset destroys the answer. */
+  readonly lingerMs: number;
+}
+
+export const HTTP_LIMITS: HttpLimits = Object.freeze({
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  checkingIntervalMs: 1_000,
+  keepAliveTimeoutMs: 65_000,
+  requestsPerSocketMax: 10_000,
+  headerBytesMax: 16_384,
+  headersMax: 100,
+  targetBytesMax: 8_192,
+  connectionsMax: 10_000,
+  readAheadBytesMax: 65_536,
+  writeStallMs: 60_000,
+  pipelinedMax: 16,
+  lingerMs: 1_000,
+});

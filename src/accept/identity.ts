@@ -1,0 +1,42 @@
+/**
+ * Who is asking, as far as the network can be believed (reliability row 76): forwarding headers count only when they
+ * come from an address that the operator named.
+ */
+import type { Socket } from "node:net";
+import { normalIp } from "../wire/address.ts";
+import { cidrMatcher, rightmostUntrusted } from "../wire/header.ts";
+import type { Headers } from "./headers.ts";
+
+/** Gives the client's address, or undefined when none can be trusted. */
+export type ClientAddressOf = (socket: Socket, headers: Headers) => string | undefined;
+
+/** Forwarding chains longer than this are not walked. */
+const FORWARDED_CHARS_MAX = 2_048;
+
+/**
+ * Makes the function that names a request's client.
+ * @param trustProxy CIDR blocks of the fronts, and `unix` for a front that comes through a unix socket.
+ */
+export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
+  const trustsUnix = trustProxy.includes("unix");
+  const trusts = cidrMatcher(trustProxy);
+  return (socket, headers) => {
+    const peer = socket.remoteAddress;
+    const peerIsFront = peer === undefined ? trustsUnix : trusts(peer);
+    if (!peerIsFront) return peer === undefined ? undefined : normalIp(peer);
+    // Several headers are one list (RFC 9110 section 5.3); the front's own entry is the last of it.
+    const forwarded = headers.all("x-forwarded-for").join(",");
+    if (forwarded === "" || forwarded.length > FORWARDED_CHARS_MAX) return undefined;
+    return rightmostUntrusted(forwarded, trusts);
+  };
+}
+
+/** W3C Trace Context, version 00. Anything else is ignored: the trace starts anew here (reliability row 74). */
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The caller's trace context when it is well-formed, else undefined. */
+export function traceparentOf(headers: Headers): string | undefined {
+  const values = headers.all("traceparent");
+  const [value] = values;
+  return values.length === 1 && value !== undefined && TRACEPARENT.test(value) ? value : undefined;
+}

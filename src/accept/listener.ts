@@ -1,0 +1,327 @@
+/**
+ * The public listener: node:http made strict, and each request turned into something that the pipeline can trust.
+ * Refusals are values; the pipeline renders them all.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
+import type { RequestId } from "../values/request-id.ts";
+import type { Address } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import { declaredBytes, RequestBody } from "./body.ts";
+import { Connection, type Exchange } from "./connection.ts";
+import { corsHeaders, preflightHeaders } from "./cors.ts";
+import { framing, framingFault } from "./framing.ts";
+import { Headers } from "./headers.ts";
+import { HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
+import { type ClientAddressOf, clientAddress, traceparentOf } from "./identity.ts";
+import { keyOf, type PresentedKey } from "./key.ts";
+import { answerRaw, type ClientError, protocolOfPacket, type Rendered, refusalOf } from "./raw-answer.ts";
+import { Reply, standardHeaders } from "./reply.ts";
+import { protocolOfTarget, type Route, routeOf, splitTarget } from "./routes.ts";
+import { builtInSite, meantForApi, type Site } from "./site.ts";
+import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
+
+/** A request whose framing and path are beyond doubt. */
+export interface AcceptedRequest {
+  readonly id: RequestId;
+  readonly route: Exclude<Route, { kind: "site" } | { kind: "probe" }>;
+  /** The protocol in whose shape errors are written. */
+  readonly protocol: Protocol;
+  readonly method: string;
+  /** As it came, without the query. */
+  readonly path: string;
+  readonly query: string;
+  /** Without the credentials. */
+  readonly headers: Headers;
+  /** The key that was presented, or why there is none. */
+  readonly key: PresentedKey | Refusal;
+  /** Undefined when no address can be trusted. */
+  readonly clientAddress: string | undefined;
+  readonly traceparent: string | undefined;
+  /** When the head had been read, on the monotonic clock. */
+  readonly receivedAtMs: number;
+  /** Aborted when the client leaves before it has the whole answer. */
+  readonly signal: AbortSignal;
+  /** Reads the body, once; every call gives the same bytes or the same refusal. */
+  readBody(): Promise<Uint8Array | Refusal>;
+}
+
+export interface ListenerOptions {
+  readonly address: Address;
+  readonly bodyBytesMax: number;
+  /** CIDR blocks and `unix`. */
+  readonly trustProxy: readonly string[];
+  readonly corsOrigins: readonly string[];
+  readonly clock: Clock;
+  readonly newRequestId: () => RequestId;
+  readonly limits?: Partial<HttpLimits>;
+  /** Answers everything that is not the API's; the built-in page unless given. */
+  readonly site?: Site;
+}
+
+/** What the pipeline does with what arrives. */
+export interface Handlers {
+  /** Serves a request. A promise that resolves before anything was answered is a defect. */
+  onRequest(request: AcceptedRequest, reply: Reply): void | Promise<void>;
+  /** Answers a refusal of accept's own (framing, 404, 405, 426). */
+  onRefusal(refused: Refusal, protocol: Protocol, reply: Reply): void;
+  /** Renders a refusal where there is no reply to give it to, or where a handler has crashed. */
+  renderRefusal(refused: Refusal, protocol: Protocol, requestId: string): Rendered;
+  /** A defect: an exception of a handler. The request has been answered with 500, or cut. */
+  onCrash(error: unknown): void;
+}
+
+/** A body smaller than this that nobody wants is read and thrown away, to keep the connection. */
+const DISCARD_BYTES_MAX = 65_536;
+/** Silence after which the kernel asks whether the other side is still there. */
+const TCP_KEEP_ALIVE_MS = 30_000;
+/** Connections above the limit that still get an answer rather than a reset. */
+const OVERFLOW_CONNECTIONS_MAX = 256;
+
+/** Makes a listener; it does not listen yet. */
+export function createListener(options: ListenerOptions, handlers: Handlers): Listener {
+  return new Listener(options, handlers);
+}
+
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #handlers: Handlers;
+  readonly #limits: HttpLimits;
+  readonly #server: Server;
+  readonly #clientAddressOf: ClientAddressOf;
+  readonly #connections = new WeakMap<Socket, Connection>();
+  #openConnections = 0;
+  #draining = false;
+
+  constructor(options: ListenerOptions, handlers: Handlers) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#limits = { ...HTTP_LIMITS, ...options.limits };
+    this.#clientAddressOf = clientAddress(options.trustProxy);
+    this.#server = this.#createServer();
+  }
+
+  /** Client connections open now. */
+  get openConnections(): number {
+    return this.#openConnections;
+  }
+
+  /**
+   * Begins to listen.
+   * @returns the address, with the port that the system chose for port 0.
+   * @throws as node:net does: EADDRINUSE, EACCES.
+   */
+  async listen(): Promise<Address> {
+    const { address } = this.#options;
+    if (address.kind === "unix") await removeStaleSocket(address.path);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#server.once("error", reject);
+    this.#server.listen(
+      address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port },
+      resolve,
+    );
+    await promise;
+    this.#server.off("error", reject);
+    if (address.kind === "tcp") return { ...address, port: (this.#server.address() as AddressInfo).port };
+    await restrictSocket(address.path);
+    return address;
+  }
+
+  /** From now on every answer closes its connection; requests are still served (promise 12). */
+  lameDuck(): void {
+    this.#draining = true;
+  }
+
+  /** Stops to accept, closes idle connections, and resolves when the last answer has left. */
+  async close(): Promise<void> {
+    this.#draining = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#server.close(() => resolve());
+    await promise;
+  }
+
+  /** Cuts every connection; for the end of a drain whose deadline has passed. */
+  destroy(): void {
+    this.#server.closeAllConnections();
+  }
+
+  #createServer(): Server {
+    const limits = this.#limits;
+    const server = createServer({
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: Math.max(limits.requestTimeoutMs, limits.headersTimeoutMs),
+      connectionsCheckingInterval: limits.checkingIntervalMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      maxHeaderSize: limits.headerBytesMax,
+      highWaterMark: limits.readAheadBytesMax,
+      joinDuplicateHeaders: false,
+      insecureHTTPParser: false,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+      // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead (row 7).
+      requireHostHeader: false,
+      // Nothing is ever upgraded: `Upgrade` is one more header of a plain request (row 18).
+      shouldUpgradeCallback: () => false,
+    });
+    server.maxHeadersCount = limits.headersMax;
+    server.maxRequestsPerSocket = limits.requestsPerSocketMax;
+    server.maxConnections = limits.connectionsMax + OVERFLOW_CONNECTIONS_MAX;
+    server.on("connection", (socket: Socket) => this.#onConnection(socket));
+    server.on("request", (req, res) => this.#onRequest(req, res, false));
+    server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
+    server.on("checkExpectation", (req, res) => this.#onRequest(req, res, false));
+    server.on("connect", (_req, socket) =>
+      this.#answerRaw(socket as Socket, framing("CONNECT is not spoken."), "chat"),
+    );
+    server.on("clientError", (error: ClientError, socket) => this.#connectionOf(socket as Socket).failed(error));
+    return server;
+  }
+
+  #onConnection(socket: Socket): void {
+    this.#openConnections += 1;
+    socket.on("close", () => {
+      this.#openConnections -= 1;
+    });
+    if (this.#openConnections > this.#limits.connectionsMax) this.#answerRaw(socket, refusal("overloaded"), "chat");
+  }
+
+  #connectionOf(socket: Socket): Connection {
+    let connection = this.#connections.get(socket);
+    if (connection === undefined) {
+      connection = new Connection(socket, this.#limits.pipelinedMax, (error) =>
+        this.#answerRaw(socket, refusalOf(error), protocolOfPacket(error.rawPacket)),
+      );
+      this.#connections.set(socket, connection);
+    }
+    return connection;
+  }
+
+  #answerRaw(socket: Socket, refused: Refusal, protocol: Protocol): void {
+    const id = this.#options.newRequestId();
+    const { headers, requestId } = standardHeaders(id, protocol);
+    const rendered = this.#handlers.renderRefusal(refused, protocol, requestId);
+    answerRaw(socket, { ...rendered, headers: { ...headers, ...rendered.headers } }, this.#limits.lingerMs);
+  }
+
+  #onRequest(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
+    const connection = this.#connectionOf(req.socket);
+    const headers = new Headers(req.rawHeaders);
+    const { path } = splitTarget(req.url ?? "");
+    const protocol = protocolOfTarget(path);
+    const id = this.#options.newRequestId();
+    let mayArrive = !awaitsContinue;
+    const body = new RequestBody(req, headers, this.#options.bodyBytesMax, () => {
+      if (awaitsContinue) res.writeContinue();
+      mayArrive = true;
+    });
+    const declared = declaredBytes(headers);
+    const discardable = declared !== undefined && declared <= DISCARD_BYTES_MAX;
+    const reply = new Reply(res, {
+      id,
+      headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
+      mustClose: () => this.#draining || connection.isBroken,
+      bodyPending: () => mayArrive && !discardable && !req.complete && !connection.isBroken,
+      lingerMs: this.#limits.lingerMs,
+      writeStallMs: this.#limits.writeStallMs,
+    });
+    const receivedAtMs = this.#options.clock.monotonicMs();
+    const exchange: Exchange = {
+      req,
+      body,
+      reply,
+      start: () =>
+        this.#guard(reply, protocol, () => this.#serve({ req, headers, body, protocol, id, receivedAtMs }, reply)),
+      refuse: () =>
+        this.#guard(reply, protocol, () =>
+          this.#handlers.onRefusal(framing("Too many requests wait on this connection."), protocol, reply),
+        ),
+    };
+    res.on("close", () => connection.answered(exchange));
+    connection.add(exchange);
+  }
+
+  /** Once per request, when its turn has come: framing, path, then the pipeline. */
+  #serve(parsed: Parsed, reply: Reply): void | Promise<void> {
+    const { req, headers, protocol } = parsed;
+    const fault = framingFault(req, headers, this.#limits);
+    if (fault) return this.#handlers.onRefusal(fault, protocol, reply);
+    const method = req.method ?? "";
+    const { path, query } = splitTarget(req.url ?? "");
+    const wantsWebSocket = headers.get("upgrade")?.toLowerCase() === "websocket";
+    const preflight = preflightHeaders(this.#options.corsOrigins, method, headers);
+    if (preflight) return reply.whole(204, preflight, NO_BYTES);
+    const route = routeOf(method, path, wantsWebSocket);
+    if (isRefusal(route)) return this.#handlers.onRefusal(route, protocol, reply);
+    if (route.kind === "probe") return reply.whole(200, { "content-type": "application/json" }, NO_BYTES);
+    if (route.kind === "site") {
+      const site = this.#options.site ?? builtInSite;
+      return site({ method, path, meantForApi: meantForApi(method, headers) }, reply);
+    }
+    return this.#handlers.onRequest(this.#accepted(parsed, { route, method, path, query }, reply), reply);
+  }
+
+  #accepted(
+    parsed: Parsed,
+    target: Pick<AcceptedRequest, "route" | "method" | "path" | "query">,
+    reply: Reply,
+  ): AcceptedRequest {
+    const { req, headers, body, protocol, id, receivedAtMs } = parsed;
+    const gone = new AbortController();
+    reply.onGone(() => gone.abort());
+    return {
+      id,
+      ...target,
+      protocol,
+      headers: headers.withoutSecrets(),
+      key: keyOf(headers),
+      clientAddress: this.#clientAddressOf(req.socket, headers),
+      traceparent: traceparentOf(headers),
+      receivedAtMs,
+      signal: gone.signal,
+      readBody: () => body.read(),
+    };
+  }
+
+  /** Whatever a handler throws, the process and the other requests go on, and the client gets an end (row 78). */
+  #guard(reply: Reply, protocol: Protocol, task: () => void | Promise<void>): void {
+    const crashed = (error: unknown) => this.#crashed(error, reply, protocol);
+    try {
+      const running = task();
+      if (!(running instanceof Promise)) return;
+      running.then(() => {
+        if (!reply.ended && !reply.gone) crashed(new Error("a request was left without an answer"));
+      }, crashed);
+    } catch (error) {
+      crashed(error);
+    }
+  }
+
+  #crashed(error: unknown, reply: Reply, protocol: Protocol): void {
+    this.#handlers.onCrash(error);
+    if (reply.opened) {
+      if (!reply.ended) reply.destroy();
+      return;
+    }
+    try {
+      const rendered = this.#handlers.renderRefusal(refusal("internal"), protocol, reply.requestId);
+      reply.whole(rendered.status, rendered.headers, rendered.body);
+    } catch (second) {
+      this.#handlers.onCrash(second);
+      reply.destroy();
+    }
+  }
+}
+
+interface Parsed {
+  readonly req: IncomingMessage;
+  readonly headers: Headers;
+  readonly body: RequestBody;
+  readonly protocol: Protocol;
+  readonly id: RequestId;
+  readonly receivedAtMs: number;
+}
+
+const NO_BYTES = new Uint8Array(0);

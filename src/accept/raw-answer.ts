@@ -1,0 +1,69 @@
+/**
+ * Answers to what never became a request: the bytes of a whole HTTP response for a socket that has no `ServerResponse`.
+ */
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { type Refusal, refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
+import { framing } from "./framing.ts";
+import type { ReplyHeaders } from "./reply.ts";
+import { protocolOfTarget, splitTarget } from "./routes.ts";
+
+/** A refusal in a protocol's own shape. */
+export interface Rendered {
+  readonly status: number;
+  readonly headers: ReplyHeaders;
+  readonly body: Uint8Array;
+}
+
+/** What Node says of a socket that failed before or between requests. */
+export interface ClientError extends Error {
+  readonly code?: string;
+  /** The bytes at fault; the beginning of a request when its head was at fault. */
+  readonly rawPacket?: Uint8Array;
+}
+
+/** The refusal that a failure of the parser stands for (reliability rows 1 to 4, 10 to 15, 21, 25). */
+export function refusalOf(error: ClientError): Refusal {
+  switch (error.code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return refusal("request_timeout");
+    case "HPE_HEADER_OVERFLOW":
+      return refusal("headers_too_large");
+    default:
+      return framing("It could not be read as HTTP/1.1.");
+  }
+}
+
+const REQUEST_LINE = /^[A-Z]{1,16} (\/[^\s]{0,256})/;
+const REQUEST_LINE_BYTES = 300;
+
+/** The protocol in whose shape the client most likely expects an error, from the bytes that it sent. */
+export function protocolOfPacket(packet: Uint8Array | undefined): Protocol {
+  const start = packet === undefined ? "" : Buffer.from(packet.subarray(0, REQUEST_LINE_BYTES)).toString("latin1");
+  return protocolOfTarget(splitTarget(REQUEST_LINE.exec(start)?.[1] ?? "/").path);
+}
+
+/**
+ * Sends a whole answer on a bare socket and closes it, draining what still arrives for a while so that no reset
+ * destroys the answer (RFC 9112 section 9.6).
+ * @param headers names in lower case; `content-length` and `connection` are ours.
+ */
+export function answerRaw(socket: Socket, rendered: Rendered, lingerMs: number): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const lines = Object.entries({
+    ...rendered.headers,
+    date: new Date().toUTCString(),
+    "content-length": String(rendered.body.length),
+    connection: "close",
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `HTTP/1.1 ${rendered.status} ${STATUS_CODES[rendered.status] ?? "Error"}\r\n${lines.join("")}\r\n`;
+  socket.end(Buffer.concat([Buffer.from(head, "latin1"), rendered.body]));
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.on("end", () => socket.destroy());
+  socket.on("close", () => clearTimeout(timer));
+  socket.resume();
+}

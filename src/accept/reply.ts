@@ -1,0 +1,215 @@
+/**
+ * The answer to one request, with backpressure. This is the one place that knows whether the first byte is out: after
+ * that there is no second head (asserted), and a client that has left is noticed here.
+ *
+ * A client is gone when its side of the connection has ended, in whatever way (reliability D1, D2): a half-close, FIN and
+ * RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and waiting for the
+ * reset that a later write would provoke would keep the upstream working for nobody.
+ */
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
+import { printRequestId, type RequestId } from "../values/request-id.ts";
+
+/** Names in lower case. */
+export type ReplyHeaders = Readonly<Record<string, string>>;
+
+/** What a reply must know of the request that it answers. */
+export interface ReplyContext {
+  readonly id: RequestId;
+  /** Headers that stand on every answer to this request; the caller's own win. */
+  readonly headers: ReplyHeaders;
+  /** Whether the connection is to be closed behind the answer for a reason of the listener's (drain). */
+  readonly mustClose: () => boolean;
+  /** Whether so much of the request is still to come that the connection cannot be used again. */
+  readonly bodyPending: () => boolean;
+  readonly lingerMs: number;
+  readonly writeStallMs: number;
+}
+
+/** The headers of every answer (DESIGN.md, Errors), and the request id as they print it. */
+export function standardHeaders(id: RequestId, protocol: Protocol): { headers: ReplyHeaders; requestId: string } {
+  const requestId = printRequestId(id);
+  const repeated = PROTOCOLS[protocol].requestIdHeader;
+  return {
+    requestId,
+    headers: {
+      "x-request-id": requestId,
+      ...(repeated === undefined ? {} : { [repeated]: requestId }),
+      "x-tollgate-origin": "gateway",
+      "x-content-type-options": "nosniff",
+    },
+  };
+}
+
+const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
+
+export class Reply {
+  /** As printed in `x-request-id`. */
+  readonly requestId: string;
+  /** Resolves when the answer has been handed to the operating system whole, or can no longer be. Never rejects. */
+  readonly finished: Promise<void>;
+  readonly #res: ServerResponse;
+  readonly #context: ReplyContext;
+  readonly #resolveFinished: () => void;
+  readonly #onGone: (() => void)[] = [];
+  #opened = false;
+  #ended = false;
+  #handedOver = false;
+  #gone = false;
+  #writtenBytes = 0;
+  #stallTimer: NodeJS.Timeout | undefined;
+
+  constructor(res: ServerResponse, context: ReplyContext) {
+    this.#res = res;
+    this.#context = context;
+    this.requestId = printRequestId(context.id);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.finished = promise;
+    this.#resolveFinished = resolve;
+    res.on("finish", () => this.#done());
+    res.on("close", () => this.#closed());
+    res.on("drain", () => clearTimeout(this.#stallTimer));
+    // The close event follows and says it all; without a listener this would be an uncaught exception (row 78).
+    res.on("error", () => {});
+  }
+
+  /** Whether the head has been given: from here on the status is final. */
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  /** Whether the last byte has been given. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether the client left before it had the whole answer. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Body bytes given to the socket. */
+  get writtenBytes(): number {
+    return this.#writtenBytes;
+  }
+
+  /** Answers in one piece. Once, and not after `open`. Without effect when the client is gone. */
+  whole(status: number, headers: ReplyHeaders, body: Uint8Array): void {
+    const bodyPending = this.#context.bodyPending();
+    const length: ReplyHeaders = NO_BODY.has(status) ? {} : { "content-length": String(body.length) };
+    const close: ReplyHeaders = bodyPending ? { connection: "close" } : {};
+    this.#writeHead(status, { ...headers, ...length, ...close });
+    this.#ended = true;
+    if (this.#gone) return;
+    this.#writtenBytes += body.length;
+    this.#watchStall();
+    if (bodyPending) this.#endAfterLinger(body);
+    else this.#res.end(body);
+  }
+
+  /**
+   * Begins a stream. Once, and not after `whole`. The head leaves with the first bytes.
+   * @param headers win over the ones of an event stream that nobody in between may buffer (finding F7).
+   */
+  open(status: number, headers: ReplyHeaders): void {
+    this.#writeHead(status, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+      ...headers,
+    });
+  }
+
+  /**
+   * Sends bytes of a stream.
+   * @returns false when the caller must wait for `onDrain` before the next write. True when the client is gone: there
+   *   is nothing to wait for, and the bytes are thrown away.
+   */
+  write(bytes: Uint8Array): boolean {
+    assert(this.#opened && !this.#ended, "write outside of an open stream");
+    if (this.#gone || bytes.length === 0) return true;
+    this.#writtenBytes += bytes.length;
+    const roomLeft = this.#res.write(bytes);
+    if (!roomLeft) this.#watchStall();
+    return roomLeft;
+  }
+
+  /** Ends a stream as complete. */
+  end(bytes?: Uint8Array): void {
+    assert(this.#opened && !this.#ended, "end outside of an open stream");
+    this.#ended = true;
+    if (this.#gone) return;
+    this.#writtenBytes += bytes?.length ?? 0;
+    this.#watchStall();
+    this.#res.end(bytes);
+  }
+
+  /** Ends the answer as broken: the client sees the connection end inside the body. */
+  destroy(): void {
+    this.#ended = true;
+    this.#res.destroy();
+  }
+
+  /** Called each time that the socket takes bytes again after a `write` that gave false. */
+  onDrain(callback: () => void): void {
+    this.#res.on("drain", callback);
+  }
+
+  /** Called once when the client leaves before it has the whole answer; at once if it has left already. */
+  onGone(callback: () => void): void {
+    if (this.#gone) callback();
+    else this.#onGone.push(callback);
+  }
+
+  #writeHead(status: number, headers: ReplyHeaders): void {
+    assert(!this.#opened, "a second head");
+    this.#opened = true;
+    if (this.#gone) return;
+    const close: ReplyHeaders = this.#context.mustClose() ? { connection: "close" } : {};
+    this.#res.writeHead(status, { ...this.#context.headers, ...headers, ...close });
+  }
+
+  /**
+   * Closing a socket that holds unread bytes sends a reset, which can destroy the answer before the client has read it
+   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first.
+   */
+  #endAfterLinger(body: Uint8Array): void {
+    const { req } = this.#res;
+    const end = () => {
+      clearTimeout(timer);
+      this.#res.end();
+    };
+    const timer = setTimeout(end, this.#context.lingerMs);
+    req.on("end", end);
+    req.on("close", end);
+    const handedOver = () => this.#done();
+    if (body.length > 0 && req.method !== "HEAD") this.#res.write(body, handedOver);
+    else {
+      this.#res.flushHeaders();
+      this.#done();
+    }
+    req.resume();
+  }
+
+  /** Small heartbeats never show the kernel that nobody is there; a socket that takes nothing for long does (D3). */
+  #watchStall(): void {
+    clearTimeout(this.#stallTimer);
+    this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.writeStallMs).unref();
+  }
+
+  #done(): void {
+    this.#handedOver = true;
+    clearTimeout(this.#stallTimer);
+    this.#resolveFinished();
+  }
+
+  #closed(): void {
+    clearTimeout(this.#stallTimer);
+    if (!this.#handedOver) {
+      this.#gone = true;
+      for (const callback of this.#onGone.splice(0)) callback();
+    }
+    this.#resolveFinished();
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The request target, byte for byte, to what it names (DESIGN.md, order of refusal, row 1; reliability rows 16 to 18,
+ * 42). A path that any lenient server in front or behind could read as `/v1...` is an API path: an exact match, or 404.
+ */
+import { type Refusal, refusal } from "../values/errors.ts";
+import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, protocolOfPath } from "../values/protocol.ts";
+
+/** The endpoints beside the three model paths. */
+export type SideName = "count_tokens" | "input_tokens" | "compact" | "stored_response";
+
+export type Route =
+  | { readonly kind: "model"; readonly protocol: Protocol }
+  /** HEAD on a model path: 200 without a body, for clients that test the address. */
+  | { readonly kind: "probe"; readonly protocol: Protocol }
+  /** GET /v1/models, or one model where `id` is given (percent-decoded). */
+  | { readonly kind: "models"; readonly id: string | undefined }
+  | { readonly kind: "side"; readonly name: SideName; readonly protocol: Protocol }
+  | { readonly kind: "site" };
+
+interface SideRow {
+  readonly path: RegExp;
+  readonly methods: readonly string[];
+  readonly name: SideName;
+  readonly protocol: Protocol;
+}
+
+const SIDE_ROWS: readonly SideRow[] = [
+  { path: /^\/v1\/messages\/count_tokens$/, methods: ["POST"], name: "count_tokens", protocol: "messages" },
+  { path: /^\/v1\/responses\/input_tokens$/, methods: ["POST"], name: "input_tokens", protocol: "responses" },
+  { path: /^\/v1\/responses\/compact$/, methods: ["POST"], name: "compact", protocol: "responses" },
+  {
+    path: /^\/v1\/responses\/[A-Za-z0-9_-]{1,128}$/,
+    methods: ["GET", "DELETE"],
+    name: "stored_response",
+    protocol: "responses",
+  },
+  {
+    path: /^\/v1\/responses\/[A-Za-z0-9_-]{1,128}\/cancel$/,
+    methods: ["POST"],
+    name: "stored_response",
+    protocol: "responses",
+  },
+  {
+    path: /^\/v1\/responses\/[A-Za-z0-9_-]{1,128}\/input_items$/,
+    methods: ["GET"],
+    name: "stored_response",
+    protocol: "responses",
+  },
+];
+
+const MODELS_PATH = /^\/v1\/models(?:\/([A-Za-z0-9._~:@%+-]{1,384}))?$/;
+
+/** Splits a request target at its first `?`; the query carries no leading `?`. */
+export function splitTarget(target: string): { path: string; query: string } {
+  const at = target.indexOf("?");
+  return at === -1 ? { path: target, query: "" } : { path: target.slice(0, at), query: target.slice(at + 1) };
+}
+
+/**
+ * Finds what a path names.
+ * @param path the target without its query, undecoded.
+ * @param wantsWebSocket whether the request asks to be upgraded to a WebSocket.
+ * @returns the route; or a refusal: `unknown_path`, `doubled_prefix`, `method_not_allowed`, `upgrade_required`.
+ */
+export function routeOf(method: string, path: string, wantsWebSocket = false): Route | Refusal {
+  const model = protocolOfPath(path);
+  if (model) return modelRoute(method, model.name, wantsWebSocket);
+  const models = MODELS_PATH.exec(path);
+  if (models) return modelsRoute(method, models[1]);
+  const rows = SIDE_ROWS.filter((row) => row.path.test(path));
+  const side = rows.find((row) => row.methods.includes(method));
+  if (side) return { kind: "side", name: side.name, protocol: side.protocol };
+  if (rows.length > 0) return methodNotAllowed(rows.flatMap((row) => row.methods));
+  const canonical = canonicalPath(path);
+  if (canonical.startsWith("/v1")) return nothingHere(canonical);
+  return { kind: "site" };
+}
+
+function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean): Route | Refusal {
+  if (method === "POST") return { kind: "model", protocol };
+  if (method === "HEAD") return { kind: "probe", protocol };
+  if (method === "GET" && wantsWebSocket && protocol === "responses") {
+    // RFC 9110 section 15.5.22: the answer names the protocol to use instead.
+    return refusal("upgrade_required", {}, { headers: { upgrade: "HTTP/1.1" } });
+  }
+  return methodNotAllowed(["POST", "HEAD"]);
+}
+
+function modelsRoute(method: string, encodedId: string | undefined): Route | Refusal {
+  if (method !== "GET" && method !== "HEAD") return methodNotAllowed(["GET", "HEAD"]);
+  if (encodedId === undefined) return { kind: "models", id: undefined };
+  const id = decodeOnce(encodedId);
+  return id === undefined ? refusal("unknown_path") : { kind: "models", id };
+}
+
+function methodNotAllowed(methods: readonly string[]): Refusal {
+  return refusal("method_not_allowed", {}, { headers: { allow: methods.join(", ") } });
+}
+
+/** 404 for an API path that is none of ours; a prefix written twice is told apart and corrected. */
+function nothingHere(canonical: string): Refusal {
+  const single = canonical.replace(/^(?:\/v1)+(?=\/)/, "/v1");
+  const corrected = single === canonical ? undefined : protocolOfPath(single)?.path;
+  if (corrected !== undefined) {
+    return refusal("doubled_prefix", { detail: `Use ${corrected}.` }, { headers: hintHeader(corrected) });
+  }
+  const ending = hintFor(canonical);
+  return refusal("unknown_path", {}, ending === undefined ? {} : { headers: hintHeader(ending) });
+}
+
+/** The header that tells a person, or a client that prints headers, which address was meant. */
+export function hintHeader(path: string): Record<string, string> {
+  return { "x-tollgate-hint": `use ${path}` };
+}
+
+/** The model path that a mistaken path most likely meant, by its ending; undefined when nothing suggests one. */
+export function hintFor(path: string): string | undefined {
+  const canonical = canonicalPath(path).replace(/\/$/, "");
+  return PROTOCOL_NAMES.map((name) => PROTOCOLS[name]).find((facts) => canonical.endsWith(facts.upstreamPath))?.path;
+}
+
+/** The protocol in whose shape an error about this path is written; works for paths that name nothing. */
+export function protocolOfTarget(path: string): Protocol {
+  const canonical = canonicalPath(path);
+  if (canonical.includes("/messages")) return "messages";
+  return canonical.includes("/responses") ? "responses" : "chat";
+}
+
+/** How often a path may have been percent-encoded before we stop looking for what is inside. */
+const DECODE_ROUNDS_MAX = 3;
+
+/**
+ * What the most lenient server would make of a path: decoded, lower-cased, backslashes turned, dot segments removed,
+ * slashes merged. Only ever used to decide that a path is *not* harmless.
+ */
+export function canonicalPath(path: string): string {
+  let text = path;
+  for (let round = 0; round < DECODE_ROUNDS_MAX && text.includes("%"); round += 1) {
+    text = text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+  }
+  const kept: string[] = [];
+  for (const segment of text.toLowerCase().replaceAll("\\", "/").split("/")) {
+    if (segment === "..") kept.pop();
+    else if (segment !== "" && segment !== ".") kept.push(segment);
+  }
+  return `/${kept.join("/")}`;
+}
+
+function decodeOnce(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Stage admit: may this request run, and who pays? One round trip to the store in the common case (promise 5). Reads
+ * facts, never content.
+ */
+import {
+  type AdmitAsk,
+  type AdmitRefusalCause,
+  type AdmitRefused,
+  type Admitted,
+  type Store,
+  StoreError,
+} from "../store/contract.ts";
+import type { Catalog, Group } from "../values/catalog.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
+import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
+import type { RequestId } from "../values/request-id.ts";
+import type { Permit } from "./permit.ts";
+import { affordableLimit, measure, type RequestFacts, type Terms } from "./terms.ts";
+
+export interface AdmitInput {
+  readonly requestId: RequestId;
+  readonly protocol: Protocol;
+  /** The key as accept read it. */
+  readonly key: WellFormedKey;
+  /** The envelope's facts, or the body's fault: a bad key is answered before a bad body. */
+  readonly facts: RequestFacts | Refusal;
+  /** How long the hold must live: the request's deadline and a minute. */
+  readonly holdTtlMs: number;
+}
+
+export interface AdmitParts {
+  readonly store: Pick<Store, "admit" | "readKey">;
+  readonly catalog: () => Catalog;
+  /** Resolves when the charges that this process has not settled yet for an account are; undefined when there are none. */
+  readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
+  /** Keys found unknown a moment ago, so that a flood of them costs no store. */
+  readonly unknownKeys: { has(hash: KeyHash): boolean; add(hash: KeyHash): void };
+}
+
+/** Refusals that the account's own last request may have caused (promise 5). */
+const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCause>([
+  "insufficient_balance",
+  "quota_used",
+  "concurrency",
+]);
+
+/** Decides a request. A refusal has no side effects but the place in the request bucket that the contract names. */
+export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
+  if (parts.unknownKeys.has(input.key.hash)) return refusal("unknown_key");
+  try {
+    return await decide(input, parts);
+  } catch (error) {
+    if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
+    throw error;
+  }
+}
+
+async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
+  const catalog = parts.catalog();
+  const { facts } = input;
+  if (isRefusal(facts)) return onlyKey(input, parts, () => facts);
+  const model = catalog.models.get(facts.model);
+  if (!model) return onlyKey(input, parts, (group) => refusal("unknown_model", { model: facts.model, group }));
+  const terms = measure(facts, model, catalog);
+  if (isRefusal(terms)) return onlyKey(input, parts, (group) => ({ ...terms, facts: { ...terms.facts, group } }));
+  const answer = await ask(input, terms, parts);
+  if (answer.outcome === "admitted") return permitOf(input, facts, terms, answer, catalog);
+  if (answer.cause === "unknown_key") parts.unknownKeys.add(input.key.hash);
+  return refusedBy(answer, facts.model, catalog);
+}
+
+/** A request that fails anyway is still told first that its key is bad. */
+async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: string) => Refusal): Promise<Refusal> {
+  const view = await parts.store.readKey(input.key.tag, input.key.hash);
+  if (!view) {
+    parts.unknownKeys.add(input.key.hash);
+    return refusal("unknown_key");
+  }
+  return view.key.status === "revoked" ? refusal("revoked_key") : otherwise(view.key.group);
+}
+
+/** Asks the store, and once more when the refusal may be the echo of this account's last request. */
+async function ask(input: AdmitInput, terms: Terms, parts: AdmitParts): Promise<Admitted | AdmitRefused> {
+  const question: AdmitAsk = {
+    requestId: input.requestId,
+    tag: input.key.tag,
+    keyHash: input.key.hash,
+    plans: terms.plans,
+    groups: terms.groups,
+    inputTokens: terms.inputTokens,
+    holdTtlMs: input.holdTtlMs,
+    again: false,
+  };
+  const answer = await parts.store.admit(question);
+  if (answer.outcome === "admitted" || !WORTH_ANOTHER_TRY.has(answer.cause)) return answer;
+  const pending = parts.unsettled(input.key.tag);
+  if (!pending) return answer;
+  await pending;
+  // Only a refusal for concurrency comes after the request bucket has been charged.
+  return parts.store.admit({ ...question, again: answer.cause === "concurrency" });
+}
+
+function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: Admitted, catalog: Catalog): Permit {
+  const group = catalog.groups.get(answer.group) as Group;
+  const full = terms.groups.find((offered) => offered.group === answer.group)?.holdFull ?? answer.hold;
+  const partial = !answer.unmetered && answer.hold < full;
+  const affordable = partial ? affordableLimit(terms, group.multiplier, answer.hold) : terms.outputLimit;
+  const field = facts.limit?.field ?? (PROTOCOLS[input.protocol].limitFields[0] as string);
+  const clamped = affordable < terms.outputLimit;
+  return {
+    requestId: input.requestId,
+    tag: input.key.tag,
+    accountId: answer.accountId,
+    keyId: answer.keyId,
+    group,
+    model: terms.model,
+    terms,
+    hold: answer.hold,
+    entitlement: answer.entitlement,
+    unmetered: answer.unmetered,
+    storeTimeMs: answer.storeTimeMs,
+    catalogVersion: catalog.version,
+    // Without a limit of the client's own the default is sent, so that the hold really is the most it can cost.
+    outputLimit: clamped ? affordable : facts.limit === undefined ? terms.outputLimit : undefined,
+    clamped: clamped ? `${field}=${affordable}` : undefined,
+    limits: answer.limits,
+  };
+}
+
+const MS_PER_S = 1_000;
+
+function refusedBy(answer: AdmitRefused, model: string, catalog: Catalog): Refusal {
+  const { cause, group } = answer;
+  if (cause === "unknown_key" || cause === "revoked_key") return refusal(cause);
+  const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
+  return refusal(cause, { model, group, detail: detailOf(cause, group, catalog) }, { retryAfterS });
+}
+
+function detailOf(cause: AdmitRefusalCause, groupName: string | undefined, catalog: Catalog): string | undefined {
+  const group = groupName === undefined ? undefined : catalog.groups.get(groupName);
+  if (cause === "not_in_plan") return "The model exists, but not in the plan of this account.";
+  if (cause === "group_mismatch") return "The key's group does not serve this model.";
+  if (cause === "no_entitlement") return "No time card of this group that includes the model is running.";
+  if (cause === "quota_used") return "The running time card does not have enough quota left for this request.";
+  if (cause === "insufficient_balance") return "The balance does not cover the least that this request can cost.";
+  if (cause === "requests") return `The limit is ${group?.limits.requestsPerMinute ?? 0} requests per minute.`;
+  if (cause === "tokens") return `The limit is ${group?.limits.tokensPerMinute ?? 0} tokens per minute.`;
+  if (cause === "concurrency") return `The limit is ${group?.limits.concurrency ?? 0} requests at once.`;
+  return undefined;
+}

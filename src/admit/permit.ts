@@ -1,0 +1,28 @@
+/** What admission gives to the rest of the path: who pays, how much at most, and at which prices. */
+import type { Admitted } from "../store/contract.ts";
+import type { Group, Model } from "../values/catalog.ts";
+import type { AccountTag } from "../values/key.ts";
+import type { NanoUsd } from "../values/money.ts";
+import type { RequestId } from "../values/request-id.ts";
+import type { Terms } from "./terms.ts";
+
+/** Everything about the money is pinned here: a reload in the middle of a request changes nothing (row G1). */
+export interface Permit {
+  readonly requestId: RequestId;
+  readonly tag: AccountTag;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly group: Group;
+  readonly model: Model;
+  readonly terms: Terms;
+  readonly hold: NanoUsd;
+  readonly entitlement: string | undefined;
+  readonly unmetered: boolean;
+  readonly storeTimeMs: number;
+  readonly catalogVersion: string;
+  /** The output limit to send upstream, or undefined when the client's own stands. */
+  readonly outputLimit: number | undefined;
+  /** `field=value` when funds covered only a part. */
+  readonly clamped: string | undefined;
+  readonly limits: Admitted["limits"];
+}

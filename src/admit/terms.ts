@@ -1,0 +1,121 @@
+/**
+ * What a request would cost at most, in the terms of every group that could pay: facts of the envelope in, integers out.
+ * Never reads content.
+ */
+import type { AdmitAsk, GroupTerms } from "../store/contract.ts";
+import { type Catalog, type Group, groupServes, type Model } from "../values/catalog.ts";
+import { type Refusal, refusal } from "../values/errors.ts";
+import { type NanoUsd, nanoUsd } from "../values/money.ts";
+import { affordableOutput, holdFor, type Multiplier } from "../values/price.ts";
+
+/** What admission must know of a request; accept's envelope has these members. */
+export interface RequestFacts {
+  readonly model: string;
+  readonly limit: { readonly field: string; readonly value: number } | undefined;
+  /** Answers asked for at once; 1 but on chat. */
+  readonly choices: number;
+  readonly textBytes: number;
+  readonly images: number;
+  readonly files: number;
+  /** A service tier or speed other than the standard one. */
+  readonly serviceTier: string | undefined;
+  /** Types of tools that the upstream would run and bill. */
+  readonly hostedTools: readonly string[];
+}
+
+/** The request measured against the catalog. */
+export interface Terms {
+  readonly model: Model;
+  /** Input tokens at most: what the hold and the token bucket count. */
+  readonly inputTokens: number;
+  /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (promise 3). */
+  readonly inputEstimate: number;
+  /** Output tokens at most of each choice: the client's limit or the model's default. */
+  readonly outputLimit: number;
+  readonly choices: number;
+  readonly tier: string | undefined;
+  /** Price names of the hosted tools asked for. */
+  readonly tools: readonly string[];
+  readonly plans: AdmitAsk["plans"];
+  readonly groups: readonly GroupTerms[];
+}
+
+/** Least output worth paying the input for (promise 1). */
+const USEFUL_OUTPUT_MIN = 16;
+/** Calls of each hosted tool that a hold covers; more are charged to free funds. */
+const HOSTED_CALLS_HELD = 10;
+const ESTIMATE_BYTES_PER_TOKEN = 4;
+
+/** Measures a request, or refuses what has no price (promise 14). */
+export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Terms | Refusal {
+  const unpriced = findUnpriced(facts, model);
+  if (unpriced) return unpriced;
+  const media = facts.images * model.mediaTokens.image + facts.files * model.mediaTokens.file;
+  const inputTokens = Math.min(model.contextTokens, Math.ceil(facts.textBytes / model.inputBytesPerToken) + media);
+  const asked = facts.limit?.value ?? model.defaultOutputTokens;
+  const terms = {
+    model,
+    inputTokens,
+    inputEstimate: Math.min(model.contextTokens, Math.ceil(facts.textBytes / ESTIMATE_BYTES_PER_TOKEN) + media),
+    outputLimit: Math.min(asked, model.maxOutputTokens),
+    choices: facts.choices,
+    tier: facts.serviceTier,
+    tools: facts.hostedTools.map(priceName),
+    plans: model.plans,
+  };
+  const serving = [...catalog.groups.values()].filter((group) => groupServes(group, model.name));
+  return { ...terms, groups: serving.map((group) => termsOf(group, terms)) };
+}
+
+/** `web_search_20250305` and `web_search` have one price. */
+function priceName(toolType: string): string {
+  return toolType.replace(/_(?:preview(?:_\d[\d_]*)?|\d{4}_?\d{2}_?\d{2})$/, "");
+}
+
+function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
+  const refuse = (param: string, what: string) =>
+    refusal("unsupported_parameter", { model: facts.model, param, detail: `${what} is not offered for this model.` });
+  if (facts.serviceTier !== undefined && !model.price.tiers.has(facts.serviceTier)) {
+    return refuse("service_tier", `The tier "${facts.serviceTier}"`);
+  }
+  const tool = facts.hostedTools.find((type) => !model.price.tools.has(priceName(type)));
+  return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
+}
+
+type Measured = Omit<Terms, "groups">;
+
+function termsOf(group: Group, terms: Measured): GroupTerms {
+  const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
+  return {
+    group: group.name,
+    kind: group.kind,
+    holdFull: hold(terms.outputLimit),
+    holdMin: hold(Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN)),
+    requestsPerMinute: group.limits.requestsPerMinute,
+    tokensPerMinute: group.limits.tokensPerMinute,
+    concurrency: group.limits.concurrency,
+    perKey: group.limits.perKey,
+  };
+}
+
+function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
+  const tokens = { input: terms.inputTokens, output: outputPerChoice * terms.choices };
+  const amount = holdFor(terms.model.price, multiplier, tokens, terms.tier);
+  return nanoUsd(amount + toolsHold(terms, multiplier));
+}
+
+function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
+  let perCall = 0n;
+  for (const tool of terms.tools) perCall += terms.model.price.tools.get(tool) ?? 0n;
+  return (perCall * BigInt(HOSTED_CALLS_HELD) * multiplier + 999_999n) / 1_000_000n;
+}
+
+/**
+ * The output limit that a hold pays for when it is less than the whole (the clamp of promise 1).
+ * @param held what admission set aside: at least the group's holdMin.
+ */
+export function affordableLimit(terms: Terms, multiplier: Multiplier, held: NanoUsd): number {
+  const funds = nanoUsd(held - toolsHold(terms, multiplier));
+  const output = affordableOutput(terms.model.price, multiplier, terms.inputTokens, funds, terms.tier);
+  return Math.min(terms.outputLimit, Math.floor(output / terms.choices));
+}

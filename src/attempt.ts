@@ -1,0 +1,75 @@
+/**
+ * What one attempt carries through dispatch: the conversion for its route, and what inspecting the reply has completed
+ * so far. Dispatch holds it as a token and understands none of it.
+ */
+import { openExchange } from "./convert/bridge.ts";
+import {
+  type ClientFrames,
+  type ClientRequest,
+  type ConvertContext,
+  type Exchange,
+  isFault,
+  type Permitted,
+  type RouteFacts,
+  type StreamConverter,
+  type WholeReply,
+} from "./convert/exchange.ts";
+import type { Encoded, Inspector } from "./dispatch/ask.ts";
+import type { Model, Route } from "./values/catalog.ts";
+import { isRefusal, type Refusal } from "./values/errors.ts";
+
+export interface Attempt {
+  readonly exchange: Exchange;
+  /** The stream's conversion; made with the attempt, used when the reply is streamed. */
+  readonly converter: StreamConverter;
+  /** Frames completed during inspection. */
+  readonly first: ClientFrames[];
+  whole: WholeReply | undefined;
+}
+
+/** Gives dispatch the encoder of a request. */
+export function encoderFor(
+  request: ClientRequest,
+  model: Model,
+  permitted: Permitted,
+  context: ConvertContext,
+): (route: Route) => Encoded<Attempt> | Refusal {
+  return (route) => {
+    const exchange = openExchange(request, routeFacts(route, model), permitted, context);
+    if (isRefusal(exchange)) return exchange;
+    const token: Attempt = { exchange, converter: exchange.stream(), first: [], whole: undefined };
+    return { body: exchange.request.body, token };
+  };
+}
+
+function routeFacts(route: Route, model: Model): RouteFacts {
+  return {
+    protocol: route.protocol,
+    upstreamModel: route.upstreamModel,
+    capabilities: route.capabilities,
+    maxOutputTokens: model.maxOutputTokens,
+    defaultOutputTokens: model.defaultOutputTokens,
+  };
+}
+
+/**
+ * Looks at a reply before it counts as an answer: a stream is accepted with its first event, so that one that begins
+ * with an error can still be tried elsewhere.
+ */
+export const inspector: Inspector<Attempt> = {
+  chunk(attempt, bytes) {
+    attempt.first.push(...attempt.converter.push(bytes));
+    return attempt.converter.opened || attempt.converter.ended ? "accept" : (attempt.converter.fault ?? "more");
+  },
+  end(attempt) {
+    attempt.first.push(...attempt.converter.end());
+    if (attempt.converter.opened || attempt.converter.ended) return "accept";
+    return attempt.converter.fault ?? { cause: "upstream_invalid", code: undefined, reason: "an empty stream" };
+  },
+  whole(attempt, body) {
+    const reply = attempt.exchange.whole(body);
+    if (isFault(reply)) return reply;
+    attempt.whole = reply;
+    return "accept";
+  },
+};

@@ -1,0 +1,176 @@
+/**
+ * The command line (DESIGN.md section 8). `serve` and `check` are handed in; everything else asks a running gateway's
+ * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
+ */
+import { Command, CommanderError } from "commander";
+import manifest from "../package.json" with { type: "json" };
+import { type AdminClient, connectAdmin, type Env } from "./cli/admin-client.ts";
+import * as admin from "./cli/admin-commands.ts";
+import { CliFailure } from "./cli/failure.ts";
+
+/** Options of `serve` and `check`. */
+export interface RunOptions {
+  /** The configuration file as typed; undefined when none was named. */
+  readonly config: string | undefined;
+  readonly json: boolean;
+}
+
+/** The world as the command line sees it; nothing here is read from globals. */
+export interface CliIo {
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+  readonly env: Env;
+  readonly fetch: typeof fetch;
+  /** Runs the gateway until it is told to stop; rejects with the reason when it cannot. */
+  readonly serve: (options: RunOptions) => Promise<void>;
+  /** Checks the configuration and prints its complaints; gives the exit status. */
+  readonly check: (options: RunOptions) => Promise<number>;
+}
+
+/**
+ * Runs one command.
+ * @param argv the arguments behind the program's name
+ * @returns the exit status: 0, 1 or 2
+ */
+export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
+  let exitStatus = 0;
+  const program = buildProgram(io, (status) => {
+    exitStatus = status;
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exitStatus;
+  } catch (error) {
+    // Commander has printed its own complaint, or the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CliFailure) {
+      io.stderr.write(`${error.message}\n`);
+      return error.exitStatus;
+    }
+    io.stderr.write(`tollgate: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}
+
+interface GlobalOptions {
+  readonly json?: true;
+  readonly data?: string;
+}
+
+function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
+  const program = new Command("tollgate")
+    .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
+    .version(manifest.version)
+    .option("--json", "print the answer as JSON")
+    .option("--data <dir>", "data folder that holds the admin token (else TOLLGATE_DATA, else ./data)")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .showHelpAfterError("Add --help for the options.")
+    .exitOverride();
+
+  const runOptions = (options: { config?: string }): RunOptions => ({
+    config: options.config,
+    json: program.opts<GlobalOptions>().json ?? false,
+  });
+  program
+    .command("serve")
+    .description("run the gateway")
+    .option("--config <file>", "configuration file")
+    .action(async (options: { config?: string }) => io.serve(runOptions(options)));
+  program
+    .command("check")
+    .description("check the configuration: names file, line, key and what is wrong")
+    .option("--config <file>", "configuration file")
+    .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+
+  const ask: Ask = async (question) => {
+    const { json, data } = program.opts<GlobalOptions>();
+    const outcome = await question(await connectAdmin(io.env, io.fetch, data));
+    io.stdout.write(json ? `${JSON.stringify(outcome.json)}\n` : outcome.text);
+    if (!json && outcome.hint) io.stderr.write(outcome.hint);
+  };
+  addAccountCommands(program, ask);
+  addKeyCommands(program, ask);
+  addFundsCommands(program, ask);
+  return program;
+}
+
+/** Connects, asks one question, prints its outcome. */
+type Ask = (question: (client: AdminClient) => Promise<admin.Outcome>) => Promise<void>;
+
+function addAccountCommands(program: Command, ask: Ask): void {
+  const account = program.command("account").description("accounts: create, list, show, set-plan, adjust");
+  account
+    .command("create <name>")
+    .description("create an account; harmless to repeat")
+    .option("--plan <plan>", "its base plan; the configuration's default_plan when left out")
+    .action((name: string, options: { plan?: string }) => ask((c) => admin.createAccount(c, name, options.plan)));
+  account
+    .command("list")
+    .description("list accounts by name, a page at a time")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "accounts on a page, at most 200")
+    .action((options: { cursor?: string; limit?: string }) => ask((c) => admin.listAccounts(c, options)));
+  account
+    .command("show <name>")
+    .description("show an account and its balance")
+    .action((name: string) => ask((c) => admin.showAccount(c, name)));
+  account
+    .command("set-plan <name> <plan>")
+    .description("change an account's base plan, from the next request on")
+    .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
+  account
+    .command("adjust <name>")
+    .description("correct a balance either way; counts once per id")
+    .requiredOption("--usd <amount>", "US dollars, such as -1.50")
+    .requiredOption("--id <id>", "your id of this adjustment; repeating it is harmless")
+    .requiredOption("--note <text>", "why; the ledger keeps it")
+    .action((name: string, options: { usd: string; id: string; note: string }) =>
+      ask((c) => admin.adjust(c, { account: name, ...options })),
+    );
+}
+
+function addKeyCommands(program: Command, ask: Ask): void {
+  const key = program.command("key").description("keys: create, list, set-group, revoke");
+  key
+    .command("create")
+    .description("create a key and show it, this once; repeating makes another key")
+    .requiredOption("--account <name>", "the account that pays")
+    .requiredOption("--group <group>", "the group that decides what the key may use")
+    .action((options: { account: string; group: string }) =>
+      ask((c) => admin.createKey(c, options.account, options.group)),
+    );
+  key
+    .command("list")
+    .description("list an account's keys, without their text")
+    .requiredOption("--account <name>", "the account")
+    .action((options: { account: string }) => ask((c) => admin.listKeys(c, options.account)));
+  key
+    .command("set-group <key-id> <group>")
+    .description("move a key to another group, from its next request on")
+    .action((id: string, group: string) => ask((c) => admin.setKeyGroup(c, id, group)));
+  key
+    .command("revoke <key-id>")
+    .description("revoke a key for good, from its next request on")
+    .action((id: string) => ask((c) => admin.revokeKey(c, id)));
+}
+
+function addFundsCommands(program: Command, ask: Ask): void {
+  program
+    .command("topup")
+    .description("add funds to an account; counts once per payment id")
+    .requiredOption("--account <name>", "the account")
+    .requiredOption("--usd <amount>", "US dollars, such as 10.00")
+    .requiredOption("--id <payment-id>", "the payment's id; repeating it is harmless")
+    .action((options: admin.Payment) => ask((c) => admin.topUp(c, options)));
+  const ledger = program.command("ledger").description("the ledger: every movement of money");
+  ledger
+    .command("show")
+    .description("show an account's ledger, oldest first, a page at a time")
+    .requiredOption("--account <name>", "the account")
+    .option("--after <seq>", "show what comes after this line")
+    .option("--limit <count>", "lines on a page, at most 1000")
+    .action((options: { account: string; after?: string; limit?: string }) =>
+      ask((c) => admin.showLedger(c, options.account, options)),
+    );
+}

@@ -1,0 +1,157 @@
+/**
+ * The command line's side of the admin API: finds the gateway and its token, asks, and turns every way of failing into
+ * a sentence that says what to do. The token goes into one header and nowhere else.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Secret } from "../values/secret.ts";
+import { CliFailure } from "./failure.ts";
+
+const DEFAULT_URL = "http://127.0.0.1:8788";
+const DEFAULT_DATA_DIR = "./data";
+/** Where `serve` puts the token that it makes, inside the data folder. */
+const TOKEN_FILE = "admin-token";
+/** How long one question to the gateway may take. */
+const CALL_TIMEOUT_MS = 30_000;
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** An object of an answer: flat, as the admin API makes them. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface AdminAnswer {
+  readonly status: number;
+  readonly body: Fields;
+}
+
+export interface AdminClient {
+  /**
+   * @param path below `/admin/v1`, made with `segment`
+   * @throws CliFailure when the gateway refuses or does not answer
+   */
+  call(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<AdminAnswer>;
+}
+
+/**
+ * Makes a client from the environment: `TOLLGATE_ADMIN_URL`; `TOLLGATE_ADMIN_TOKEN`, else the file `admin-token` in the
+ * data folder (`dataDir`, else `TOLLGATE_DATA`, else `./data`).
+ * @throws CliFailure 2 for an address that is none, 1 for a token that cannot be used
+ */
+export async function connectAdmin(env: Env, fetcher: typeof fetch, dataDir: string | undefined): Promise<AdminClient> {
+  const base = readBase(env.TOLLGATE_ADMIN_URL || DEFAULT_URL);
+  const { token, origin } = await findToken(env, dataDir);
+  return {
+    async call(method, path, body) {
+      const headers: Record<string, string> = { accept: "application/json" };
+      if (token) headers.authorization = `Bearer ${token.reveal()}`;
+      if (body) headers["content-type"] = "application/json";
+      const init = { method, headers, redirect: "error" as const, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) };
+      let status: number;
+      let text: string;
+      try {
+        const response = await fetcher(
+          `${base}/admin/v1${path}`,
+          body ? { ...init, body: JSON.stringify(body) } : init,
+        );
+        status = response.status;
+        text = await response.text();
+      } catch (error) {
+        throw unreachable(base, error, method !== "GET");
+      }
+      const answer = readObject(text);
+      if (status < 300 && answer) return { status, body: answer };
+      throw refused(base, status, answer, origin);
+    },
+  };
+}
+
+/**
+ * One part of a path, from what was typed.
+ * @throws CliFailure 2 for what a URL would resolve away
+ */
+export function segment(typed: string): string {
+  if (typed === "" || typed === "." || typed === "..") {
+    throw new CliFailure(2, `${JSON.stringify(typed)} is neither a name nor an id.`);
+  }
+  return encodeURIComponent(typed);
+}
+
+function readBase(typed: string): string {
+  const url = URL.canParse(typed) ? new URL(typed) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    // The text is not repeated: a password may stand in it.
+    throw new CliFailure(2, `TOLLGATE_ADMIN_URL must be an address such as ${DEFAULT_URL}, without user or query.`);
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+async function findToken(
+  env: Env,
+  dataDir: string | undefined,
+): Promise<{ token: Secret | undefined; origin: string }> {
+  if (env.TOLLGATE_ADMIN_TOKEN) {
+    const origin = "the environment variable TOLLGATE_ADMIN_TOKEN";
+    return { token: asToken(env.TOLLGATE_ADMIN_TOKEN, origin), origin };
+  }
+  const file = join(dataDir ?? (env.TOLLGATE_DATA || DEFAULT_DATA_DIR), TOKEN_FILE);
+  try {
+    const origin = `the file ${file}`;
+    return { token: asToken(await readFile(file, "utf8"), origin), origin };
+  } catch (error) {
+    if (error instanceof CliFailure) throw error;
+    const code = codeOf(error);
+    if (code !== "ENOENT" && code !== "ENOTDIR") {
+      throw new CliFailure(1, `The token file ${file} cannot be read (${code}); set TOLLGATE_ADMIN_TOKEN instead.`);
+    }
+    return { token: undefined, origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${file}` };
+  }
+}
+
+function asToken(text: string, origin: string): Secret {
+  const token = text.trim();
+  if (!/^[!-~]+$/.test(token)) throw new CliFailure(1, `What stands in ${origin} is not an admin token.`);
+  return new Secret(token);
+}
+
+function unreachable(base: string, error: unknown, write: boolean): CliFailure {
+  const code = codeOf(error);
+  if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH") {
+    const start =
+      "Start it with: tollgate serve. If it listens elsewhere, set TOLLGATE_ADMIN_URL to its admin address.";
+    return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`);
+  }
+  const lost = `The gateway at ${base} gave no whole answer (${code}).`;
+  const advice =
+    "Whether the change was made is unknown: look (show, list) before you repeat it. " +
+    "Top-ups and adjustments are harmless to repeat with the same --id.";
+  return new CliFailure(1, write ? `${lost}\n${advice}` : lost);
+}
+
+function refused(base: string, status: number, answer: Fields | undefined, tokenOrigin: string): CliFailure {
+  const error = answer?.error as Fields | undefined;
+  if (typeof error?.message !== "string") {
+    const hint = "Is TOLLGATE_ADMIN_URL the gateway's admin address?";
+    return new CliFailure(1, `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`);
+  }
+  const lines = [`Refused: ${error.message}`];
+  if (typeof error.remedy === "string") lines.push(error.remedy);
+  if (status === 401) lines.push(`The token came from ${tokenOrigin}.`);
+  return new CliFailure(1, lines.join("\n"));
+}
+
+function readObject(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The system's or fetch's code of a failure; fetch hides it in `cause`. Messages are not used: they may hold URLs. */
+function codeOf(error: unknown): string {
+  const failure = error as { code?: unknown; name?: unknown; cause?: unknown } | undefined;
+  if (typeof failure?.code === "string") return failure.code;
+  if (failure?.cause !== undefined) return codeOf(failure.cause);
+  return typeof failure?.name === "string" ? failure.name : "unknown failure";
+}

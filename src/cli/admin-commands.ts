@@ -1,0 +1,156 @@
+/**
+ * What the commands that talk to the admin API ask and print (DESIGN.md section 8). Each returns the answer for `--json`
+ * and the same in words; `cli.ts` reads the options and prints.
+ */
+import { type AdminClient, type Fields, segment } from "./admin-client.ts";
+import { type Column, cell, facts, table } from "./table.ts";
+
+/** A command's result: the answer's JSON, its words, and what else a person should know (standard error). */
+export interface Outcome {
+  readonly json: Fields;
+  readonly text: string;
+  readonly hint?: string;
+}
+
+const ACCOUNT_COLUMNS: readonly Column[] = [
+  { title: "NAME", member: "name" },
+  { title: "PLAN", member: "plan" },
+  { title: "BALANCE USD", member: "balance_usd", right: true },
+  { title: "AVAILABLE USD", member: "available_usd", right: true },
+  { title: "SPENT USD", member: "spent_usd", right: true },
+  { title: "CREATED", member: "created_at" },
+];
+
+const ACCOUNT_FACTS = {
+  name: "Name",
+  id: "Id",
+  plan: "Plan",
+  balance_usd: "Balance USD",
+  held_usd: "Held USD",
+  available_usd: "Available USD",
+  spent_usd: "Spent USD",
+  topped_up_usd: "Topped up USD",
+  created_at: "Created",
+};
+
+const KEY_COLUMNS: readonly Column[] = [
+  { title: "ID", member: "id" },
+  { title: "GROUP", member: "group" },
+  { title: "STATUS", member: "status" },
+  { title: "CREATED", member: "created_at" },
+];
+
+const LEDGER_COLUMNS: readonly Column[] = [
+  { title: "SEQ", member: "seq", right: true },
+  { title: "AT", member: "at" },
+  { title: "KIND", member: "kind" },
+  { title: "USD", member: "usd", right: true },
+  { title: "FROM", member: "debit" },
+  { title: "TO", member: "credit" },
+  { title: "BALANCE USD", member: "balance_usd", right: true },
+  { title: "MODEL", member: "model" },
+  { title: "REFERENCE", member: "reference" },
+  { title: "NOTE", member: "note" },
+];
+
+export async function createAccount(admin: AdminClient, name: string, plan: string | undefined): Promise<Outcome> {
+  const { status, body } = await admin.call("POST", "/accounts", plan === undefined ? { name } : { name, plan });
+  const text =
+    status === 201
+      ? `Created the account ${cell(body.name)} with the plan ${cell(body.plan)}.\n`
+      : `The account ${cell(body.name)} exists already, with the plan ${cell(body.plan)}; nothing changed.\n`;
+  return { json: body, text };
+}
+
+export async function listAccounts(admin: AdminClient, page: { cursor?: string; limit?: string }): Promise<Outcome> {
+  const { body } = await admin.call("GET", `/accounts${query({ cursor: page.cursor, limit: page.limit })}`);
+  const rows = itemsOf(body);
+  const text = rows.length === 0 ? "No accounts.\n" : table(ACCOUNT_COLUMNS, rows);
+  return withMore(body, text, (next) => `More accounts: tollgate account list --cursor ${next}\n`);
+}
+
+export async function showAccount(admin: AdminClient, name: string): Promise<Outcome> {
+  const { body } = await admin.call("GET", `/accounts/${segment(name)}`);
+  return { json: body, text: facts(ACCOUNT_FACTS, body) };
+}
+
+export async function setPlan(admin: AdminClient, name: string, plan: string): Promise<Outcome> {
+  const { body } = await admin.call("PUT", `/accounts/${segment(name)}/plan`, { plan });
+  return { json: body, text: `The account ${cell(body.name)} is on the plan ${cell(body.plan)}.\n` };
+}
+
+export interface Payment {
+  readonly account: string;
+  readonly usd: string;
+  readonly id: string;
+}
+
+export async function topUp(admin: AdminClient, { account, usd, id }: Payment): Promise<Outcome> {
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/topups`, { usd, id });
+  return { json: body, text: movementWords(body, "Topped up") };
+}
+
+export async function adjust(admin: AdminClient, payment: Payment & { note: string }): Promise<Outcome> {
+  const { account, usd, id, note } = payment;
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/adjustments`, { usd, id, note });
+  return { json: body, text: movementWords(body, "Adjusted") };
+}
+
+export async function createKey(admin: AdminClient, account: string, group: string): Promise<Outcome> {
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, { group });
+  const words = `Created the key ${cell(body.id)} of account ${cell(body.account)} in group ${cell(body.group)}.`;
+  const hint = "This is the only time that the key is shown; only its hash is stored.\n";
+  return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
+}
+
+export async function listKeys(admin: AdminClient, account: string): Promise<Outcome> {
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}/keys`);
+  const rows = itemsOf(body);
+  return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
+}
+
+export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<Outcome> {
+  const { body } = await admin.call("PUT", `/keys/${segment(id)}/group`, { group });
+  const text = `The key ${cell(body.id)} is in group ${cell(body.group)}, from its next request on.\n`;
+  return { json: body, text };
+}
+
+export async function revokeKey(admin: AdminClient, id: string): Promise<Outcome> {
+  const { body } = await admin.call("POST", `/keys/${segment(id)}/revoke`);
+  return { json: body, text: `The key ${cell(body.id)} is revoked, from its next request on and for good.\n` };
+}
+
+export async function showLedger(
+  admin: AdminClient,
+  account: string,
+  page: { after?: string; limit?: string },
+): Promise<Outcome> {
+  const search = query({ after: page.after, limit: page.limit });
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
+  const rows = itemsOf(body);
+  const text = rows.length === 0 ? "No ledger lines.\n" : table(LEDGER_COLUMNS, rows);
+  return withMore(body, text, (next) => `More lines: tollgate ledger show --account ${account} --after ${next}\n`);
+}
+
+function movementWords(body: Fields, done: string): string {
+  const balance = `The balance is ${cell(body.balance_usd)} USD.`;
+  if (body.repeated === true) {
+    return `The id ${cell(body.id)} was counted before; nothing changed. ${balance}\n`;
+  }
+  return `${done} ${cell(body.account)} by ${cell(body.usd)} USD. ${balance}\n`;
+}
+
+function itemsOf(body: Fields): readonly Fields[] {
+  return Array.isArray(body.items) ? (body.items as readonly Fields[]) : [];
+}
+
+function withMore(body: Fields, text: string, more: (next: string) => string): Outcome {
+  const next = body.next;
+  if (next === null || next === undefined) return { json: body, text };
+  return { json: body, text, hint: more(cell(next)) };
+}
+
+function query(members: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(members).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}

@@ -1,0 +1,14 @@
+/**
+ * How a command ends badly: refused (status 1, something answered no or nothing answered) or misused (status 2).
+ */
+
+/** Ends the command with the message on standard error. */
+export class CliFailure extends Error {
+  override readonly name = "CliFailure";
+  readonly exitStatus: 1 | 2;
+
+  constructor(exitStatus: 1 | 2, message: string) {
+    super(message);
+    this.exitStatus = exitStatus;
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Plain text for people: aligned tables and lists of facts.
+ */
+import type { Fields } from "./admin-client.ts";
+
+export interface Column {
+  readonly title: string;
+  /** The member of each row that is shown. */
+  readonly member: string;
+  /** Amounts and counts stand at the right edge. */
+  readonly right?: boolean;
+}
+
+/** A table with a heading, two blanks between columns, one line per row, a line feed at the end. */
+export function table(columns: readonly Column[], rows: readonly Fields[]): string {
+  const cells = [columns.map((column) => column.title), ...rows.map((row) => columns.map((c) => cell(row[c.member])))];
+  const widths = columns.map((_, index) => Math.max(...cells.map((line) => (line[index] as string).length)));
+  const lines = cells.map((line) =>
+    line
+      .map((text, index) => {
+        const width = widths[index] as number;
+        return columns[index]?.right ? text.padStart(width) : text.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd(),
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+/** One fact a line, the names aligned. */
+export function facts(names: Readonly<Record<string, string>>, record: Fields): string {
+  const width = Math.max(...Object.values(names).map((name) => name.length));
+  return Object.entries(names)
+    .map(([member, name]) => `${name.padEnd(width)}  ${cell(record[member])}\n`)
+    .join("");
+}
+
+/** A value as one cell: a terminal is not to be steered by what stands in a ledger. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "-";
+  return String(value).replaceAll(/\p{C}/gu, "?");
+}

@@ -1,0 +1,75 @@
+/**
+ * The configuration: `tollgate.yaml` to `Settings` (DESIGN.md section 4). Its parts are in `config/`, which nobody else
+ * imports. The only file that reads the environment.
+ */
+import { readFileSync } from "node:fs";
+import type { Sources } from "./config/expand.ts";
+import { type Loaded, loadText } from "./config/load.ts";
+import type { Problem } from "./config/problems.ts";
+import * as watching from "./config/watch.ts";
+import type { Settings } from "./values/settings.ts";
+import { type Clock, systemClock } from "./values/time.ts";
+
+export { DEFAULTS, LIMITS } from "./config/defaults.ts";
+export { type DemoPlaces, demoConfig } from "./config/demo.ts";
+export { diffSettings } from "./config/difference.ts";
+export type { Loaded } from "./config/load.ts";
+export type { Problem } from "./config/problems.ts";
+export type { ConfigWatch } from "./config/watch.ts";
+
+/** Where `loadConfig` and `watchConfig` take texts from; what is left out is the real thing. */
+export interface ConfigSources {
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Gives the text of a file or throws as `node:fs` does. */
+  readonly readFile?: ((path: string) => string) | undefined;
+}
+
+/** The name under which the configuration is looked for when none is given. */
+export const CONFIG_FILE = "tollgate.yaml";
+
+/** The process's environment. Everything else takes it as an argument. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  return process.env;
+}
+
+/**
+ * Loads a configuration.
+ * @param options.file read unless `text` is given; then only the name in problems. Default `tollgate.yaml`.
+ * @param options.text the configuration itself.
+ * @returns the settings, or every problem of the file. Never throws for what the file holds.
+ */
+export function loadConfig(options: { file?: string | undefined; text?: string | undefined } & ConfigSources): Loaded {
+  const { file = CONFIG_FILE, text } = options;
+  const sources = sourcesOf(options);
+  return text === undefined ? watching.loadFile(file, sources) : loadText(file, text, sources);
+}
+
+/**
+ * Follows a file: settings when its text has changed and is good, problems when it is bad (the old settings stay in
+ * force). `reload()` is for SIGHUP.
+ * @param options.text the text that is in force, to catch a change between loading and watching.
+ */
+export function watchConfig(
+  options: {
+    file: string;
+    text?: string | undefined;
+    onSettings: (settings: Settings) => void;
+    onProblems: (problems: readonly Problem[]) => void;
+    clock?: Clock | undefined;
+  } & ConfigSources,
+): watching.ConfigWatch {
+  return watching.watchConfig({ ...options, ...sourcesOf(options), clock: options.clock ?? systemClock });
+}
+
+/** One problem as `tollgate check` prints it: `tollgate.yaml:12:5: models.big-1.price.input: …`. */
+export function formatProblem(problem: Problem): string {
+  const where = `${problem.file}:${problem.line}:${problem.column}`;
+  return problem.key === "" ? `${where}: ${problem.message}` : `${where}: ${problem.key}: ${problem.message}`;
+}
+
+function sourcesOf(options: ConfigSources): Sources {
+  return {
+    env: options.env ?? environment(),
+    readFile: options.readFile ?? ((path) => readFileSync(path, "utf8")),
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * The schema against a document: every deviation becomes a problem with a place and a remedy, and what deviates is taken
+ * out, so that the checks that follow see only values of the right form.
+ */
+import type { ConfigDocument } from "./document.ts";
+import { keyOf, type Path, shownKey, suggestion } from "./problems.ts";
+import { type SchemaError, schemaErrors, type TSchema } from "./schema-words.ts";
+
+/** What we read of a schema; JSON Schema, so it can be walked beside the value. */
+interface Word {
+  readonly properties?: Readonly<Record<string, Word>>;
+  readonly patternProperties?: Readonly<Record<string, Word>>;
+  readonly items?: Word;
+  readonly errorMessage?: string;
+  readonly writeOnly?: boolean;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+}
+
+/** The part of the schema that speaks of a path; undefined where the schema knows nothing. */
+export function wordAt(schema: TSchema, path: Path): Word | undefined {
+  let word: Word | undefined = schema as Word;
+  for (const part of path) {
+    if (!word) return undefined;
+    if (typeof part === "number") word = word.items;
+    else if (word.properties) word = Object.hasOwn(word.properties, part) ? word.properties[part] : undefined;
+    else word = Object.values(word.patternProperties ?? {})[0];
+  }
+  return word;
+}
+
+/** Whether the text at a path may never be shown. */
+export function isSecret(schema: TSchema, path: Path): boolean {
+  return wordAt(schema, path)?.writeOnly === true;
+}
+
+/** Adds a problem for each deviation. */
+export function checkSchema(schema: TSchema, document: ConfigDocument): void {
+  if (document.value === null) {
+    document.problems.add([], "the file is empty; at least upstreams, plans, models and groups are needed");
+    return;
+  }
+  for (const error of schemaErrors(schema, document.value)) report(error, schema, document);
+}
+
+function report(error: SchemaError, schema: TSchema, document: ConfigDocument): void {
+  const { problems } = document;
+  const word = wordAt(schema, error.path);
+  if (error.keyword === "required") {
+    for (const name of error.names) {
+      const owner = error.path.length === 0 ? "the file" : keyOf(error.path);
+      problems.add([...error.path, name], `"${name}" is missing: ${owner} needs it`, "key");
+    }
+    return;
+  }
+  if (error.keyword === "additionalProperties") {
+    for (const name of error.names) problems.add([...error.path, name], unknownKey(name, word), "key");
+    return;
+  }
+  const bound = boundMessage(error.keyword, word);
+  if (bound !== undefined) {
+    problems.add(error.path, bound, "key");
+    return;
+  }
+  // A refused key also comes up as a value that nothing is allowed to be, and the branches of a choice one by one.
+  if (error.keyword === "boolean" || word?.errorMessage === undefined) return;
+  problems.add(error.path, `${shown(error.path, schema, document)} is refused: it ${word.errorMessage}`);
+}
+
+function unknownKey(name: string, owner: Word | undefined): string {
+  if (!owner?.properties) return `"${shownKey(name)}" cannot be a name here: it ${nameRule(owner)}`;
+  const known = Object.keys(owner.properties);
+  const near = suggestion(name, known);
+  const listed = known.length === 0 ? "this mapping has no keys" : `known here: ${known.join(", ")}`;
+  return `unknown key "${shownKey(name)}"${near === "" ? `; ${listed}` : near}`;
+}
+
+const nameRule = (owner: Word | undefined): string => owner?.errorMessage?.split("; a name ")[1] ?? "is not allowed";
+
+function boundMessage(keyword: string, word: Word | undefined): string | undefined {
+  if (keyword === "minItems") return `must have at least ${word?.minItems} entry`;
+  if (keyword === "maxItems") return `must have at most ${word?.maxItems} entries`;
+  if (keyword === "minProperties") return `must have at least ${word?.minProperties} entry`;
+  if (keyword === "maxProperties") return `must have at most ${word?.maxProperties} entries`;
+  return undefined;
+}
+
+const SHOWN_CHARS_MAX = 60;
+
+/** A value as written, for a message; secrets and collections only by kind. */
+export function shown(path: Path, schema: TSchema, document: ConfigDocument): string {
+  if (isSecret(schema, path)) return "this value (not shown)";
+  const written = document.writtenAt(path);
+  if (written === undefined) return "what stands here";
+  if (written === "") return "an empty value";
+  // Credentials may stand in any URL, whether they are allowed there or not.
+  if (written.includes("://")) return "this URL";
+  const cut = written.length > SHOWN_CHARS_MAX ? `${written.slice(0, SHOWN_CHARS_MAX)}…` : written;
+  const kind = document.kindAt(path);
+  if (kind === "text") return JSON.stringify(cut);
+  return kind === "float" ? `${cut} without quotes` : cut;
+}
+
+/** Takes out everything that has a problem. List positions stay, so that places keep their meaning. */
+export function withoutFaults(document: ConfigDocument): unknown {
+  for (const path of document.problems.paths()) {
+    const owner = path.slice(0, -1).reduce<unknown>((value, part) => memberOf(value, part), document.value);
+    const last = path.at(-1);
+    if (last === undefined || typeof owner !== "object" || owner === null) continue;
+    if (Array.isArray(owner)) owner[last as number] = undefined;
+    else delete (owner as Record<string, unknown>)[last as string];
+  }
+  return document.value;
+}
+
+function memberOf(value: unknown, part: string | number): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[part] : undefined;
+}

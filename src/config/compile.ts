@@ -1,0 +1,206 @@
+/** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
+import { Secret } from "../values/secret.ts";
+import type { Address, JournalSettings, Settings, StoreSettings, UpstreamSettings } from "../values/settings.ts";
+import {
+  isLocal,
+  readAddress,
+  readAddressBlock,
+  readBaseUrl,
+  readOrigin,
+  readStore,
+  sameAddress,
+} from "./addresses.ts";
+import { type Known, readCatalog } from "./catalog.ts";
+import { DEFAULTS, LIMITS } from "./defaults.ts";
+import type { Sources } from "./expand.ts";
+import type { Path } from "./problems.ts";
+import type { Loose, Reader } from "./reader.ts";
+import type { ConfigFile } from "./schema.ts";
+
+type File = Loose<ConfigFile>;
+type UpstreamFile = Loose<ConfigFile["upstreams"][string]>;
+
+const KIB = 1024;
+const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
+const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
+
+/** The settings; they mean something only when no problem has been added meanwhile. */
+export function compile(reader: Reader, file: File, known: Known, sources: Sources): Settings {
+  const listen = readListener(reader, ["listen"], file.listen, DEFAULTS.listen);
+  const admin = readListener(reader, ["admin"], file.admin, DEFAULTS.admin);
+  const store = readStoreOrDefault(reader, file.store);
+  const settings: Settings = {
+    listen,
+    admin,
+    adminToken: readToken(reader, file.admin_token),
+    store,
+    journal: readJournal(reader, file, store),
+    sealingKeys: readSealingKeys(reader, file, store),
+    trustProxy: readEach(reader, ["trust_proxy"], file.trust_proxy, readAddressBlock),
+    site: reader.read(["site"], file.site, readBaseUrl),
+    bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, BODY_BYTES),
+    drain: {
+      lameDuckMs: timer(reader, ["drain", "lame_duck"], file.drain?.lame_duck, DEFAULTS.drainLameDuckMs),
+      deadlineMs: timer(reader, ["drain", "deadline"], file.drain?.deadline, DEFAULTS.drainDeadlineMs),
+    },
+    heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
+    upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
+    corsOrigins: readEach(reader, ["cors_origins"], file.cors_origins, readOrigin),
+    log: { level: file.log?.level ?? DEFAULTS.logLevel, pretty: file.log?.pretty ?? DEFAULTS.logPretty },
+    upstreams: new Map(
+      Object.entries(file.upstreams ?? {}).flatMap(([name, upstream]) =>
+        upstream ? [[name, readUpstream(reader, ["upstreams", name], name, upstream, sources)]] : [],
+      ),
+    ),
+    catalog: readCatalog(reader, file, known),
+  };
+  checkListeners(reader, file, known, settings);
+  return settings;
+}
+
+function timer(reader: Reader, path: Path, text: string | undefined, defaultMs: number): number {
+  return reader.durationMs(path, text, defaultMs, LIMITS.timerMsMax);
+}
+
+function readListener(reader: Reader, path: Path, text: string | undefined, defaultText: string): Address {
+  const fallback = readAddress(defaultText) as { value: Address };
+  return reader.read(path, text, readAddress) ?? fallback.value;
+}
+
+function readEach(
+  reader: Reader,
+  path: Path,
+  items: readonly (string | undefined)[] | undefined,
+  read: Parameters<typeof reader.read<string>>[2],
+): string[] {
+  return (items ?? []).flatMap((item, index) => reader.read([...path, index], item, read) ?? []);
+}
+
+function checkListeners(reader: Reader, file: File, known: Known, settings: Settings): void {
+  if (sameAddress(settings.listen, settings.admin)) {
+    const path = file.admin === undefined ? ["listen"] : ["admin"];
+    reader.refuse(path, "must not be the address of both listen and admin: the admin API is never public");
+  }
+  // An admin_token that is refused for another reason is no reason to say that there is none.
+  if (isLocal(settings.admin) || "admin_token" in known.top) return;
+  reader.complain(
+    ["admin"],
+    "the admin API would be reachable from other machines without a token; set admin_token, or use a loopback address",
+  );
+}
+
+function readToken(reader: Reader, token: string | undefined): Secret | undefined {
+  if (token === undefined) return undefined;
+  if (!/^[\x21-\x7e]+$/.test(token) || token.length < LIMITS.adminTokenCharsMin) {
+    reader.refuse(["admin_token"], `must be at least ${LIMITS.adminTokenCharsMin} visible ASCII characters`);
+  }
+  return new Secret(token);
+}
+
+function readStoreOrDefault(reader: Reader, text: string | undefined): StoreSettings {
+  const fallback = readStore(DEFAULTS.store) as { value: StoreSettings };
+  return reader.read(["store"], text, readStore) ?? fallback.value;
+}
+
+function readJournal(reader: Reader, file: File, store: StoreSettings): JournalSettings {
+  const journal = file.journal ?? {};
+  return {
+    dir: journal.dir ?? (store.kind === "embedded" ? `${store.dir}/journal` : DEFAULTS.journalDir),
+    fsync: journal.fsync ?? DEFAULTS.journalFsync,
+    bytesMax: reader.sizeBytes(["journal", "bytes_max"], journal.bytes_max, DEFAULTS.journalBytesMax, JOURNAL_BYTES),
+  };
+}
+
+function readSealingKeys(reader: Reader, file: File, store: StoreSettings): Secret[] {
+  const keys = file.sealing_keys ?? [];
+  const seen = new Set<string>();
+  for (const [index, key] of keys.entries()) {
+    if (key === undefined) continue;
+    const path = ["sealing_keys", index];
+    if (key.length < LIMITS.sealingKeyCharsMin) {
+      reader.refuse(path, `must have at least ${LIMITS.sealingKeyCharsMin} characters (openssl rand -base64 32)`);
+    } else if (seen.has(key)) reader.refuse(path, "must not be in the list twice");
+    seen.add(key);
+  }
+  if (store.kind !== "embedded" && keys.length === 0) {
+    const message = "is missing: replicas that share a store must share the keys that seal what clients carry";
+    reader.complain(["sealing_keys"], `"sealing_keys" ${message}`, "key");
+  }
+  return keys.flatMap((key) => (key === undefined ? [] : new Secret(key)));
+}
+
+function readUpstream(
+  reader: Reader,
+  path: Path,
+  name: string,
+  upstream: UpstreamFile,
+  sources: Sources,
+): UpstreamSettings {
+  const timeouts = upstream.timeouts ?? {};
+  const timeout = (key: keyof typeof timeouts, defaultMs: number) =>
+    timer(reader, [...path, "timeouts", key], timeouts[key], defaultMs);
+  return {
+    name,
+    protocol: upstream.protocol ?? "chat",
+    baseUrl: reader.read([...path, "base_url"], upstream.base_url, readBaseUrl) ?? "",
+    apiKey: readCredential(reader, [...path, "api_key"], upstream.api_key),
+    headers: readHeaders(reader, [...path, "headers"], upstream.headers ?? {}),
+    timeouts: {
+      connectMs: timeout("connect", DEFAULTS.timeoutConnectMs),
+      firstByteMs: timeout("first_byte", DEFAULTS.timeoutFirstByteMs),
+      wholeMs: timeout("whole", DEFAULTS.timeoutWholeMs),
+      idleMs: timeout("idle", DEFAULTS.timeoutIdleMs),
+      totalMs: timeout("total", DEFAULTS.timeoutTotalMs),
+    },
+    maxConcurrency: upstream.max_concurrency ?? DEFAULTS.upstreamConcurrency,
+    stateful: upstream.stateful ?? DEFAULTS.upstreamStateful,
+    caFile: readCaFile(reader, [...path, "ca_file"], upstream.ca_file, sources),
+  };
+}
+
+/** A field value (RFC 9110 5.5) of visible ASCII: anything else could not be sent, or would split the head. */
+function isFieldValue(text: string): boolean {
+  return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+}
+
+function readCredential(reader: Reader, path: Path, text: string | undefined): Secret | undefined {
+  if (text === undefined) return undefined;
+  if (!isFieldValue(text)) reader.refuse(path, "must be visible ASCII in one line, without blanks around it");
+  return new Secret(text);
+}
+
+/** Headers that describe the connection or the body; the sender of a request owns them (RFC 9110 7.6.1). */
+const OWNED_HEADERS = new Set(
+  "connection content-length content-type expect host http2-settings keep-alive proxy-connection te trailer transfer-encoding upgrade".split(
+    " ",
+  ),
+);
+
+function readHeaders(
+  reader: Reader,
+  path: Path,
+  headers: Readonly<Record<string, string | undefined>>,
+): ReadonlyMap<string, string> {
+  const read = new Map<string, string>();
+  for (const [key, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    const name = key.toLowerCase();
+    const at = [...path, key];
+    if (OWNED_HEADERS.has(name)) reader.complain(at, `"${key}" is set by Tollgate and cannot be configured`, "key");
+    else if (read.has(name)) reader.complain(at, `"${key}" is here twice: header names have no case`, "key");
+    else if (!isFieldValue(value)) reader.refuse(at, "must be visible ASCII in one line, without blanks around it");
+    read.set(name, value);
+  }
+  return read;
+}
+
+function readCaFile(reader: Reader, path: Path, file: string | undefined, sources: Sources): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    if (sources.readFile(file).includes("-----BEGIN CERTIFICATE-----")) return file;
+    reader.refuse(path, "must be a PEM file with at least one certificate");
+  } catch (error) {
+    reader.refuse(path, `must be a readable file (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`);
+  }
+  return undefined;
+}

@@ -1,0 +1,111 @@
+/**
+ * Every default of the configuration and every limit on its size, once, with the unit in the name (DESIGN.md section 4).
+ * The published schema, the compiler and the documentation read these.
+ */
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const MIB = 1024 * 1024;
+
+export const DEFAULTS = {
+  /** Where clients (that is, the front) connect. */
+  listen: "127.0.0.1:8787",
+  /** Health, metrics and the admin API. */
+  admin: "127.0.0.1:8788",
+  /** SQLite in a folder beside the process; the journal goes into `journal` inside that folder. */
+  store: "embedded:./data",
+  /** Where the journal is when the store is shared and has no folder here. */
+  journalDir: "./data/journal",
+  /** One fsync for all records that wait together. */
+  journalFsync: "group",
+  /** Room for charges that the store has not acknowledged. */
+  journalBytesMax: 1024 * MIB,
+  /** Largest request body; a longer one is 413. */
+  bodyBytesMax: 32 * MIB,
+  /** After SIGTERM: how long new requests are still served, with `connection: close`. */
+  drainLameDuckMs: 5 * SECOND_MS,
+  /** After SIGTERM: when streams that still run are ended properly. */
+  drainDeadlineMs: 10 * MINUTE_MS,
+  /** Silence on a stream after which the client gets a heartbeat. */
+  heartbeatMs: 10 * SECOND_MS,
+  /** What a client is answered when no upstream could: 403 keeps front health checks quiet (promise 10). */
+  upstreamUnavailableStatus: 403,
+  logLevel: "info",
+  /** One JSON object per line; pretty is for a developer's terminal. */
+  logPretty: false,
+  /** From the first packet to a usable connection. */
+  timeoutConnectMs: 3 * SECOND_MS,
+  /** Streams: from the request sent to the first body byte. */
+  timeoutFirstByteMs: 60 * SECOND_MS,
+  /** Whole replies: from the request sent to the last body byte. */
+  timeoutWholeMs: 10 * MINUTE_MS,
+  /** Longest silence inside a body. */
+  timeoutIdleMs: 120 * SECOND_MS,
+  /** A request's whole life, retries included. */
+  timeoutTotalMs: 20 * MINUTE_MS,
+  /** Requests in flight to one upstream, per process. */
+  upstreamConcurrency: 200,
+  /** Whether ids of upstream-side state may pass (promise 14). */
+  upstreamStateful: false,
+  /** Output tokens of a model that names no maximum; lowered to the context where that is smaller. */
+  maxOutputTokens: 32_000,
+  /** Output limit of a request that names none; never above the model's `max_output_tokens`. */
+  defaultOutputTokens: 8_192,
+  /** Body bytes that count as one input token in the estimate. */
+  inputBytesPerToken: 3,
+  /** What one image, and one file, adds to the input estimate, in tokens. */
+  imageTokens: 1_600,
+  fileTokens: 3_000,
+  /** Share of the traffic among routes of one priority. */
+  routeWeight: 1,
+  /** Lower is tried first. */
+  routePriority: 0,
+  /** Requests in flight of an account in a group that names no limit (promise 10). */
+  concurrency: 100,
+  limitsPerKey: false,
+  multiplier: "1.0",
+  cardStarts: "at_redemption",
+} as const;
+
+/** Upper bounds; a configuration beyond one of them is refused, and the message names the number. */
+export const LIMITS = {
+  /** Bytes of the configuration file. */
+  fileBytesMax: 4 * MIB,
+  /** Bytes of a file named by `file:/path`. */
+  secretBytesMax: 64 * 1024,
+  /** Values in the file once its aliases are written out: what makes an alias bomb harmless. */
+  valuesMax: 200_000,
+  /** YAML aliases (`*name`) that are followed. */
+  aliasesMax: 100,
+  /** Mappings and lists inside each other. */
+  depthMax: 32,
+  /** Problems that are reported; the rest is counted. */
+  problemsMax: 500,
+  upstreamsMax: 100,
+  modelsMax: 1_000,
+  plansMax: 100,
+  groupsMax: 100,
+  cardsMax: 100,
+  routesPerModelMax: 16,
+  tiersPerPriceMax: 8,
+  stepsPerPriceMax: 8,
+  toolsPerPriceMax: 32,
+  headersPerUpstreamMax: 32,
+  modelsPerGroupMax: 1_000,
+  sealingKeysMax: 8,
+  trustProxyMax: 64,
+  corsOriginsMax: 64,
+  storeNodesMax: 32,
+  /** Characters; shorter secrets can be guessed. */
+  adminTokenCharsMin: 16,
+  sealingKeyCharsMin: 32,
+  /** Any timer: `setTimeout` wraps at 2^31 ms, and nobody waits for a day. */
+  timerMsMax: 24 * 60 * MINUTE_MS,
+  /** How long a card may last: ten years. */
+  cardMsMax: 3_660 * 24 * 60 * MINUTE_MS,
+  tokensMax: 100_000_000,
+  perMinuteMax: 1_000_000_000,
+  concurrencyMax: 1_000_000,
+  /** Above this a retyped decimal point is likelier than a real factor. */
+  multiplierMax: 1_000,
+} as const;

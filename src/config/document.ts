@@ -1,0 +1,203 @@
+/**
+ * YAML text to plain values, remembering where each one stands. The only importer of the `yaml` package.
+ *
+ * Stricter than YAML where people get hurt: duplicate keys, tags, several documents and merge keys are refused, aliases
+ * are counted and their expansion is bounded, numbers beyond 2^53 do not pass as something else.
+ */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { LIMITS } from "./defaults.ts";
+import { type Path, Problems, type Spot, shownKey } from "./problems.ts";
+
+/** What stands at a path. */
+interface Place {
+  readonly keyOffset: number | undefined;
+  readonly valueOffset: number | undefined;
+  /** A scalar's text as written, `${NAME}` unexpanded; undefined for mappings and lists. */
+  readonly written: string | undefined;
+  /** How YAML reads it: `float` is a number with a point or an exponent. */
+  readonly kind: "text" | "float" | "other";
+}
+
+export interface ConfigDocument {
+  /** Mappings without a prototype, arrays, strings, numbers, booleans, null; undefined when the text is not YAML. */
+  readonly value: unknown;
+  readonly problems: Problems;
+  /** Where a key or a value is; of what is missing, where its owner is. */
+  spotOf(path: Path, at: "key" | "value"): Spot;
+  /** The text of a scalar as it stands in the file; undefined for anything else. */
+  writtenAt(path: Path): string | undefined;
+  kindAt(path: Path): "text" | "float" | "other";
+}
+
+/**
+ * `{` and `}` end a plain scalar inside `[...]` and `{...}`, which makes the natural `[${KEY}]` a syntax error. The
+ * braces of a reference are exchanged for two private characters while YAML reads, one for one, so positions hold.
+ */
+const OPEN = "\uE000";
+const CLOSE = "\uE001";
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+const hideReferences = (text: string): string => text.replace(REFERENCE, `$$${OPEN}$1${CLOSE}`);
+const showReferences = (text: string): string => text.replaceAll(OPEN, "{").replaceAll(CLOSE, "}");
+
+/** Syntax errors in our words: those of the parser may quote the text, and the text may be a secret. */
+const SYNTAX: Readonly<Record<string, string>> = {
+  BAD_ALIAS: "an alias (*name) that no anchor (&name) before it defines",
+  BAD_DQ_ESCAPE: "an escape that YAML does not know inside double quotes; use single quotes to write a backslash",
+  BAD_INDENT: "the indentation or a bracket is off: something before this point is not closed or not aligned",
+  BAD_SCALAR_START: "a value cannot start with this character; put it in quotes",
+  BLOCK_AS_IMPLICIT_KEY: "a second colon on this line; put a value that contains a colon and a blank in quotes",
+  BLOCK_IN_FLOW: "inside brackets only the bracketed notation may be used",
+  MISSING_CHAR: "something is missing here: a closing quote, a bracket, a comma, or the blank after a colon",
+  MULTILINE_IMPLICIT_KEY: "a key without a value; the colon and a blank after the key may be missing",
+  MULTIPLE_DOCS: "a second YAML document begins here; a configuration is one document",
+  TAB_AS_INDENT: "a tab; YAML is indented with blanks",
+  RESOURCE_EXHAUSTION: "the file is nested too deeply",
+  TAG_RESOLVE_FAILED: "a YAML tag (!name); tags have no meaning here",
+  UNEXPECTED_TOKEN: "this does not belong here; a quote, a bracket or the indentation before it may be wrong",
+};
+
+/** Reads the text; `problems` holds every fault of notation, and `value` is undefined when there is any but doubles. */
+export function readDocument(text: string): ConfigDocument {
+  const problems = new Problems();
+  const lines = new LineCounter();
+  const places = new Map<string, Place>();
+
+  const spotAt = (offset: number): Spot => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const spotOf = (path: Path, at: "key" | "value"): Spot => {
+    for (let length = path.length; length > 0; length--) {
+      const place = places.get(JSON.stringify(path.slice(0, length)));
+      if (!place) continue;
+      const exact = length === path.length && at === "value";
+      const offset = exact ? (place.valueOffset ?? place.keyOffset) : (place.keyOffset ?? place.valueOffset);
+      if (offset !== undefined) return spotAt(offset);
+    }
+    return { line: 1, column: 1 };
+  };
+  const document = (value: unknown): ConfigDocument => ({
+    value,
+    problems,
+    spotOf,
+    writtenAt: (path) => places.get(JSON.stringify(path))?.written,
+    kindAt: (path) => places.get(JSON.stringify(path))?.kind ?? "other",
+  });
+
+  if (Buffer.byteLength(text) > LIMITS.fileBytesMax) {
+    problems.add([], `the file is larger than ${LIMITS.fileBytesMax} bytes`);
+    return document(undefined);
+  }
+  if (text.includes(OPEN) || text.includes(CLOSE) || text.includes("\0")) {
+    problems.add([], "the file holds a NUL or a private-use character (U+E000, U+E001); remove it");
+    return document(undefined);
+  }
+  const parsed = parse(hideReferences(text), lines);
+  if (!parsed) {
+    problems.add([], SYNTAX.RESOURCE_EXHAUSTION as string);
+    return document(undefined);
+  }
+  // After the first error a parser is guessing; what it says of the rest are consequences.
+  for (const fault of [...parsed.errors.slice(0, 1), ...parsed.warnings]) {
+    problems.add([], `not valid YAML: ${SYNTAX[fault.code] ?? "this cannot be read"}`, spotAt(fault.pos[0]));
+  }
+  if (!problems.none) return document(undefined);
+  return document(plainValue(parsed.contents, parsed, { problems, places, spotAt }));
+}
+
+function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseDocument> | undefined {
+  try {
+    return parseDocument(text, {
+      lineCounter,
+      intAsBigInt: true,
+      prettyErrors: false,
+      schema: "core",
+      uniqueKeys: false,
+    });
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+interface Walk {
+  readonly problems: Problems;
+  readonly places: Map<string, Place>;
+  readonly spotAt: (offset: number) => Spot;
+}
+
+function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, walk: Walk): unknown {
+  let values = 0;
+  let aliases = 0;
+  // What follows such a fault would be consequences, so nothing else is looked at.
+  let hopeless = false;
+
+  const visit = (node: unknown, path: Path, keyOffset: number | undefined): unknown => {
+    values += 1;
+    if (hopeless) return undefined;
+    if (values > LIMITS.valuesMax) {
+      hopeless = true;
+      walk.problems.add([], `the file holds more than ${LIMITS.valuesMax} values once its aliases are written out`);
+      return undefined;
+    }
+    if (path.length > LIMITS.depthMax) {
+      hopeless = true;
+      walk.problems.add(path.slice(0, 1), `nested deeper than ${LIMITS.depthMax} levels`, "key");
+      return undefined;
+    }
+    if (isAlias(node)) {
+      aliases += 1;
+      if (aliases > LIMITS.aliasesMax) {
+        hopeless = true;
+        walk.problems.add([], `more than ${LIMITS.aliasesMax} aliases (*name) are used; write the values out`);
+        return undefined;
+      }
+      const anchored = node.resolve(parsed);
+      if (anchored) return visit(anchored, path, keyOffset);
+      hopeless = true;
+      walk.problems.add(path, `not valid YAML: ${SYNTAX.BAD_ALIAS}`, walk.spotAt(node.range?.[0] ?? 0));
+      return undefined;
+    }
+    const range = (node as Node | null)?.range;
+    walk.places.set(JSON.stringify(path), {
+      keyOffset,
+      valueOffset: isScalar(node) && node.value === null && !node.source ? undefined : (range?.[0] ?? undefined),
+      written: isScalar(node) ? showReferences(node.source ?? String(node.value ?? "")) : undefined,
+      kind: isScalar(node) ? kindOf(node.value) : "other",
+    });
+    if (isMap(node)) return visitMap(node.items, path);
+    if (isSeq(node)) return node.items.map((item, index) => visit(item, [...path, index], undefined));
+    if (!isScalar(node)) return null;
+    if (typeof node.value === "bigint") return Number(node.value);
+    return typeof node.value === "string" ? showReferences(node.value) : node.value;
+  };
+
+  const visitMap = (items: readonly { key: unknown; value: unknown }[], path: Path): unknown => {
+    const map: Record<string, unknown> = Object.create(null);
+    for (const { key, value } of items) {
+      const name = isScalar(key) && key.value !== null ? showReferences(key.source ?? String(key.value)) : undefined;
+      const keyOffset = (key as Node | null)?.range?.[0];
+      if (name === undefined) {
+        walk.problems.add(path, "a key in this mapping is not a plain name", "key");
+        continue;
+      }
+      const at = [...path, name];
+      if (name in map) {
+        const message = `"${shownKey(name)}" is written twice in this mapping; keep one of them`;
+        walk.problems.add(at, message, walk.spotAt(keyOffset ?? 0));
+        continue;
+      }
+      map[name] = visit(value, at, keyOffset);
+    }
+    return map;
+  };
+
+  const value = visit(top, [], undefined);
+  return hopeless ? undefined : value;
+}
+
+function kindOf(value: unknown): Place["kind"] {
+  if (typeof value === "string") return "text";
+  return typeof value === "number" ? "float" : "other";
+}

@@ -1,0 +1,53 @@
+/** From the text of `tollgate.yaml` to settings, or to everything that is wrong with it. */
+import type { Settings } from "../values/settings.ts";
+import type { Known } from "./catalog.ts";
+import { checkSchema, withoutFaults } from "./check.ts";
+import { compile } from "./compile.ts";
+import { type ConfigDocument, readDocument } from "./document.ts";
+import { expandReferences, type Sources } from "./expand.ts";
+import type { Problem } from "./problems.ts";
+import { type Loose, Reader } from "./reader.ts";
+import { type ConfigFile, configSchema } from "./schema.ts";
+
+export type Loaded = { readonly settings: Settings } | { readonly problems: readonly Problem[] };
+
+/**
+ * Reads a configuration.
+ * @param file its name in problems.
+ * @param text YAML 1.2, so JSON as well.
+ * @returns the settings, or all problems in the order of the file; never both.
+ */
+export function loadText(file: string, text: string, sources: Sources): Loaded {
+  const document = readDocument(text);
+  const problemsOf = () => ({ problems: document.problems.list(file, document.spotOf) });
+  if (document.value === undefined) return problemsOf();
+
+  const known = knownNames(document);
+  expandReferences(document, configSchema, sources);
+  checkSchema(configSchema, document);
+  const checked = withoutFaults(document);
+  // A list or a bare text at the top has been complained about; there is nothing left to compare.
+  if (!isMapping(checked)) return problemsOf();
+  const settings = compile(new Reader(document, configSchema), checked as Loose<ConfigFile>, known, sources);
+  return document.problems.none ? { settings } : problemsOf();
+}
+
+/** The names in the file before anything is taken out, so that one fault does not become a dozen. */
+function knownNames(document: ConfigDocument): Known {
+  const top = copyOf(document.value);
+  return {
+    top,
+    upstreams: copyOf(top.upstreams),
+    plans: copyOf(top.plans),
+    models: copyOf(top.models),
+    groups: copyOf(top.groups),
+  };
+}
+
+function copyOf(value: unknown): Record<string, unknown> {
+  return Object.assign(Object.create(null), isMapping(value) ? value : {});
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

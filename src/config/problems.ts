@@ -1,0 +1,123 @@
+/**
+ * What is wrong with a configuration, and where. No message ever carries the text of a secret or of an environment
+ * variable (reliability row 79): values are quoted as they are written in the file, and secrets not at all.
+ */
+
+import { LIMITS } from "./defaults.ts";
+
+/** One complaint: its place in the file, the key it is about and what would be right. */
+export interface Problem {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  /** From 1, in characters. */
+  readonly column: number;
+  /** As a person would say it: `models.big-1.routes[0].upstream`; empty for the file as a whole. */
+  readonly key: string;
+  readonly message: string;
+}
+
+/** Where a value stands: the keys and list positions from the top. */
+export type Path = readonly (string | number)[];
+
+/** The `key` of a problem. */
+export function keyOf(path: Path): string {
+  let text = "";
+  for (const part of path) {
+    if (typeof part === "number") text += `[${part}]`;
+    else text += text === "" ? shownKey(part) : `.${shownKey(part)}`;
+  }
+  return text;
+}
+
+const KEY_CHARS_MAX = 128;
+
+/**
+ * A key as a message may show it. `{api_key:sk-1}`, without a blank after the colon, is one key with a secret in it: of
+ * such a key only the name is shown. Control characters cannot reach a terminal.
+ */
+export function shownKey(key: string): string {
+  const secretive = /^(api_key|admin_token|sealing_keys|store|token|password|secret)[:=\s]/i.exec(key);
+  if (secretive) return `${secretive[1]}…`;
+  const printable = key.replace(/[^\x20-\x7e]/g, "?");
+  return printable.length > KEY_CHARS_MAX ? `${printable.slice(0, KEY_CHARS_MAX)}…` : printable;
+}
+
+/** From 1, both. */
+export interface Spot {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Which part of an entry is to blame, or the spot itself where a path cannot tell it (a key's second appearance). */
+export type At = "key" | "value" | Spot;
+
+/** Collects problems, one per place: the first thing said about a value is the useful one. */
+export class Problems {
+  readonly #found = new Map<string, { path: Path; message: string; at: At }>();
+  #more = 0;
+
+  add(path: Path, message: string, at: At = "value"): void {
+    const id = JSON.stringify(typeof at === "object" ? [path, at] : path);
+    if (this.#found.has(id)) return;
+    if (this.#found.size >= LIMITS.problemsMax) this.#more += 1;
+    else this.#found.set(id, { path, message, at });
+  }
+
+  has(path: Path): boolean {
+    return this.#found.has(JSON.stringify(path));
+  }
+
+  get none(): boolean {
+    return this.#found.size === 0;
+  }
+
+  /** The paths of values that cannot be used; where the spot is given, the value at the path is another, good one. */
+  paths(): Path[] {
+    return [...this.#found.values()].flatMap(({ path, at }) => (typeof at === "object" ? [] : [path]));
+  }
+
+  /** All problems in the order of the file. */
+  list(file: string, spotOf: (path: Path, at: "key" | "value") => Spot): Problem[] {
+    const problems = [...this.#found.values()].map(({ path, message, at }) => ({
+      file,
+      ...(typeof at === "object" ? at : spotOf(path, at)),
+      key: keyOf(path),
+      message,
+    }));
+    problems.sort((a, b) => a.line - b.line || a.column - b.column);
+    if (this.#more > 0) {
+      problems.push({ file, line: 1, column: 1, key: "", message: `${this.#more} more problems are not shown` });
+    }
+    return problems;
+  }
+}
+
+/** ` (did you mean "models"?)`, or nothing when no known name is near. */
+export function suggestion(wrong: string, known: Iterable<string>): string {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(wrong.length / 3)) + 1;
+  for (const name of known) {
+    const distance = editDistance(wrong.toLowerCase(), name.toLowerCase(), bestDistance);
+    if (distance < bestDistance) {
+      best = name;
+      bestDistance = distance;
+    }
+  }
+  return best === undefined ? "" : ` (did you mean "${best}"?)`;
+}
+
+/** Levenshtein's distance; anything at or above `enough` may be returned as `enough`. */
+function editDistance(a: string, b: string, enough: number): number {
+  if (Math.abs(a.length - b.length) >= enough) return enough;
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

@@ -1,0 +1,226 @@
+/** The whole of `tollgate.yaml` as a schema; `tollgate.schema.json` is generated from it. */
+import { DEFAULTS, LIMITS } from "./defaults.ts";
+import { cards, groups, models, PLAIN_NAMES, PROTOCOL_NAMES, plainName, plans } from "./schema-catalog.ts";
+import {
+  count,
+  duration,
+  flag,
+  listOf,
+  mapOf,
+  oneOf,
+  optional,
+  type Static,
+  secret,
+  section,
+  size,
+  text,
+} from "./schema-words.ts";
+import { formatDuration, formatSize } from "./units.ts";
+
+const address = (description: string, rest: { default: string; examples: string[] }) =>
+  text({
+    description,
+    ...rest,
+    pattern: "(?:unix:.+|(?:[0-9.]+|localhost|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5})",
+    rule: "IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:/path",
+  });
+
+const after = (description: string, ms: number) => optional(duration({ description, default: formatDuration(ms) }));
+
+const upstream = section(
+  { description: "A model server." },
+  {
+    protocol: oneOf({ description: "The protocol it speaks." }, PROTOCOL_NAMES),
+    base_url: text({
+      description: "Where it is, up to and including /v1; no credentials, no query.",
+      pattern: "https?://.+",
+      rule: "an http:// or https:// URL",
+      examples: ["https://models.example/v1"],
+    }),
+    api_key: optional(secret({ description: "Its credential.", examples: ["$" + "{EAST_KEY}", "file:/run/east-key"] })),
+    headers: optional(
+      mapOf(
+        {
+          description: "Added to every request to it, after ours.",
+          max: LIMITS.headersPerUpstreamMax,
+          names: { pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$", rule: "is a header name: letters, digits and -" },
+        },
+        secret({ description: "The header's value." }),
+      ),
+    ),
+    timeouts: optional(
+      section(
+        { description: "How long it may take." },
+        {
+          connect: after("To a usable connection.", DEFAULTS.timeoutConnectMs),
+          first_byte: after("Streams: from the request sent to the first body byte.", DEFAULTS.timeoutFirstByteMs),
+          whole: after("Whole replies: from the request sent to the last body byte.", DEFAULTS.timeoutWholeMs),
+          idle: after("Longest silence inside a body.", DEFAULTS.timeoutIdleMs),
+          total: after("A request's whole life, retries included.", DEFAULTS.timeoutTotalMs),
+        },
+      ),
+    ),
+    max_concurrency: optional(
+      count({
+        description: "Requests in flight, per process.",
+        default: DEFAULTS.upstreamConcurrency,
+        min: 1,
+        max: LIMITS.concurrencyMax,
+      }),
+    ),
+    stateful: optional(
+      flag({
+        description: "Ids of state on its side (previous_response_id, files) may pass.",
+        default: DEFAULTS.upstreamStateful,
+      }),
+    ),
+    ca_file: optional(
+      text({ description: "PEM file of further certificate authorities.", pattern: ".+", rule: "the path of a file" }),
+    ),
+  },
+);
+
+export const configSchema = section(
+  { description: "The configuration of Tollgate." },
+  {
+    listen: optional(
+      address("Where clients, that is the front, connect.", {
+        default: DEFAULTS.listen,
+        examples: ["127.0.0.1:8787", "[::1]:8787", "unix:/run/tollgate/tollgate.sock"],
+      }),
+    ),
+    admin: optional(
+      address("Health, metrics and the admin API; never public; beyond loopback only with admin_token.", {
+        default: DEFAULTS.admin,
+        examples: ["127.0.0.1:8788"],
+      }),
+    ),
+    admin_token: optional(
+      secret({ description: "What the admin API asks for. With an embedded store one is made when this is missing." }),
+    ),
+    store: optional(
+      secret({
+        description: "Where money, keys and entitlements are kept. Redis 7.0 or later.",
+        default: DEFAULTS.store,
+        examples: [
+          "embedded:./data",
+          "redis://user:password@127.0.0.1:6379/0",
+          "redis-cluster://10.0.0.1:6379,10.0.0.2:6379",
+          "redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/tollgate",
+        ],
+      }),
+    ),
+    journal: optional(
+      section(
+        { description: "The local file in which a charge is written before the store is told." },
+        {
+          dir: optional(
+            text({
+              description: "Its folder. Default: `journal` in the embedded store's folder, else ./data/journal.",
+              pattern: ".+",
+              rule: "the path of a folder",
+            }),
+          ),
+          fsync: optional(
+            oneOf({ description: "group: one fsync for all that wait.", default: DEFAULTS.journalFsync }, [
+              "group",
+              "always",
+            ]),
+          ),
+          bytes_max: optional(size({ description: "Its room.", default: formatSize(DEFAULTS.journalBytesMax) })),
+        },
+      ),
+    ),
+    sealing_keys: optional(
+      listOf(
+        { description: "The first seals, all open. Required with a shared store.", max: LIMITS.sealingKeysMax },
+        secret({ description: `At least ${LIMITS.sealingKeyCharsMin} characters.` }),
+      ),
+    ),
+    default_plan: optional(plainName("The base plan of new accounts. Needed when there are several plans.")),
+    trust_proxy: optional(
+      listOf(
+        {
+          description: "Whose forwarding headers are believed: CIDR blocks, addresses, and unix for a unix socket.",
+          default: [],
+          max: LIMITS.trustProxyMax,
+          examples: [["127.0.0.1/32", "unix"]],
+        },
+        text({
+          description: "A CIDR block, an address, or unix.",
+          pattern: "(?:unix|[0-9A-Fa-f:.]+(?:/[0-9]{1,3})?)",
+          rule: "a CIDR block such as 10.0.0.0/8, an address, or unix",
+        }),
+      ),
+    ),
+    site: optional(
+      text({
+        description: "Where paths outside the API are passed on to. Default: the built-in page.",
+        pattern: "https?://.+",
+        rule: "an http:// or https:// URL",
+        examples: ["http://127.0.0.1:3000"],
+      }),
+    ),
+    body_bytes_max: optional(
+      size({ description: "Largest request body.", default: formatSize(DEFAULTS.bodyBytesMax) }),
+    ),
+    drain: optional(
+      section(
+        { description: "What happens after SIGTERM." },
+        {
+          lame_duck: after("New requests are still served, with connection: close.", DEFAULTS.drainLameDuckMs),
+          deadline: after("When streams that still run are ended properly.", DEFAULTS.drainDeadlineMs),
+        },
+      ),
+    ),
+    heartbeat: after("Silence on a stream after which the client gets a sign of life.", DEFAULTS.heartbeatMs),
+    upstream_unavailable_status: optional(
+      oneOf(
+        {
+          description: "What a client is answered when no upstream could.",
+          default: DEFAULTS.upstreamUnavailableStatus,
+        },
+        [403, 503],
+      ),
+    ),
+    cors_origins: optional(
+      listOf(
+        {
+          description: "Origins whose pages may call the API from a browser.",
+          default: [],
+          max: LIMITS.corsOriginsMax,
+        },
+        text({
+          description: "An origin.",
+          pattern: "https?://[^/]+",
+          rule: "an origin such as https://chat.example, without a path",
+        }),
+      ),
+    ),
+    log: optional(
+      section(
+        { description: "The log on standard output." },
+        {
+          level: optional(
+            oneOf({ description: "What is written.", default: DEFAULTS.logLevel }, [
+              "silent",
+              "error",
+              "warn",
+              "info",
+              "debug",
+            ]),
+          ),
+          pretty: optional(flag({ description: "Lines for people, not for machines.", default: DEFAULTS.logPretty })),
+        },
+      ),
+    ),
+    upstreams: mapOf({ description: "Model servers.", max: LIMITS.upstreamsMax, names: PLAIN_NAMES }, upstream),
+    plans,
+    models,
+    groups,
+    cards: optional(cards),
+  },
+);
+
+/** A configuration as written: what the schema accepts. */
+export type ConfigFile = Static<typeof configSchema>;

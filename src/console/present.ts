@@ -1,0 +1,65 @@
+/**
+ * Records of the store as the admin API shows them: amounts as strings of US dollars, instants as ISO 8601 in UTC.
+ */
+import type { Account, Key, LedgerLine } from "../store/contract.ts";
+import { formatUsd } from "../values/money.ts";
+
+/** An account. `available_usd` is what a new request may still hold: balance less holds. */
+export function showAccount(account: Account): object {
+  return {
+    id: account.id,
+    name: account.name,
+    plan: account.plan,
+    balance_usd: formatUsd(account.balance),
+    held_usd: formatUsd(account.held),
+    available_usd: formatUsd(account.balance - account.held),
+    spent_usd: formatUsd(account.spent),
+    topped_up_usd: formatUsd(account.topped),
+    created_at: showInstant(account.createdAtMs),
+  };
+}
+
+/** A key without its text, which nobody has any more. */
+export function showKey(key: Key, accountName: string): object {
+  return {
+    id: key.id,
+    account: accountName,
+    group: key.group,
+    status: key.status,
+    created_at: showInstant(key.createdAtMs),
+  };
+}
+
+/** A ledger line. `usage` holds what a charge was computed from; `note` is what an operator wrote. */
+export function showLedgerLine(line: LedgerLine): object {
+  const charged = line.kind === "usage" || line.kind === "absorbed";
+  return {
+    seq: line.seq,
+    at: showInstant(line.atMs),
+    kind: line.kind,
+    debit: line.debit,
+    credit: line.credit,
+    usd: formatUsd(line.amount),
+    balance_usd: formatUsd(line.balance),
+    reference: line.reference,
+    group: line.group,
+    model: line.model,
+    key: line.key,
+    usage: charged ? readUsage(line.memo) : null,
+    note: charged ? "" : line.memo,
+  };
+}
+
+function showInstant(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** A memo of a charge is a flat JSON object (store contract, SettleAsk.memo); one that is none is shown as it is. */
+function readUsage(memo: string): object | string | null {
+  if (memo === "") return null;
+  try {
+    return JSON.parse(memo) as object;
+  } catch {
+    return memo;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * What the admin API answers when it does not do what was asked: one shape, `{error: {code, message, remedy}}`, and one
+ * sentence each for what is wrong and what to do. A broken invariant of ours is an ordinary exception, never a Refusal.
+ */
+import type { StoreError } from "../store/contract.ts";
+
+/** An answer that is not the one asked for. Thrown by routes and access checks, written by `server.ts`. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** What programs match on; never changes its meaning. */
+  readonly code: string;
+  /** What the operator can do about it; ends with a full stop. */
+  readonly remedy: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    remedy: string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.remedy = remedy;
+    this.headers = headers;
+  }
+}
+
+/** The JSON of a refusal. */
+export function refusalBody(refusal: Refusal): object {
+  return { error: { code: refusal.code, message: refusal.message, remedy: refusal.remedy } };
+}
+
+/** 400: a member, parameter or path part does not have the form it must have. */
+export function malformed(where: string, rule: string, remedy: string): Refusal {
+  return new Refusal(400, "malformed", `\`${where}\` must be ${rule}.`, remedy);
+}
+
+/** 404: no account of that name. */
+export function noSuchAccount(name: string): Refusal {
+  return new Refusal(
+    404,
+    "unknown_account",
+    `There is no account named \`${name}\`.`,
+    `List the accounts (tollgate account list), or create it: tollgate account create ${name}.`,
+  );
+}
+
+/** 404: no key with that id. */
+export function noSuchKey(id: string): Refusal {
+  return new Refusal(
+    404,
+    "unknown_key",
+    `There is no key with the id \`${id}\`.`,
+    "List an account's keys: tollgate key list --account NAME.",
+  );
+}
+
+/**
+ * 503: the store gave no usable answer.
+ * @param remedy what makes a second try of this very write harmless, or undefined for a read.
+ */
+export function storeRefusal(error: StoreError, remedy: string | undefined): Refusal {
+  const older = error.kind === "older";
+  const message = older
+    ? "The store holds less than was written to it, so nothing is changed until an operator confirms its state."
+    : "The store did not answer; whether a change was made is unknown.";
+  const advice = older ? "Restore the store, or confirm its state, then repeat the request." : "Repeat the request.";
+  return new Refusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
+    "retry-after": "1",
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * The forms of everything the admin API takes. Each `description` completes the sentence "must be ..." in a complaint,
+ * and `x-remedy` says what to write instead, so the words stand beside the rule that they explain.
+ */
+import { Type } from "typebox";
+
+/** Accounts on one page at most: the store's own limit. */
+export const ACCOUNTS_PAGE_MAX = 200;
+/** Ledger lines on one page at most. */
+export const LEDGER_PAGE_MAX = 1_000;
+/** Page size when none is asked for. */
+export const PAGE_DEFAULT = 100;
+
+const closed = { additionalProperties: false } as const;
+
+const Name = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$",
+  description: "1 to 64 characters of A-Z a-z 0-9 . _ @ + -, the first a letter or digit",
+  "x-remedy": "Choose a name such as alice or team-7@example.com.",
+});
+
+/** Names of plans and groups: which ones exist is the configuration's to say. */
+const Configured = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: "the name of a plan or group of the configuration, as a string",
+  "x-remedy": "Name one that stands in tollgate.yaml.",
+});
+
+const KeyId = Type.String({
+  pattern: "^key_[0-9A-Za-z]{18}$",
+  description: "the id of a key: key_ and 18 letters or digits",
+  "x-remedy": "Take the id from tollgate key list; never send the key itself.",
+});
+
+/** The text of an amount; its form is judged by `values/money.ts` alone. */
+const Usd = Type.String({
+  maxLength: 64,
+  description: 'an amount of US dollars as a string, such as "10.00"',
+  "x-remedy": 'Write the amount as a string, "10.00": a JSON number cannot carry money exactly.',
+});
+
+const PaymentId = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
+  description: "your id of this payment: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+  "x-remedy": "Send the payment's own id; the same id never counts twice.",
+});
+
+const Note = Type.String({
+  pattern: "^[^\\p{Cc}]{1,256}$",
+  description: "1 to 256 characters without control characters",
+  "x-remedy": "Say in a few words why the balance is adjusted; the ledger keeps it.",
+});
+
+function wholeNumber(digits: number, description: string) {
+  return Type.String({
+    pattern: `^(0|[1-9][0-9]{0,${digits - 1}})$`,
+    description,
+    "x-remedy": "Write a whole number in digits.",
+  });
+}
+
+export const AccountPath = Type.Object({ name: Name }, closed);
+export const KeyPath = Type.Object({ id: KeyId }, closed);
+
+export const AccountsQuery = Type.Object(
+  {
+    cursor: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        description: "the `next` of an earlier page",
+        "x-remedy": "Leave it out for the first page.",
+      }),
+    ),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${ACCOUNTS_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const LedgerQuery = Type.Object(
+  {
+    after: Type.Optional(wholeNumber(15, "the number of a ledger line, 0 for the beginning")),
+    limit: Type.Optional(wholeNumber(4, `a whole number from 1 to ${LEDGER_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, closed);
+export const NewPlan = Type.Object({ plan: Configured }, closed);
+export const NewKey = Type.Object({ group: Configured }, closed);
+export const NewGroup = Type.Object({ group: Configured }, closed);
+export const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
+export const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }, closed);

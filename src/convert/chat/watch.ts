@@ -1,0 +1,136 @@
+/** Watches a chat completions stream (protocols.md 1.1.3). */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import type { Usage } from "../../values/tokens.ts";
+import { spliceNested } from "../../wire/json.ts";
+import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { Counts, UpstreamFault } from "../exchange.ts";
+import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { renderStreamFailure } from "./error.ts";
+import { readUsage } from "./usage.ts";
+
+const DONE = "[DONE]";
+
+export interface ChatWatchOptions {
+  /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
+  readonly includeUsage: boolean;
+  /** The client's model name, when the route renames it. */
+  readonly rename: string | undefined;
+}
+
+export class ChatWatcher implements Watcher {
+  readonly #options: ChatWatchOptions;
+  #fault: UpstreamFault | undefined;
+  #usage: Usage | undefined;
+  #producedBytes = 0;
+  #finishSeen = false;
+  #done = false;
+  /** Identity of the stream, for chunks that we add. */
+  #first: { id: unknown; created: unknown; model: unknown } | undefined;
+
+  constructor(options: ChatWatchOptions) {
+    this.#options = options;
+  }
+
+  get fault(): UpstreamFault | undefined {
+    return this.#fault;
+  }
+
+  see(event: SseEvent): Seen {
+    if (event.data === undefined) return passed(event, false);
+    const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
+    if (text === DONE) return this.#seeDone(event);
+    const chunk = parseObject(text);
+    if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
+    const error = objectOf(chunk.error);
+    if (error) return this.#refuse(reported(error.type, error.code));
+    if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));
+    this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
+    this.#usage = readUsage(chunk.usage) ?? this.#usage;
+    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
+    const semantic = this.#look(chunk);
+    return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
+  }
+
+  #seeDone(event: SseEvent): Seen {
+    if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
+    this.#done = true;
+    return passed(event, false, true);
+  }
+
+  #refuse(fault: UpstreamFault): Seen {
+    this.#fault = fault;
+    return NOTHING;
+  }
+
+  #look(chunk: JsonObject): boolean {
+    let semantic = false;
+    for (const item of arrayOf(chunk.choices)) {
+      const choice = objectOf(item);
+      if (typeof choice?.finish_reason === "string") this.#finishSeen = true;
+      const produced = producedIn(objectOf(choice?.delta));
+      if (produced === undefined) continue;
+      semantic = true;
+      this.#producedBytes += produced;
+    }
+    return semantic;
+  }
+
+  #renamed(event: SseEvent, chunk: JsonObject): Uint8Array {
+    const { rename } = this.#options;
+    if (rename === undefined || event.data === undefined || typeof chunk.model !== "string") return event.raw;
+    return sseFrame(Buffer.from(spliceNested(event.data, ["model"], JSON.stringify(rename))).toString());
+  }
+
+  finish(): Uint8Array | undefined {
+    if (this.#done) return undefined;
+    if (this.#finishSeen) return sseFrame(DONE);
+    this.#fault = TRUNCATED;
+    return undefined;
+  }
+
+  counts(): Counts {
+    return {
+      usage: this.#usage,
+      final: this.#usage !== undefined && this.#finishSeen,
+      producedBytes: this.#producedBytes,
+    };
+  }
+
+  fail(answer: ErrorAnswer, requestId: string): Uint8Array {
+    return sseFrame(renderStreamFailure(answer, this.#fault?.code ?? "server_error", requestId));
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    if (!this.#first) return undefined;
+    const choices = [{ index: 0, delta: {}, finish_reason: null }];
+    return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", choices }));
+  }
+}
+
+/** Bytes of text, reasoning, refusal and tool calls in a delta or message; undefined when it holds none of them. */
+export function producedIn(delta: JsonObject | undefined): number | undefined {
+  if (!delta) return undefined;
+  let bytes = 0;
+  let found = false;
+  for (const value of [delta.content, delta.refusal, delta.reasoning_content, delta.reasoning]) {
+    if (typeof value !== "string" || value === "") continue;
+    found = true;
+    bytes += Buffer.byteLength(value);
+  }
+  const calls = Array.isArray(delta.tool_calls)
+    ? delta.tool_calls
+    : delta.function_call
+      ? [{ function: delta.function_call }]
+      : [];
+  for (const item of calls) {
+    const call = objectOf(item);
+    const body = objectOf(call?.function) ?? objectOf(call?.custom);
+    found = true;
+    for (const value of [body?.name, body?.arguments, body?.input]) {
+      if (typeof value === "string") bytes += Buffer.byteLength(value);
+    }
+  }
+  if (objectOf(delta.audio)) found = true;
+  return found ? bytes : undefined;
+}

@@ -1,0 +1,111 @@
+/** The shapes that messages has of its own: tools and choices as it writes them, both ways. */
+import type { JsonObject, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
+import { isRecord, optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
+import { refuse } from "../rules/refuse.ts";
+import { isClosed, objectRoot } from "../rules/schema.ts";
+import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
+import { messagesTyped } from "../rules/tool-typed.ts";
+import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
+
+/** The tools of a body: own, client-run typed, and hosted ones. */
+export function decodeTools(value: unknown): readonly ToolDefinition[] {
+  return (optionalList(value, "tools") ?? []).map((raw, index) =>
+    decodeTool(record(raw, `tools.${index}`), `tools.${index}`),
+  );
+}
+
+function decodeTool(tool: JsonObject, param: string): ToolDefinition {
+  const type = optionalText(tool.type, `${param}.type`);
+  if (type === undefined || type === "custom") return ownTool(tool, param);
+  const typed = messagesTyped(type);
+  if (typed === undefined) {
+    return { type: "hosted", hosted: type, native: tool, param: `${param}.type`, demanded: false };
+  }
+  return {
+    type: "typed",
+    tool: { kind: "function", name: text(tool.name, `${param}.name`) },
+    native: tool,
+    description: typed.description,
+    schema: typed.schema,
+    param,
+  };
+}
+
+/** Deferred tools (`defer_loading`) are offered like all others: no other protocol can hold them back (MC.q14). */
+function ownTool(tool: JsonObject, param: string): ToolDefinition {
+  return {
+    type: "function",
+    tool: { kind: "function", name: text(tool.name, `${param}.name`) },
+    description: optionalText(tool.description, `${param}.description`),
+    schema: optionalRecord(tool.input_schema, `${param}.input_schema`),
+    strict: optionalFlag(tool.strict, `${param}.strict`),
+    cache: isRecord(tool.cache_control) ? { ttl: tool.cache_control.ttl === "1h" ? "long" : "short" } : undefined,
+    param,
+  };
+}
+
+/** `tool_choice`, with its switch for parallel calls apart. */
+export function decodeToolChoice(value: unknown): {
+  readonly choice: ToolChoice | undefined;
+  readonly parallel: boolean | undefined;
+} {
+  const choice = optionalRecord(value, "tool_choice");
+  if (choice === undefined) return { choice: undefined, parallel: undefined };
+  const disabled = optionalFlag(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
+  return { choice: choiceOf(choice), parallel: disabled === undefined ? undefined : !disabled };
+}
+
+function choiceOf(choice: JsonObject): ToolChoice {
+  if (choice.type === "auto" || choice.type === "none") return { mode: choice.type };
+  if (choice.type === "any") return { mode: "required" };
+  if (choice.type === "tool") {
+    return { mode: "named", tool: { kind: "function", name: text(choice.name, "tool_choice.name") } };
+  }
+  return refuse("wrong_type", "tool_choice.type", "tool_choice.type must be auto, any, tool or none.");
+}
+
+/** A tool as a messages upstream is told of it (2.0.11). */
+export function encodeTool(tool: OfferedTool, fromMessages: boolean): JsonObject {
+  const { definition, name } = tool;
+  if (definition.type === "custom") {
+    const description = freeformDescription(definition.description, definition.grammar);
+    return { name, description, input_schema: FREEFORM_SCHEMA };
+  }
+  if (definition.type === "typed" && fromMessages) return definition.native;
+  const { schema, note } = objectRoot(definition.schema);
+  const strict = definition.type === "function" && definition.strict === true && note === undefined && isClosed(schema);
+  return {
+    name,
+    description: [definition.description, note].filter((line) => line).join("\n\n") || undefined,
+    input_schema: schema,
+    strict: strict || undefined,
+    cache_control: definition.type === "function" ? cacheControl(definition.cache) : undefined,
+  };
+}
+
+/** A cache breakpoint as messages writes it; the short life is its default and stays unsaid (CM.q4). */
+export function cacheControl(cache: { readonly ttl: "short" | "long" } | undefined): JsonObject | undefined {
+  if (cache === undefined) return undefined;
+  return cache.ttl === "long" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" };
+}
+
+/**
+ * A choice as messages writes it, with the switch for parallel calls in it (trap 12, trap 29).
+ * @param parallel the client's wish; only `false` has to be said, and not with `none`.
+ */
+export function encodeToolChoice(
+  choice: ToolOffer["choice"],
+  parallel: boolean | undefined,
+  nameOf: (tool: ToolRef) => string,
+): JsonObject | undefined {
+  const word = choiceWord(choice, nameOf);
+  if (parallel !== false || word?.type === "none") return word;
+  return { ...(word ?? { type: "auto" }), disable_parallel_tool_use: true };
+}
+
+function choiceWord(choice: ToolOffer["choice"], nameOf: (tool: ToolRef) => string): JsonObject | undefined {
+  if (choice === undefined) return undefined;
+  if (choice.mode === "named") return { type: "tool", name: nameOf(choice.tool) };
+  if (choice.mode === "allowed") return { type: choice.required ? "any" : "auto" };
+  return { type: choice.mode === "required" ? "any" : choice.mode };
+}

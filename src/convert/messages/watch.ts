@@ -1,0 +1,129 @@
+/** Watches a messages stream (protocols.md 1.2.4). */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import type { Usage } from "../../values/tokens.ts";
+import { spliceNested } from "../../wire/json.ts";
+import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { Counts, UpstreamFault } from "../exchange.ts";
+import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { renderStreamFailure } from "./error.ts";
+import { readUsage } from "./usage.ts";
+
+const PING = sseFrame('{"type":"ping"}', "ping");
+const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
+
+export class MessagesWatcher implements Watcher {
+  readonly #rename: string | undefined;
+  #fault: UpstreamFault | undefined;
+  #usage: Usage | undefined;
+  #producedBytes = 0;
+  #opened = false;
+  #stopSeen = false;
+  #ended = false;
+
+  /** @param rename the client's model name, when the route renames it. */
+  constructor(rename: string | undefined) {
+    this.#rename = rename;
+  }
+
+  get fault(): UpstreamFault | undefined {
+    return this.#fault;
+  }
+
+  see(event: SseEvent): Seen {
+    if (event.data === undefined) return passed(event, false);
+    const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
+    if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
+    const payload = parseObject(text);
+    if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    const type = payload.type;
+    if (type === "error") {
+      const error = objectOf(payload.error);
+      return this.#refuse(reported(error?.type, error?.code));
+    }
+    if (type === "ping") return passed(event, false);
+    if (type === "message_start") return this.#start(event, payload);
+    if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
+    if (type === "message_stop") {
+      this.#ended = true;
+      return passed(event, false, true);
+    }
+    if (type === "message_delta") {
+      this.#usage = readUsage(payload.usage, this.#usage);
+      this.#stopSeen = typeof objectOf(payload.delta)?.stop_reason === "string";
+      return passed(event, false);
+    }
+    return passed(event, this.#look(type, payload));
+  }
+
+  #start(event: SseEvent, payload: JsonObject): Seen {
+    const message = objectOf(payload.message);
+    if (!message || this.#opened) return this.#refuse(invalid("message_start is empty or came twice"));
+    this.#opened = true;
+    this.#usage = readUsage(message.usage, this.#usage);
+    if (this.#rename === undefined || event.data === undefined) return passed(event, false);
+    const spliced = spliceNested(event.data, ["message", "model"], JSON.stringify(this.#rename));
+    return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic: false, terminal: false };
+  }
+
+  #refuse(fault: UpstreamFault): Seen {
+    this.#fault = fault;
+    return NOTHING;
+  }
+
+  #look(type: unknown, payload: JsonObject): boolean {
+    const produced =
+      type === "content_block_delta"
+        ? producedInDelta(objectOf(payload.delta))
+        : type === "content_block_start"
+          ? producedInBlock(objectOf(payload.content_block))
+          : undefined;
+    if (produced === undefined) return false;
+    this.#producedBytes += produced;
+    return true;
+  }
+
+  finish(): Uint8Array | undefined {
+    if (this.#ended) return undefined;
+    if (this.#stopSeen) return STOP;
+    this.#fault = TRUNCATED;
+    return undefined;
+  }
+
+  counts(): Counts {
+    return {
+      usage: this.#usage,
+      final: this.#stopSeen && this.#usage !== undefined,
+      producedBytes: this.#producedBytes,
+    };
+  }
+
+  fail(answer: ErrorAnswer, requestId: string): Uint8Array {
+    return sseFrame(renderStreamFailure(answer, requestId), "error");
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    return this.#opened ? PING : undefined;
+  }
+}
+
+function producedInDelta(delta: JsonObject | undefined): number | undefined {
+  for (const value of [delta?.text, delta?.partial_json, delta?.thinking]) {
+    if (typeof value === "string" && value !== "") return Buffer.byteLength(value);
+  }
+  return delta?.citation === undefined ? undefined : 0;
+}
+
+/** Bytes of a content block as it stands in a whole message or at its start; undefined while it is still empty. */
+export function producedInBlock(block: JsonObject | undefined): number | undefined {
+  if (!block) return undefined;
+  if (block.type === "tool_use" || block.type === "server_tool_use") {
+    const input = objectOf(block.input);
+    const argumentBytes = input && Object.keys(input).length > 0 ? Buffer.byteLength(JSON.stringify(input)) : 0;
+    return String(block.name).length + argumentBytes;
+  }
+  for (const value of [block.text, block.thinking, block.data]) {
+    if (typeof value === "string" && value !== "") return Buffer.byteLength(value);
+  }
+  return undefined;
+}

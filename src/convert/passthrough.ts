@@ -1,0 +1,190 @@
+/**
+ * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so (promise
+ * 6), and are watched for the bill.
+ */
+import { isRefusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
+import { decodeUtf8, spliceNested } from "../wire/json.ts";
+import { SseReader } from "../wire/sse.ts";
+import { readUsage as readChatUsage } from "./chat/usage.ts";
+import { ChatWatcher, producedIn } from "./chat/watch.ts";
+import type {
+  ClientFrames,
+  ClientRequest,
+  Counts,
+  Exchange,
+  OpenExchange,
+  Permitted,
+  RouteFacts,
+  StreamConverter,
+  UpstreamFault,
+  WholeReply,
+} from "./exchange.ts";
+import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { readUsage as readMessagesUsage } from "./messages/usage.ts";
+import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
+import { spliceRequest } from "./passthrough-request.ts";
+import { readUsage as readResponsesUsage } from "./responses/usage.ts";
+import { ResponsesWatcher } from "./responses/watch.ts";
+import { invalid, reported, type Seen, type Watcher } from "./watch.ts";
+
+/** Opens an exchange on a route that speaks the client's protocol. */
+export const openPassthrough: OpenExchange = (request, route, permitted) => {
+  const body = spliceRequest(request, route, permitted);
+  if (isRefusal(body)) return body;
+  return new Passthrough(request, route, permitted, body);
+};
+
+class Passthrough implements Exchange {
+  readonly request: Exchange["request"];
+  readonly translation = undefined;
+  readonly #request: ClientRequest;
+  /** The client's model name when the upstream knows the model under another. */
+  readonly #rename: string | undefined;
+
+  constructor(request: ClientRequest, route: RouteFacts, _permitted: Permitted, body: Uint8Array) {
+    this.#request = request;
+    this.#rename = route.upstreamModel === request.model ? undefined : request.model;
+    this.request = { body, dropped: [] };
+  }
+
+  whole(body: Uint8Array): WholeReply | UpstreamFault {
+    const text = decodeUtf8(body);
+    const json = text === undefined ? undefined : parseObject(text);
+    if (!json) return invalid("the body is not a JSON object in UTF-8");
+    const read = READ_WHOLE[this.#request.protocol](json);
+    if ("reason" in read) return read;
+    const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
+    return { body: renamed, counts: read };
+  }
+
+  stream(): StreamConverter {
+    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, this.#rename));
+  }
+}
+
+const WATCHERS: Readonly<Record<Protocol, (request: ClientRequest, rename: string | undefined) => Watcher>> = {
+  chat: (request, rename) =>
+    new ChatWatcher({ includeUsage: objectOf(request.json.stream_options)?.include_usage === true, rename }),
+  messages: (_request, rename) => new MessagesWatcher(rename),
+  responses: (_request, rename) => new ResponsesWatcher(rename),
+};
+
+/** Counts of a whole reply, once its outline has been found to be what the protocol says. */
+const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | UpstreamFault>> = {
+  chat(json) {
+    const error = objectOf(json.error);
+    if (error) return reported(error.type, error.code);
+    if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
+      return invalid("a chat completion without a choice"); // MC.r7
+    }
+    let producedBytes = 0;
+    for (const choice of json.choices) producedBytes += producedIn(objectOf(objectOf(choice)?.message)) ?? 0;
+    return { usage: readChatUsage(json.usage), final: true, producedBytes };
+  },
+  messages(json) {
+    const error = objectOf(json.error);
+    if (json.type === "error" || error) return reported(error?.type, error?.code);
+    if (!Array.isArray(json.content)) return invalid("a message without content");
+    let producedBytes = 0;
+    for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
+    return { usage: readMessagesUsage(json.usage), final: true, producedBytes };
+  },
+  responses(json) {
+    const error = objectOf(json.error);
+    if (error || json.status === "failed") return reported(error?.type, error?.code);
+    if (!Array.isArray(json.output)) return invalid("a response without output");
+    return { usage: readResponsesUsage(json), final: true, producedBytes: Buffer.byteLength(outputText(json.output)) };
+  },
+};
+
+/** Everything readable in a response's output, for the estimate when usage is missing. */
+function outputText(output: readonly unknown[]): string {
+  let text = "";
+  for (const entry of output) {
+    const item = objectOf(entry);
+    for (const value of [item?.arguments, item?.input]) if (typeof value === "string") text += value;
+    for (const part of [...arrayOf(item?.content), ...arrayOf(item?.summary)]) {
+      const fields = objectOf(part);
+      for (const value of [fields?.text, fields?.refusal]) if (typeof value === "string") text += value;
+    }
+  }
+  return text;
+}
+
+class PassthroughStream implements StreamConverter {
+  readonly #reader = new SseReader();
+  readonly #watcher: Watcher;
+  #ended = false;
+  #opened = false;
+
+  constructor(watcher: Watcher) {
+    this.#watcher = watcher;
+  }
+
+  get fault(): UpstreamFault | undefined {
+    return this.#watcher.fault ?? (this.#reader.overflowed ? invalid("an event is over the size limit") : undefined);
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  push(chunk: Uint8Array): readonly ClientFrames[] {
+    return this.#ended || this.fault ? [] : this.#collect(this.#reader.push(chunk));
+  }
+
+  end(): readonly ClientFrames[] {
+    if (this.#ended || this.fault) return [];
+    const frames = this.#collect(this.#reader.end());
+    if (this.#ended || this.fault) return frames;
+    const added = this.#watcher.finish();
+    if (added === undefined) return frames;
+    this.#ended = true;
+    return [...frames, { bytes: added, semantic: false, terminal: true }];
+  }
+
+  /** Joins what a chunk completed: one piece up to the terminal frame, one from it on. */
+  #collect(events: ReturnType<SseReader["push"]>): readonly ClientFrames[] {
+    const pieces: Uint8Array[] = [];
+    let semantic = false;
+    let terminal: Seen | undefined;
+    for (const event of events) {
+      const seen: Seen = this.#watcher.see(event);
+      if (this.#watcher.fault) break;
+      if (seen.terminal) {
+        this.#ended = true;
+        terminal = seen;
+        break; // After its terminal frame a stream says nothing more (S2).
+      }
+      if (seen.bytes) pieces.push(seen.bytes);
+      semantic ||= seen.semantic;
+      // A comment before the first event opens nothing: the status line is still ours to choose.
+      if (event.data !== undefined && seen.bytes) this.#opened = true;
+    }
+    const frames: ClientFrames[] = [];
+    if (pieces.length > 0) frames.push({ bytes: join(pieces), semantic, terminal: false });
+    if (terminal?.bytes) frames.push({ bytes: terminal.bytes, semantic: terminal.semantic, terminal: true });
+    return frames;
+  }
+
+  counts(): Counts {
+    return this.#watcher.counts();
+  }
+
+  fail(...args: Parameters<StreamConverter["fail"]>): Uint8Array {
+    return this.#watcher.fail(...args);
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    return this.#watcher.heartbeat();
+  }
+}
+
+function join(pieces: readonly Uint8Array[]): Uint8Array {
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+}

@@ -1,0 +1,128 @@
+/** OpenAI Responses requests into the hub's words (protocols.md 1.3.1; rules RC.q and RM.q). */
+import type { Refusal } from "../../values/errors.ts";
+import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RequestFacts, RestField } from "../hub.ts";
+import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../rules/options.ts";
+import { provePairs } from "../rules/pairing.ts";
+import {
+  isGiven,
+  optionalCount,
+  optionalFlag,
+  optionalList,
+  optionalRecord,
+  optionalText,
+  optionalWord,
+} from "../rules/read.ts";
+import { refusing } from "../rules/refuse.ts";
+import { isBlank, withoutAttribution } from "../rules/system.ts";
+import { Conversation } from "./input-decode.ts";
+import { decodeToolChoice, decodeTools } from "./shape.ts";
+
+/**
+ * A responses request as a hub request, or what is wrong with it.
+ * @param json the body, parsed; its top-level members have passed accept's checks.
+ */
+export function decodeRequest(json: JsonObject, facts: RequestFacts): HubRequest | Refusal {
+  return refusing(() => decode(json, facts));
+}
+
+function decode(json: JsonObject, facts: RequestFacts): HubRequest {
+  const conversation = new Conversation(json.input);
+  provePairs(conversation.turns, false);
+  const instructions = withoutAttribution(optionalText(json.instructions, "instructions") ?? "");
+  const tools = [...decodeTools(json.tools, "tools"), ...conversation.tools];
+  const options = optionalRecord(json.text, "text");
+  const include = optionalList(json.include, "include") ?? [];
+  return {
+    client: "responses",
+    model: facts.model,
+    stream: facts.stream,
+    system: [...(isBlank(instructions) ? [] : [{ type: "text" as const, text: instructions }]), ...conversation.system],
+    turns: conversation.turns,
+    tools,
+    toolChoice: decodeToolChoice(json.tool_choice, tools),
+    outputLimit: decodeLimit(json.max_output_tokens),
+    stop: [],
+    format: decodeFormat(conversation.format ?? options?.format),
+    verbosity: optionalWord(options?.verbosity, "text.verbosity", ["low", "medium", "high"]),
+    reasoning: decodeReasoning(json.reasoning, conversation.effort),
+    logprobs: decodeLogprobs(json, include),
+    ...sharedOpenaiMembers(json),
+    reply: {
+      includeUsage: true,
+      encryptedReasoning: include.includes("reasoning.encrypted_content"),
+      deprecatedFunctions: false,
+      echo: echoOf(json),
+    },
+    rest: decodeRest(json, conversation.hostedCalls),
+  };
+}
+
+function decodeLimit(value: unknown): HubRequest["outputLimit"] {
+  const tokens = optionalCount(value, "max_output_tokens", 1);
+  return tokens === undefined ? undefined : { param: "max_output_tokens", tokens };
+}
+
+function decodeFormat(value: unknown): OutputFormat | undefined {
+  const format = optionalRecord(value, "text.format");
+  const type = optionalWord(format?.type, "text.format.type", ["text", "json_object", "json_schema"]);
+  if (format === undefined || type === undefined || type === "text") return undefined;
+  return type === "json_object" ? { type } : schemaFormat(format, "text.format");
+}
+
+/** `summary`, or `generate_summary` as it used to be called. */
+function decodeReasoning(value: unknown, lastEffort: unknown): ReasoningWish {
+  const reasoning = optionalRecord(value, "reasoning");
+  const summary =
+    optionalText(reasoning?.summary, "reasoning.summary") ??
+    optionalText(reasoning?.generate_summary, "reasoning.generate_summary");
+  return plainWish(effortWish(lastEffort ?? reasoning?.effort, "reasoning.effort"), "reasoning.effort", summary);
+}
+
+function decodeLogprobs(json: JsonObject, include: readonly unknown[]): HubRequest["logprobs"] {
+  const top = optionalCount(json.top_logprobs, "top_logprobs", 0);
+  if (top !== undefined && top > 0) return { top, param: "top_logprobs" };
+  return include.includes("message.output_text.logprobs") ? { top, param: "include" } : undefined;
+}
+
+/** RC.q14, RC.q15. */
+function decodeRest(json: JsonObject, hostedCalls: boolean): readonly RestField[] {
+  const rest = restOf(json, {
+    previous_response_id: "required",
+    conversation: "required",
+    prompt: "required",
+    context_management: "meaning",
+    max_tool_calls: "hint",
+    client_metadata: "hint",
+    access_programs: "hint",
+    image: "hint",
+  });
+  if (optionalFlag(json.background, "background") === true) {
+    rest.push({ param: "background", value: true, weight: "required" });
+  }
+  if (json.truncation === "auto") rest.push({ param: "truncation", value: "auto", weight: "meaning" });
+  if (optionalRecord(json.reasoning, "reasoning")?.mode === "pro") {
+    rest.push({ param: "reasoning.mode", value: "pro", weight: "meaning" });
+  }
+  if (hostedCalls) rest.push({ param: "input.hosted_call", value: true, weight: "meaning" });
+  return rest;
+}
+
+/** What every response object repeats of its request, with the protocol's own defaults (RC.r6). */
+function echoOf(json: JsonObject): JsonObject {
+  const text = optionalRecord(json.text, "text");
+  return {
+    background: false,
+    instructions: json.instructions ?? null,
+    max_output_tokens: json.max_output_tokens ?? null,
+    metadata: json.metadata ?? {},
+    parallel_tool_calls: json.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    reasoning: json.reasoning ?? { effort: null, summary: null },
+    temperature: json.temperature ?? 1,
+    text: isGiven(text?.format) ? text : { ...text, format: { type: "text" } },
+    tool_choice: json.tool_choice ?? "auto",
+    tools: json.tools ?? [],
+    top_p: json.top_p ?? 1,
+    truncation: json.truncation ?? "disabled",
+  };
+}

@@ -1,0 +1,117 @@
+/** Watches a responses stream (protocols.md 1.3.3). */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import type { Usage } from "../../values/tokens.ts";
+import { spliceNested } from "../../wire/json.ts";
+import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { Counts, UpstreamFault } from "../exchange.ts";
+import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { renderStreamFailure } from "./error.ts";
+import { readUsage } from "./usage.ts";
+
+const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
+/** Deltas of what a client reads: text, refusal, reasoning, tool input. */
+const DELTA =
+  /^response\.(output_text|refusal|reasoning_summary_text|reasoning_text|function_call_arguments|custom_tool_call_input|audio|audio\.transcript|code_interpreter_call_code|mcp_call_arguments|shell_call_command)\.delta$/;
+const CALL_ITEM = /_call$/;
+
+export class ResponsesWatcher implements Watcher {
+  readonly #rename: string | undefined;
+  #fault: UpstreamFault | undefined;
+  #usage: Usage | undefined;
+  #producedBytes = 0;
+  #response: JsonObject | undefined;
+  #sequenceNumber = -1;
+  #ended = false;
+
+  /** @param rename the client's model name, when the route renames it. */
+  constructor(rename: string | undefined) {
+    this.#rename = rename;
+  }
+
+  get fault(): UpstreamFault | undefined {
+    return this.#fault;
+  }
+
+  see(event: SseEvent): Seen {
+    if (event.data === undefined) return passed(event, false);
+    const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
+    if (text === "[DONE]") return NOTHING;
+    const payload = parseObject(text);
+    if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    const type = payload.type;
+    if (type === "error") {
+      const error = objectOf(payload.error) ?? payload;
+      return this.#refuse(reported(undefined, error.code));
+    }
+    if (type === "keepalive") return NOTHING; // Our own heartbeats keep the numbering of the stream.
+    if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
+    const response = objectOf(payload.response);
+    if (response) return this.#seeResponse(event, type, response);
+    if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
+    return passed(event, this.#look(type, payload));
+  }
+
+  #seeResponse(event: SseEvent, type: unknown, response: JsonObject): Seen {
+    if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
+    this.#response ??= response;
+    this.#usage = readUsage(response) ?? this.#usage;
+    const terminal = TERMINAL.has(type);
+    if (terminal) this.#ended = true;
+    // Some servers say everything in the last event only.
+    const semantic = terminal && Array.isArray(response.output) && response.output.length > 0;
+    return { bytes: this.#renamed(event, type, response), semantic, terminal };
+  }
+
+  #renamed(event: SseEvent, type: unknown, response: JsonObject): Uint8Array {
+    if (this.#rename === undefined || event.data === undefined || typeof response.model !== "string") return event.raw;
+    const spliced = spliceNested(event.data, ["response", "model"], JSON.stringify(this.#rename));
+    return sseFrame(Buffer.from(spliced).toString(), String(type));
+  }
+
+  #refuse(fault: UpstreamFault): Seen {
+    this.#fault = fault;
+    return NOTHING;
+  }
+
+  #look(type: unknown, payload: JsonObject): boolean {
+    if (type === "response.output_item.added") {
+      const item = objectOf(payload.item);
+      return typeof item?.type === "string" && CALL_ITEM.test(item.type);
+    }
+    if (typeof type !== "string" || !DELTA.test(type)) return false;
+    if (typeof payload.delta !== "string" || payload.delta === "") return false;
+    this.#producedBytes += Buffer.byteLength(payload.delta);
+    return true;
+  }
+
+  finish(): Uint8Array | undefined {
+    if (!this.#ended) this.#fault = TRUNCATED;
+    return undefined;
+  }
+
+  counts(): Counts {
+    return { usage: this.#usage, final: this.#ended && this.#usage !== undefined, producedBytes: this.#producedBytes };
+  }
+
+  fail(answer: ErrorAnswer, requestId: string): Uint8Array {
+    const response = this.#clientResponse(requestId);
+    const code = this.#fault?.code ?? "server_error";
+    const { error, failed } = renderStreamFailure(answer, code, response, this.#sequenceNumber + 1);
+    return Buffer.concat([sseFrame(error, "error"), sseFrame(failed, "response.failed")]);
+  }
+
+  #clientResponse(requestId: string): JsonObject {
+    const response = this.#response ?? { id: `resp_${requestId}`, object: "response", output: [] };
+    return this.#rename === undefined ? response : { ...response, model: this.#rename };
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    if (!this.#response) return undefined;
+    // The number of the last event again: a number of our own would collide with the upstream's next.
+    return sseFrame(
+      JSON.stringify({ type: "keepalive", sequence_number: Math.max(0, this.#sequenceNumber) }),
+      "keepalive",
+    );
+  }
+}

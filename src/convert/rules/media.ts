@@ -1,0 +1,75 @@
+/** Images and files in each protocol's words (2.0.12). */
+import type { Capabilities } from "../../values/catalog.ts";
+import type { FilePart, ImagePart, MediaSource } from "../hub.ts";
+import { refuse } from "./refuse.ts";
+
+/** The image types that messages takes. */
+const MESSAGES_IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+
+const DATA_URL = /^data:([^;,]+)((?:;[^;,]*)*?);base64,/i;
+
+/** An address as a source: a base64 data URL is bytes, all else an address. */
+export function sourceOfUrl(url: string): MediaSource {
+  const match = DATA_URL.exec(url.slice(0, 256));
+  if (match?.[1] === undefined) return { kind: "url", url };
+  return { kind: "base64", mediaType: mediaType(match[1]), data: url.slice(match[0].length) };
+}
+
+/** A media type in lower case, with the common misspelling of JPEG put right. */
+export function mediaType(type: string): string {
+  const lower = type.trim().toLowerCase();
+  return lower === "image/jpg" ? "image/jpeg" : lower;
+}
+
+/** A source as one address, the way chat and responses write it; ids are the caller's to refuse. */
+export function urlOfSource(source: Exclude<MediaSource, { kind: "id" }>): string {
+  return source.kind === "url" ? source.url : `data:${source.mediaType};base64,${source.data}`;
+}
+
+/** An image that this route can see, with no foreign file id; refused otherwise. */
+export function carriedImage(part: ImagePart, capabilities: Capabilities): Exclude<MediaSource, { kind: "id" }> {
+  if (!capabilities.vision) refuse("untranslatable", part.param, "This model does not take images.");
+  if (part.source.kind === "id") {
+    return refuse("unsupported_parameter", part.param, "File ids of another vendor cannot be read.");
+  }
+  return part.source;
+}
+
+/** An image's source as messages writes it. */
+export function messagesImageSource(part: ImagePart, capabilities: Capabilities): Record<string, unknown> {
+  const source = carriedImage(part, capabilities);
+  if (source.kind === "base64" && !MESSAGES_IMAGE_TYPES.has(source.mediaType)) {
+    refuse("untranslatable", part.param, "Images must be JPEG, PNG, GIF or WebP for this model.");
+  }
+  if (source.kind === "url" && !/^https?:\/\//i.test(source.url)) {
+    refuse("wrong_type", part.param, "An image must be an http address or a base64 data URL.");
+  }
+  return source.kind === "base64"
+    ? { type: "base64", media_type: source.mediaType, data: source.data }
+    : { type: "url", url: source.url };
+}
+
+/** What becomes of a file on its way to any target: text, or bytes, or an address. */
+export type CarriedFile =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
+  | { readonly kind: "url"; readonly url: string };
+
+/** A file that this route can read; text files are text whichever way they came. Refused otherwise. */
+export function carriedFile(part: FilePart, capabilities: Capabilities): CarriedFile {
+  const { source } = part;
+  if (source.kind === "id") {
+    return refuse("unsupported_parameter", part.param, "File ids of another vendor cannot be read.");
+  }
+  if (source.kind === "text") return source;
+  if (source.kind === "base64" && source.mediaType.startsWith("text/")) {
+    return { kind: "text", text: Buffer.from(source.data, "base64").toString("utf8") };
+  }
+  if (!capabilities.pdf) refuse("untranslatable", part.param, "This model does not take documents.");
+  return source;
+}
+
+/** A text file inside a conversation that has only text: its title on a line of its own, then the text. */
+export function titledText(name: string | undefined, text: string): string {
+  return name === undefined || name === "" ? text : `${name}\n${text}`;
+}

@@ -1,0 +1,76 @@
+/** Members that chat and responses spell the same way, and words that all three share. */
+import { EFFORTS, type Effort } from "../../values/catalog.ts";
+import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RestField } from "../hub.ts";
+import { isGiven, optionalFlag, optionalNumber, optionalRecord, optionalText, optionalWord, record } from "./read.ts";
+
+/** OpenAI's members of the prompt cache, by their wire names. */
+export function promptCacheOf(json: JsonObject): JsonObject {
+  const names = ["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"];
+  return Object.fromEntries(names.filter((name) => isGiven(json[name])).map((name) => [name, json[name]]));
+}
+
+/** What chat and responses say alike. */
+export function sharedOpenaiMembers(
+  json: JsonObject,
+): Pick<
+  HubRequest,
+  "sampling" | "parallelTools" | "userId" | "serviceTier" | "promptCache" | "metadata" | "moderation"
+> {
+  return {
+    sampling: {
+      temperature: optionalNumber(json.temperature, "temperature", 0, 2),
+      topP: optionalNumber(json.top_p, "top_p", 0, 1),
+      topK: undefined,
+    },
+    parallelTools: optionalFlag(json.parallel_tool_calls, "parallel_tool_calls"),
+    userId: optionalText(json.safety_identifier, "safety_identifier") ?? optionalText(json.user, "user"),
+    serviceTier: optionalText(json.service_tier, "service_tier"),
+    promptCache: promptCacheOf(json),
+    metadata: optionalRecord(json.metadata, "metadata"),
+    moderation: json.moderation ?? undefined,
+  };
+}
+
+/** An effort word of chat or responses; `none` switches off. */
+export function effortWish(
+  value: unknown,
+  param: string,
+): { readonly effort: Exclude<Effort, "none"> | undefined; readonly off: boolean } {
+  const word = optionalWord(value, param, EFFORTS);
+  return word === "none" ? { effort: undefined, off: true } : { effort: word, off: false };
+}
+
+/** A wish that only effort and summary are known of. */
+export function plainWish(
+  wish: Pick<ReasoningWish, "effort" | "off">,
+  param: string,
+  summary: string | undefined = undefined,
+): ReasoningWish {
+  return {
+    effort: wish.effort,
+    off: wish.off,
+    budgetTokens: undefined,
+    thinking: undefined,
+    display: undefined,
+    summary,
+    param,
+  };
+}
+
+/** A JSON Schema format whose members stand in `value`, as both OpenAI protocols name them. */
+export function schemaFormat(value: JsonObject, param: string): OutputFormat {
+  return {
+    type: "json_schema",
+    name: optionalText(value.name, `${param}.name`),
+    description: optionalText(value.description, `${param}.description`),
+    strict: optionalFlag(value.strict, `${param}.strict`),
+    schema: isGiven(value.schema) ? record(value.schema, `${param}.schema`) : { type: "object" },
+  };
+}
+
+/** Members of the body that only the client's protocol knows, each with its weight; absent and null ones are left out. */
+export function restOf(json: JsonObject, weights: Readonly<Record<string, RestField["weight"]>>): RestField[] {
+  return Object.entries(weights)
+    .filter(([name]) => isGiven(json[name]))
+    .map(([param, weight]) => ({ param, value: json[param], weight }));
+}

@@ -1,0 +1,88 @@
+/**
+ * Calls and their results (G3): proven on the way in, in the client's terms, and brought together on the way out for
+ * the protocols that want results directly behind the calls.
+ */
+import type { AssistantTurn, ToolCallPart, ToolResult, ToolTurn, Turn } from "../hub.ts";
+import { refuse } from "./refuse.ts";
+
+/** The calls of a turn, in order. */
+export function callsOf(turn: AssistantTurn): readonly ToolCallPart[] {
+  return turn.parts.filter((part) => part.type === "tool-call");
+}
+
+/**
+ * Refuses orphan results, doubled results and unanswered calls.
+ * @param adjacent whether the client's protocol wants all results before the next user or assistant turn (chat and
+ *   messages do; system text in between is moved later).
+ */
+export function provePairs(turns: readonly Turn[], adjacent: boolean): void {
+  const open = new Map<string, string>();
+  const answered = new Set<string>();
+  for (const turn of turns) {
+    if (adjacent && (turn.role === "user" || turn.role === "assistant")) proveAnswered(open);
+    if (turn.role === "assistant") openCalls(turn, open, answered);
+    if (turn.role === "tool") closeCalls(turn, open, answered);
+  }
+  proveAnswered(open);
+}
+
+function openCalls(turn: AssistantTurn, open: Map<string, string>, answered: Set<string>): void {
+  for (const call of callsOf(turn)) {
+    if (open.has(call.id)) refuse("wrong_type", call.param, "Two tool calls have the same id.");
+    open.set(call.id, call.param);
+    answered.delete(call.id);
+  }
+}
+
+function closeCalls(turn: ToolTurn, open: Map<string, string>, answered: Set<string>): void {
+  for (const result of turn.results) {
+    if (answered.has(result.callId)) refuse("wrong_type", result.param, "This tool call already has a result.");
+    if (!open.delete(result.callId)) refuse("wrong_type", result.param, "No tool call with this id stands before it.");
+    answered.add(result.callId);
+  }
+}
+
+function proveAnswered(open: ReadonlyMap<string, string>): void {
+  for (const param of open.values()) refuse("wrong_type", param, "This tool call has no result behind it.");
+}
+
+/**
+ * Moves each result directly behind the turn that made the call (RC.q5, RM.q2); what stood between comes after. The
+ * turns' pairs are proven.
+ */
+export function settleResults(turns: readonly Turn[]): readonly Turn[] {
+  const waiting = queueResults(turns);
+  const settled: Turn[] = [];
+  for (const turn of turns) {
+    if (turn.role === "tool") continue;
+    settled.push(turn);
+    if (turn.role !== "assistant") continue;
+    const results = callsOf(turn)
+      .map((call) => waiting.get(call.id)?.shift())
+      .filter((result) => result !== undefined)
+      .sort((one, other) => one.position - other.position);
+    const first = results[0];
+    if (first) settled.push({ role: "tool", results: results.map(({ result }) => result), param: first.result.param });
+  }
+  return settled;
+}
+
+interface QueuedResult {
+  readonly position: number;
+  readonly result: ToolResult;
+}
+
+/** Results by call id, each with its place among all results; an id may be used again in a later turn. */
+function queueResults(turns: readonly Turn[]): Map<string, QueuedResult[]> {
+  const waiting = new Map<string, QueuedResult[]>();
+  let position = 0;
+  for (const turn of turns) {
+    if (turn.role !== "tool") continue;
+    for (const result of turn.results) {
+      const queue = waiting.get(result.callId) ?? [];
+      queue.push({ position: position++, result });
+      waiting.set(result.callId, queue);
+    }
+  }
+  return waiting;
+}

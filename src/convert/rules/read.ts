@@ -1,0 +1,71 @@
+/**
+ * Reading members of a stranger's JSON. `null` counts as absent, as all three protocols treat it; anything else of the
+ * wrong type is refused with its path.
+ */
+import type { JsonObject } from "../hub.ts";
+import { refuse } from "./refuse.ts";
+
+/** Whether a value is a JSON object. */
+export function isRecord(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A required object. */
+export function record(value: unknown, param: string): JsonObject {
+  if (value === undefined || value === null) return refuse("missing_field", param, `${param} is required.`);
+  return isRecord(value) ? value : refuse("wrong_type", param, `${param} must be an object.`);
+}
+
+/** An optional object. */
+export function optionalRecord(value: unknown, param: string): JsonObject | undefined {
+  return value === undefined || value === null ? undefined : record(value, param);
+}
+
+/** A required string. */
+export function text(value: unknown, param: string): string {
+  if (value === undefined || value === null) return refuse("missing_field", param, `${param} is required.`);
+  return typeof value === "string" ? value : refuse("wrong_type", param, `${param} must be a string.`);
+}
+
+/** An optional string. */
+export function optionalText(value: unknown, param: string): string | undefined {
+  return value === undefined || value === null ? undefined : text(value, param);
+}
+
+/** An optional boolean. */
+export function optionalFlag(value: unknown, param: string): boolean | undefined {
+  if (value === undefined || value === null) return undefined;
+  return typeof value === "boolean" ? value : refuse("wrong_type", param, `${param} must be true or false.`);
+}
+
+/** An optional number within [min, max]. */
+export function optionalNumber(value: unknown, param: string, min: number, max: number): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number" && value >= min && value <= max) return value;
+  return refuse("wrong_type", param, `${param} must be a number from ${min} to ${max}.`);
+}
+
+/** An optional whole number of at least `min`. */
+export function optionalCount(value: unknown, param: string, min: number): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min) return value;
+  return refuse("wrong_type", param, `${param} must be a whole number of at least ${min}.`);
+}
+
+/** An optional array. */
+export function optionalList(value: unknown, param: string): readonly unknown[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  return Array.isArray(value) ? value : refuse("wrong_type", param, `${param} must be an array.`);
+}
+
+/** An optional member of a closed set of words (G10). */
+export function optionalWord<W extends string>(value: unknown, param: string, words: readonly W[]): W | undefined {
+  if (value === undefined || value === null) return undefined;
+  const found = words.find((word) => word === value);
+  return found ?? refuse("wrong_type", param, `${param} must be one of ${words.join(", ")}.`);
+}
+
+/** Whether a member is there and not null. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

@@ -1,0 +1,63 @@
+/** What the reply's translation is told of the request. */
+import type { Protocol } from "../../values/protocol.ts";
+import type { RouteFacts } from "../exchange.ts";
+import type { Encoded, HubRequest, ReplyPlan, ReplyReasoning, RestoreMap } from "../hub.ts";
+import type { Losses } from "./losses.ts";
+
+/**
+ * The plan of a reply.
+ * @param emulateStop the stop strings that the upstream was not told (2.0.9).
+ */
+export function planReply(
+  hub: HubRequest,
+  route: RouteFacts,
+  tools: RestoreMap,
+  emulateStop: readonly string[],
+): ReplyPlan {
+  return {
+    client: hub.client,
+    upstream: route.protocol,
+    model: hub.model,
+    upstreamModel: route.upstreamModel,
+    stream: hub.stream,
+    tools,
+    emulateStop,
+    includeUsage: hub.reply.includeUsage,
+    deprecatedFunctions: hub.reply.deprecatedFunctions,
+    reasoning: planReasoning(hub, route),
+    echo: hub.reply.echo,
+  };
+}
+
+function planReasoning(hub: HubRequest, route: RouteFacts): ReplyReasoning {
+  return {
+    visibility: visibilityOf(hub, route),
+    // 2.0.5: what messages and responses upstreams show is a summary; chat's text is one only when a summary was asked.
+    summary: route.protocol !== "chat" || hub.reasoning.summary !== undefined,
+    envelope: envelopeWanted(hub),
+  };
+}
+
+function visibilityOf(hub: HubRequest, route: RouteFacts): ReplyReasoning["visibility"] {
+  if (hub.client !== "messages") return "full";
+  if (hub.reasoning.off) return "none";
+  if (hub.reasoning.display !== "omitted") return "full";
+  const mustComeBack = route.protocol === "responses" || route.capabilities.reasoningContent === "roundtrip";
+  return mustComeBack ? "opaque" : "none";
+}
+
+function envelopeWanted(hub: HubRequest): boolean {
+  const wanted: Readonly<Record<Protocol, boolean>> = {
+    chat: false,
+    messages: true,
+    responses: hub.reply.encryptedReasoning,
+  };
+  return wanted[hub.client];
+}
+
+const encoder = new TextEncoder();
+
+/** Body bytes, losses and plan in one. Members that are undefined do not appear in the body. */
+export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): Encoded {
+  return { body: encoder.encode(JSON.stringify(body)), dropped: losses.names, plan };
+}

@@ -1,0 +1,32 @@
+/** System text: the attribution line, and text in the middle of a conversation (G8, 2.0.3). */
+import type { SystemTurn, TextPart } from "../hub.ts";
+
+const ATTRIBUTION = "x-anthropic-billing-header:";
+
+/**
+ * System text without Claude Code's attribution line, whose nonce changes with each request and so defeats prompt
+ * caches (G8). The line alone goes; text behind it stays.
+ */
+export function withoutAttribution(text: string): string {
+  if (!text.startsWith(ATTRIBUTION)) return text;
+  const lineEnd = text.indexOf("\n");
+  return lineEnd < 0 ? "" : text.slice(lineEnd + 1);
+}
+
+/** The texts of parts in one string, a blank line between them. */
+export function joinTexts(parts: readonly TextPart[]): string {
+  return parts
+    .map((part) => part.text)
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+/** System text as a user would have to say it where the upstream takes no system turn in the middle (2.0.3). */
+export function reminder(turn: SystemTurn): string {
+  return `<system-reminder>\n${joinTexts(turn.parts)}\n</system-reminder>`;
+}
+
+/** Whether a text is empty or whitespace only: what messages refuses (G6). */
+export function isBlank(text: string): boolean {
+  return text.trim() === "";
+}

@@ -1,0 +1,78 @@
+/**
+ * What tools are called upstream (G5, and the flattening of 2.0.11), and how a reply's names find back. One book per
+ * request; definitions enter it first, so that history and choices find the very same names.
+ */
+import { createHash } from "node:crypto";
+import type { Protocol } from "../../values/protocol.ts";
+import type { RestoreMap, ToolRef } from "../hub.ts";
+
+/** The longest tool name that each protocol takes, in characters. */
+const NAME_CHARS_MAX: Readonly<Record<Protocol, number>> = { chat: 64, messages: 128, responses: 128 };
+
+/** Parts a namespace from the names in it. */
+const NAMESPACE_SEAM = "__";
+
+/** The name of a tool in one string: children of a namespace as `{namespace}__{name}`. */
+export function flatName(tool: ToolRef): string {
+  return tool.namespace === undefined ? tool.name : `${tool.namespace}${NAMESPACE_SEAM}${tool.name}`;
+}
+
+/** A name that the protocol takes: itself, or as much as fits with a digest of the original behind it (G5). */
+export function safeToolName(original: string, protocol: Protocol): string {
+  const max = NAME_CHARS_MAX[protocol];
+  const plain = original.replace(/[^a-zA-Z0-9_-]/g, "_");
+  return plain === original && plain.length <= max && plain !== "" ? plain : withDigest(plain, original, max);
+}
+
+function withDigest(plain: string, original: string, max: number): string {
+  const digest = createHash("sha256").update(original).digest("hex").slice(0, 8);
+  return `${plain.slice(0, max - 9)}_${digest}`;
+}
+
+function keyOf(tool: ToolRef): string {
+  return `${tool.namespace ?? ""}\u0000${tool.name}`;
+}
+
+export class NameBook {
+  readonly #protocol: Protocol;
+  readonly #byTool = new Map<string, string>();
+  readonly #byName = new Map<string, ToolRef>();
+
+  /** @param protocol the upstream's, whose limits count. */
+  constructor(protocol: Protocol) {
+    this.#protocol = protocol;
+  }
+
+  /** Enters a defined tool. @returns its upstream name, or undefined when the same tool is already in the book. */
+  define(tool: ToolRef): string | undefined {
+    const key = keyOf(tool);
+    if (this.#byTool.has(key)) return undefined;
+    const flat = flatName(tool);
+    let name = safeToolName(flat, this.#protocol);
+    // A flattened name may equal a plain one; the two must stay apart.
+    if (this.#byName.has(name)) name = withDigest(name, key, NAME_CHARS_MAX[this.#protocol]);
+    this.#byTool.set(key, name);
+    this.#byName.set(name, tool);
+    return name;
+  }
+
+  /** The upstream name of a tool that history or a choice speaks of. */
+  nameOf(tool: ToolRef): string {
+    return this.#byTool.get(keyOf(tool)) ?? safeToolName(flatName(tool), this.#protocol);
+  }
+
+  /** The definition behind a tool that history or a choice speaks of, if it is offered. */
+  defined(tool: ToolRef): ToolRef | undefined {
+    return this.#byName.get(this.nameOf(tool));
+  }
+
+  /** Upstream name -> the client's tool, for the reply. */
+  get map(): RestoreMap {
+    return this.#byName;
+  }
+}
+
+/** The client's tool behind an upstream name; a name that was never offered stays what it is. */
+export function restoreTool(tools: RestoreMap, upstreamName: string): ToolRef {
+  return tools.get(upstreamName) ?? { kind: "function", name: upstreamName };
+}

@@ -1,0 +1,143 @@
+/**
+ * Which tools the upstream is offered and which it must use (2.0.11): hosted ones sorted out, allowed ones picked, the
+ * choice checked against what is left.
+ */
+import type { Capabilities } from "../../values/catalog.ts";
+import type { CustomTool, FunctionTool, HostedTool, HubRequest, ToolChoice, ToolRef, TypedTool } from "../hub.ts";
+import type { Losses } from "./losses.ts";
+import { refuse } from "./refuse.ts";
+import type { NameBook } from "./tool-names.ts";
+
+export type UsableTool = FunctionTool | CustomTool | TypedTool;
+
+export interface OfferedTool {
+  readonly definition: UsableTool;
+  /** What the upstream is told that it is called. */
+  readonly name: string;
+}
+
+export interface ToolOffer {
+  readonly tools: readonly OfferedTool[];
+  /** Hosted tools that the target has a word for. */
+  readonly hosted: readonly HostedTool[];
+  /** Undefined: say nothing. Never `hosted`. */
+  readonly choice: Exclude<ToolChoice, { mode: "hosted" }> | undefined;
+}
+
+/** What the target can do beyond functions. */
+export interface OfferTarget {
+  readonly capabilities: Capabilities;
+  /** Whether the target runs this hosted tool itself. */
+  carriesHosted(tool: HostedTool): boolean;
+  /** Whether the target has a form for a choice among named tools; otherwise the list is filtered. */
+  readonly allowedNatively: boolean;
+}
+
+/** Sorts a request's tools for a target and enters their names in the book. */
+export function offerTools(hub: HubRequest, target: OfferTarget, names: NameBook, losses: Losses): ToolOffer {
+  const hosted = hub.tools.filter((tool): tool is HostedTool => tool.type === "hosted");
+  const usable = hub.tools.filter((tool): tool is UsableTool => tool.type !== "hosted");
+  const carried = hosted.filter((tool) => target.carriesHosted(tool));
+  leaveHosted(
+    hosted.filter((tool) => !carried.includes(tool)),
+    hub.toolChoice,
+    usable.length + carried.length,
+    losses,
+  );
+  const defined = usable.flatMap((definition) => {
+    const name = names.define(definition.tool);
+    return name === undefined ? [] : [{ definition, name }];
+  });
+  const offered = pickAllowed(defined, hub.toolChoice, target, names);
+  const choice = settleChoice(hub.toolChoice, offered, carried.length, target, names);
+  return { tools: offered, hosted: carried, choice };
+}
+
+function leaveHosted(
+  left: readonly HostedTool[],
+  choice: ToolChoice | undefined,
+  others: number,
+  losses: Losses,
+): void {
+  for (const tool of left) {
+    const forced = choice?.mode === "hosted" && sameHosted(choice.hosted, tool.hosted);
+    if (others === 0 || forced || tool.demanded) {
+      refuse("unsupported_parameter", tool.param, "This tool is run by its vendor's servers and not offered here.");
+    }
+    losses.drop(`tools.${familyOf(tool.hosted)}`, tool.param);
+  }
+  if (choice?.mode === "hosted") {
+    refuse("unsupported_parameter", "tool_choice", "The tool that must be used is not offered here.");
+  }
+}
+
+/** Beginnings of hosted types: what a loss is named after, so that dated types do not multiply the names. */
+const HOSTED_FAMILIES = [
+  "web_search",
+  "web_fetch",
+  "file_search",
+  "code_interpreter",
+  "code_execution",
+  "image_generation",
+  "computer",
+  "browser",
+  "mcp",
+  "tool_search",
+  "programmatic_tool_calling",
+] as const;
+
+function familyOf(hosted: string): string {
+  return HOSTED_FAMILIES.find((family) => hosted.startsWith(family)) ?? "hosted";
+}
+
+function sameHosted(one: string, other: string): boolean {
+  return one === other || (familyOf(one) === familyOf(other) && familyOf(one) !== "hosted");
+}
+
+function pickAllowed(
+  defined: readonly OfferedTool[],
+  choice: ToolChoice | undefined,
+  target: OfferTarget,
+  names: NameBook,
+): readonly OfferedTool[] {
+  if (choice?.mode !== "allowed" || target.allowedNatively) return defined;
+  const allowed = new Set(choice.tools.map((tool) => names.nameOf(tool)));
+  const picked = defined.filter((tool) => allowed.has(tool.name));
+  if (picked.length === 0) refuse("untranslatable", "tool_choice", "None of the allowed tools is among the tools.");
+  return picked;
+}
+
+function settleChoice(
+  choice: ToolChoice | undefined,
+  offered: readonly OfferedTool[],
+  hosted: number,
+  target: OfferTarget,
+  names: NameBook,
+): ToolOffer["choice"] {
+  if (choice === undefined || choice.mode === "hosted") return undefined;
+  const settled: Exclude<ToolChoice, { mode: "hosted" }> =
+    choice.mode === "allowed" && !target.allowedNatively ? { mode: choice.required ? "required" : "auto" } : choice;
+  const forced = isForced(settled);
+  if (offered.length + hosted === 0) {
+    if (forced) refuse("untranslatable", "tool_choice", "A tool must be used but none is offered.");
+    return undefined;
+  }
+  if (forced && !target.capabilities.forcedToolChoice) {
+    refuse("unsupported_parameter", "tool_choice", "This model cannot be made to use a tool.");
+  }
+  if (settled.mode === "named") proveOffered(settled.tool, offered, names);
+  return settled;
+}
+
+function proveOffered(tool: ToolRef, offered: readonly OfferedTool[], names: NameBook): void {
+  const name = names.nameOf(tool);
+  if (!offered.some((one) => one.name === name)) {
+    refuse("untranslatable", "tool_choice", "The tool that must be used is not among the tools.");
+  }
+}
+
+/** Whether a choice leaves the model no way around a tool. */
+export function isForced(choice: ToolOffer["choice"]): boolean {
+  if (choice === undefined) return false;
+  return choice.mode === "required" || choice.mode === "named" || (choice.mode === "allowed" && choice.required);
+}

@@ -1,0 +1,61 @@
+/**
+ * Freeform and typed tools as functions and back (2.0.11): the schema that a function-only upstream sees, the arguments
+ * of calls in history, and the input of a call in a reply.
+ */
+import type { Grammar, JsonObject, ToolRef } from "../hub.ts";
+import { isRecord } from "./read.ts";
+
+/** The schema of a freeform tool's one argument. */
+export const FREEFORM_SCHEMA: JsonObject = {
+  type: "object",
+  properties: { input: { type: "string" } },
+  required: ["input"],
+  additionalProperties: false,
+};
+
+/** A freeform tool's description with its grammar behind it: all that a function-only model learns of the format. */
+export function freeformDescription(description: string | undefined, grammar: Grammar | undefined): string {
+  const rule =
+    grammar === undefined
+      ? "The argument `input` is free text."
+      : `The argument \`input\` is text that follows this ${grammar.syntax} grammar:\n${grammar.definition}`;
+  return description ? `${description}\n\n${rule}` : rule;
+}
+
+/** Arguments as JSON text for a call in history, whatever kind of call it was. */
+export function argumentsText(tool: ToolRef, input: string): string {
+  if (tool.kind === "custom") return JSON.stringify({ input });
+  return input.trim() === "" ? "{}" : input;
+}
+
+/** Arguments as an object; what is not one is kept as `_raw_arguments` (CM.q6). */
+export function argumentsObject(tool: ToolRef, input: string): JsonObject {
+  if (tool.kind === "custom") return { input };
+  return parseArguments(input);
+}
+
+/** JSON text of arguments as an object: `""` and `null` are none; anything else stands under `_raw_arguments`. */
+export function parseArguments(json: string): JsonObject {
+  if (json.trim() === "") return {};
+  const value = parse(json);
+  if (value === null) return {};
+  return isRecord(value) ? value : { _raw_arguments: json };
+}
+
+/**
+ * The client's input of a call from the upstream's arguments: for a freeform tool the string under `input`, or the raw
+ * text when there is none; for all others the text itself, `{}` when it is empty.
+ */
+export function unwrapInput(tool: ToolRef, upstreamArguments: string): string {
+  if (tool.kind !== "custom") return upstreamArguments.trim() === "" ? "{}" : upstreamArguments;
+  const value = parse(upstreamArguments);
+  return isRecord(value) && typeof value.input === "string" ? value.input : upstreamArguments;
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

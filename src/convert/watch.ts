@@ -1,0 +1,72 @@
+/**
+ * Watching a stream go by in its own protocol: what each frame means for the money and the end, without rewriting it.
+ * Passing through uses a watcher alone; translation uses its own decoder.
+ */
+import type { ErrorAnswer } from "../values/errors.ts";
+import type { SseEvent } from "../wire/sse.ts";
+import type { Counts, UpstreamFault } from "./exchange.ts";
+
+/** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
+export interface Seen {
+  readonly bytes: Uint8Array | undefined;
+  readonly semantic: boolean;
+  readonly terminal: boolean;
+}
+
+export interface Watcher {
+  /** Looks at one frame. Sets `fault` when it is not what the protocol says, or reports an upstream's error. */
+  see(event: SseEvent): Seen;
+  /** The body ended without the terminal frame: the frame to add when the stop reason was seen (S3), else a fault. */
+  finish(): Uint8Array | undefined;
+  readonly fault: UpstreamFault | undefined;
+  counts(): Counts;
+  /** Ends the client's stream as failed. */
+  fail(answer: ErrorAnswer, requestId: string): Uint8Array;
+  heartbeat(): Uint8Array | undefined;
+}
+
+export const NOTHING: Seen = Object.freeze({ bytes: undefined, semantic: false, terminal: false });
+
+/** A frame passed on as it came. */
+export function passed(event: SseEvent, semantic: boolean, terminal = false): Seen {
+  return { bytes: event.raw, semantic, terminal };
+}
+
+/** A reply that is not what its protocol says. */
+export function invalid(reason: string): UpstreamFault {
+  return { cause: "upstream_invalid", code: "server_error", reason };
+}
+
+/** A body that ended before its stop reason. */
+export const TRUNCATED: UpstreamFault = Object.freeze({
+  cause: "upstream_invalid",
+  code: "upstream_stream_truncated",
+  reason: "the stream ended without its terminal event",
+});
+
+/**
+ * The fault for an error that an upstream reported in its stream or in a 200 body (S4).
+ * @param type its `type`, `code` or both; anything else than a known name is the server's failure.
+ */
+export function reported(type: unknown, code: unknown): UpstreamFault {
+  const names = [type, code].filter((name): name is string => typeof name === "string");
+  const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
+  const reason = `the upstream reported ${names.join("/").slice(0, 80) || "an error"}`;
+  if (has("overloaded_error", "server_is_overloaded", "slow_down")) {
+    return { cause: "upstream_unavailable", code: "server_is_overloaded", reason };
+  }
+  if (has("rate_limit_error", "rate_limit_exceeded")) {
+    return { cause: "upstream_rate_limit", code: "rate_limit_exceeded", reason };
+  }
+  if (has("authentication_error", "permission_error", "billing_error", "insufficient_quota", "invalid_api_key")) {
+    return { cause: "upstream_forbidden", code: "server_error", reason };
+  }
+  if (has("invalid_request_error", "invalid_prompt", "context_length_exceeded", "request_too_large")) {
+    return {
+      cause: "upstream_rejected",
+      code: names.find((n) => n !== "invalid_request_error") ?? "invalid_prompt",
+      reason,
+    };
+  }
+  return { cause: "upstream_unavailable", code: "server_error", reason };
+}

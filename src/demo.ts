@@ -1,0 +1,76 @@
+/**
+ * What runs when there is no configuration: a simulated upstream in this process, a demonstration account with funds,
+ * and a key that is shown once.
+ */
+import { randomBytes } from "node:crypto";
+import { demoConfig } from "./config.ts";
+import type { Gateway } from "./gateway.ts";
+import { type Simulator, startSimulator } from "./simulator/server.ts";
+import { newAccountTag, newKey } from "./values/key.ts";
+import { parseUsd } from "./values/money.ts";
+import type { Address } from "./values/settings.ts";
+
+const ACCOUNT = "demo";
+const GROUP = "demo";
+const FUNDS_USD = "10";
+const DATA_DIR = "./data";
+/** Slow enough for a person to see the answer arrive. */
+const PACE = { headersDelayMs: 60, firstDelayMs: 240, betweenMs: 25 };
+
+/** Starts the simulated upstream and writes the configuration that uses it. */
+export async function startDemo(): Promise<{ simulator: Simulator; text: string }> {
+  const simulator = await startSimulator({ pace: PACE, models: ["demo-chat", "demo-messages", "demo-responses"] });
+  return { simulator, text: demoConfig({ upstreamUrl: simulator.url, dataDir: DATA_DIR }) };
+}
+
+/** Creates the demonstration account at the first start. @returns its key then, and undefined ever after. */
+export async function demoKey({ store }: Gateway): Promise<string | undefined> {
+  const account = await store.createAccount({ tag: newAccountTag(randomBytes), name: ACCOUNT, plan: "free" });
+  if (account === "exists") return undefined;
+  const amount = parseUsd(FUNDS_USD) ?? 0n;
+  await store.credit(account.tag, { id: "demo-funds", amount, kind: "topup", note: "demonstration funds" });
+  const key = newKey(account.tag, randomBytes);
+  await store.createKey(account.tag, { id: key.id, hash: key.hash, group: GROUP });
+  return key.text;
+}
+
+/** What a newcomer sees. */
+export function demoWelcome(gateway: Gateway, key: string | undefined): string {
+  const url = urlOf(gateway.listen);
+  const admin = urlOf(gateway.admin);
+  const lines = [
+    "Tollgate runs a DEMONSTRATION: its upstream is a simulation in this process, no model answers.",
+    "",
+    `  clients   ${url}/v1   (chat completions, messages, responses)`,
+    `  site      ${url}/`,
+    `  metrics   ${admin}/metrics`,
+    `  admin API ${admin}/admin/v1   (token in ${DATA_DIR}/admin-token; npx tollgate finds it)`,
+    "",
+  ];
+  if (key === undefined) {
+    lines.push(
+      "The demonstration key was shown at the first start and is not kept. Make another one:",
+      "",
+      `  npx tollgate key create --account ${ACCOUNT} --group ${GROUP}`,
+    );
+  } else {
+    lines.push(
+      `Demonstration key, shown only this once (account "${ACCOUNT}", ${FUNDS_USD} USD): ${key}`,
+      "",
+      "Try it:",
+      "",
+      `  curl -N ${url}/v1/chat/completions \\`,
+      `    -H 'authorization: Bearer ${key}' -H 'content-type: application/json' \\`,
+      `    -d '{"model":"demo-chat","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
+    );
+  }
+  lines.push("", "To serve real models, write a tollgate.yaml (see README.md) and start again. Stop with Ctrl-C.", "");
+  return lines.join("\n");
+}
+
+/** An address as people type it. */
+export function urlOf(address: Address): string {
+  if (address.kind === "unix") return `unix:${address.path}`;
+  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+  return `http://${host}:${address.port}`;
+}

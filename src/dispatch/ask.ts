@@ -1,0 +1,129 @@
+/**
+ * What dispatch is asked and what it gives back. Dispatch moves bytes and understands none: whoever asks brings the
+ * encoder of each route and an inspector that says whether the first bytes of a reply are an answer.
+ */
+import type { Route } from "../values/catalog.ts";
+import type { Cause, Refusal } from "../values/errors.ts";
+
+/** Causes that speak of an upstream. */
+export type UpstreamCause = Extract<Cause, `upstream_${string}`>;
+
+/** Why an upstream's reply is not, or no longer, an answer. The same shape as convert's `UpstreamFault`. */
+export interface ReplyFault {
+  readonly cause: UpstreamCause;
+  /** The upstream's own machine-readable code, if it gave one. */
+  readonly code: string | undefined;
+  /** For operators; never shown to a client. */
+  readonly reason: string;
+}
+
+/** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
+export interface Encoded<T> {
+  readonly body: Uint8Array;
+  readonly token: T;
+}
+
+/**
+ * Looks at a reply before it is accepted, so that a reply that begins with an error can still be failed over. Bytes
+ * that were inspected are not given again: the token has consumed them.
+ */
+export interface Inspector<T> {
+  /** The next bytes of a stream; `more` keeps the attempt open to failover. */
+  chunk(token: T, bytes: Uint8Array): "more" | "accept" | ReplyFault;
+  /** The stream ended before anything was accepted. */
+  end(token: T): "accept" | ReplyFault;
+  /** A whole reply, complete. */
+  whole(token: T, body: Uint8Array): "accept" | ReplyFault;
+}
+
+export interface DispatchAsk<T> {
+  /** Every route of the model; dispatch orders them. */
+  readonly routes: readonly Route[];
+  readonly stream: boolean;
+  /** Client headers that may go upstream; names outside `FORWARDED_HEADERS` are dropped all the same. */
+  readonly headers: readonly (readonly [string, string])[];
+  /** End of the request's life on the clock's `monotonicMs`, retries and the whole stream included. */
+  readonly deadlineMs: number;
+  /**
+   * Aborts when the client is gone. Heeded until `run` resolves; from there on `UpstreamBody.abort` is the way, and
+   * the asker looks at the signal once when it takes the body over.
+   */
+  readonly signal: AbortSignal;
+  /** Encodes for a route; a refusal says that this route cannot carry the request. */
+  encodeFor(route: Route): Encoded<T> | Refusal;
+  readonly inspector: Inspector<T>;
+}
+
+/** One try at one upstream, for metrics, spans and absorbed costs. Times are on the clock's `monotonicMs`. */
+export interface AttemptRecord {
+  readonly upstream: string;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  readonly outcome: "ok" | "client_gone" | Cause;
+  readonly status: number | undefined;
+  /** For operators: our own words, or an inspector's; never shown to a client. */
+  readonly reason: string;
+  readonly startedAtMs: number;
+  readonly headersMs: number | undefined;
+  readonly firstByteMs: number | undefined;
+  /** Decoded body bytes until the attempt was decided. */
+  readonly bytesReceived: number;
+  /** Whether any byte of the request was written to a connection: what it may have cost is absorbed. */
+  readonly sentToUpstream: boolean;
+}
+
+/** Receives a body in order: data, then exactly one `end` or `error`, then nothing. */
+export interface BodySink {
+  data(chunk: Uint8Array): void;
+  end(): void;
+  error(fault: ReplyFault): void;
+}
+
+/** The rest of a streamed reply, behind what was inspected. */
+export interface UpstreamBody {
+  /** Starts the flow; once only. */
+  consume(sink: BodySink): void;
+  /** Stops the flow, and the upstream with it once BUFFERED_BYTES_MAX wait here. */
+  pause(): void;
+  resume(): void;
+  /** Destroys the upstream's connection in this very tick; the sink hears nothing more. */
+  abort(): void;
+  /** Decoded body bytes so far, the inspected ones included. */
+  readonly bytesReceived: number;
+}
+
+export interface Answered<T> {
+  readonly answered: true;
+  readonly route: Route;
+  readonly token: T;
+  readonly status: number;
+  /** `content-type` only: nothing else of an upstream's head is believed or passed on (reliability rows 61, 62). */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined for whole replies: the inspector has had it. */
+  readonly body: UpstreamBody | undefined;
+  readonly attempts: readonly AttemptRecord[];
+}
+
+/** No upstream answered; there is a refusal to send unless the client is gone. */
+export type Unanswered =
+  | {
+      readonly answered: false;
+      readonly clientGone: false;
+      readonly refusal: Refusal;
+      readonly attempts: readonly AttemptRecord[];
+    }
+  | {
+      readonly answered: false;
+      readonly clientGone: true;
+      readonly refusal: undefined;
+      readonly attempts: readonly AttemptRecord[];
+    };
+
+/** Something that an operator should hear of: a credential refused, a model name that an upstream does not know. */
+export interface DispatchWarning {
+  readonly kind: "forbidden" | "model_not_found" | "tls" | "unexpected_status" | "local";
+  readonly upstream: string;
+  readonly model: string;
+  readonly status: number | undefined;
+  readonly reason: string;
+}

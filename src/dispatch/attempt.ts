@@ -1,0 +1,234 @@
+/**
+ * One attempt: sends the request to one upstream and decides whether what comes back is an answer. Until then the
+ * request can still go elsewhere; from the moment of acceptance the bytes belong to the asker.
+ */
+import type { Route } from "../values/catalog.ts";
+import { quoted } from "../values/errors.ts";
+import type { Clock } from "../values/time.ts";
+import { parseRetryAfterS } from "../wire/header.ts";
+import type { AttemptRecord, DispatchAsk, Encoded, ReplyFault, UpstreamBody } from "./ask.ts";
+import { Call, type CallListener } from "./call.ts";
+import { type Failure, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
+import { HandedBody } from "./handed-body.ts";
+import { isJsonType, type ReplyHead } from "./reply-head.ts";
+import type { Upstream } from "./upstream.ts";
+import { readUpstreamWords } from "./upstream-words.ts";
+
+/** The longest whole reply that is read. */
+export const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Bytes of a stream that may pass the inspector undecided; one event is at most 1 MiB (row C5). */
+export const INSPECTED_BYTES_MAX = 4 * 1024 * 1024;
+
+/** How much of a refusal's body is read, and for how long: it is for a message, and a failover waits for it. */
+const ERROR_BODY_BYTES_MAX = 64 * 1024;
+const ERROR_BODY_MS = 1_000;
+
+/** Statuses that can carry an answer; 202, 204, 205, 206 have none or a part of one. */
+const ANSWER_STATUSES: ReadonlySet<number> = new Set([200, 201, 203]);
+
+const TOO_LARGE = failure("too_large", `a whole reply over ${WHOLE_BYTES_MAX} bytes`);
+const UNDECIDED = failure("too_large", `nothing to accept in the first ${INSPECTED_BYTES_MAX} bytes`);
+
+export type AttemptResult =
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: UpstreamBody | undefined;
+      readonly record: AttemptRecord;
+    }
+  | { readonly kind: "failed"; readonly failure: Failure; readonly record: AttemptRecord }
+  | { readonly kind: "client_gone"; readonly record: AttemptRecord };
+
+/**
+ * Runs one attempt.
+ * @param encoded what `ask.encodeFor(route)` gave.
+ * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
+ */
+export function runAttempt<T>(
+  ask: DispatchAsk<T>,
+  route: Route,
+  encoded: Encoded<T>,
+  upstream: Upstream,
+  clock: Clock,
+): Promise<AttemptResult> {
+  return new Promise((resolve, reject) => new Attempt(ask, route, encoded, upstream, clock, resolve, reject));
+}
+
+class Attempt<T> implements CallListener {
+  readonly #ask: DispatchAsk<T>;
+  readonly #route: Route;
+  readonly #token: T;
+  readonly #upstream: Upstream;
+  readonly #clock: Clock;
+  readonly #call: Call;
+  readonly #resolve: (result: AttemptResult) => void;
+  readonly #reject: (defect: unknown) => void;
+  #phase: "head" | "refusal" | "whole" | "inspecting" | "handed" | "decided" = "head";
+  #head: ReplyHead | undefined = undefined;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #body: HandedBody | undefined = undefined;
+  #cancelRefusal: () => void = () => {};
+
+  constructor(
+    ask: DispatchAsk<T>,
+    route: Route,
+    encoded: Encoded<T>,
+    upstream: Upstream,
+    clock: Clock,
+    resolve: (result: AttemptResult) => void,
+    reject: (defect: unknown) => void,
+  ) {
+    this.#ask = ask;
+    this.#route = route;
+    this.#token = encoded.token;
+    this.#upstream = upstream;
+    this.#clock = clock;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    ask.signal.addEventListener("abort", this.#clientGone, { once: true });
+    const { stream, headers, deadlineMs } = ask;
+    this.#call = new Call(upstream, { stream, body: encoded.body, headers, deadlineMs }, clock, this);
+    this.#call.start();
+  }
+
+  head(head: ReplyHead): void {
+    this.#head = head;
+    const fitting = this.#ask.stream ? head.mediaType === "text/event-stream" : isJsonType(head.mediaType);
+    if (!ANSWER_STATUSES.has(head.status)) this.#startRefusal();
+    else if (!fitting) this.#fail(failure("bad_content_type", `content-type ${quoted(head.mediaType, 64)}`));
+    else this.#phase = this.#ask.stream ? "inspecting" : "whole";
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#phase === "handed") this.#body?.push(chunk);
+    else if (this.#phase === "inspecting") this.#inspect(chunk);
+    else if (this.#phase === "whole" && !this.#keep(chunk, WHOLE_BYTES_MAX)) this.#fail(TOO_LARGE);
+    else if (this.#phase === "refusal" && !this.#keep(chunk, ERROR_BODY_BYTES_MAX)) this.#endRefusal();
+  }
+
+  end(): void {
+    const { inspector } = this.#ask;
+    if (this.#phase === "handed") this.#body?.finish("end");
+    else if (this.#phase === "refusal") this.#endRefusal();
+    else if (this.#phase === "inspecting") this.#judge(() => inspector.end(this.#token));
+    else if (this.#phase === "whole") this.#judge(() => inspector.whole(this.#token, this.#joined()));
+  }
+
+  failed(failed: Failure): void {
+    if (this.#phase === "handed") this.#body?.finish(faultOf(failed));
+    // A refusal whose body broke off is still that refusal.
+    else if (this.#phase === "refusal" && failed.kind !== "deadline") this.#endRefusal();
+    else this.#fail(failed);
+  }
+
+  /** @returns false when the body has become longer than it may be. */
+  #keep(chunk: Uint8Array, bytesMax: number): boolean {
+    this.#bytes += chunk.length;
+    if (this.#bytes > bytesMax) return false;
+    this.#chunks.push(chunk);
+    return true;
+  }
+
+  #inspect(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > INSPECTED_BYTES_MAX) this.#fail(UNDECIDED);
+    else this.#judge(() => this.#ask.inspector.chunk(this.#token, chunk));
+  }
+
+  /** Asks the inspector. If it throws, that is a defect: this request fails and the upstream is let go. */
+  #judge(look: () => "more" | "accept" | ReplyFault): void {
+    let verdict: "more" | "accept" | ReplyFault;
+    try {
+      verdict = look();
+    } catch (defect) {
+      this.#decide();
+      this.#call.abort();
+      this.#reject(defect);
+      return;
+    }
+    if (verdict === "accept") this.#accept();
+    else if (verdict !== "more") this.#fail(failureOfFault(verdict));
+  }
+
+  #accept(): void {
+    const { status, contentType } = this.#head as ReplyHead;
+    const ended = this.#call.over;
+    this.#decide();
+    if (this.#ask.stream) {
+      this.#body = new HandedBody(this.#call);
+      this.#phase = "handed";
+      if (ended) this.#body.finish("end");
+    }
+    this.#resolve({
+      kind: "answered",
+      status,
+      headers: contentType === undefined ? {} : { "content-type": contentType },
+      body: this.#body,
+      record: this.#record("ok", `status ${status}`, status),
+    });
+  }
+
+  #startRefusal(): void {
+    this.#phase = "refusal";
+    this.#cancelRefusal = this.#clock.after(ERROR_BODY_MS, () => this.#endRefusal());
+  }
+
+  #endRefusal(): void {
+    const { status, retryAfter } = this.#head as ReplyHead;
+    const words = readUpstreamWords(this.#joined(), this.#upstream.settings);
+    const unknownModel = words.modelUnknown && (status === 400 || status === 422);
+    const kind = unknownModel ? "model_not_found" : kindOfStatus(status);
+    this.#fail(
+      failure(kind, `status ${status}`, {
+        status,
+        retryAfterS: retryAfter === undefined ? undefined : parseRetryAfterS(retryAfter, this.#clock.wallMs()),
+        upstreamMessage: kind === "rejected" ? words.message : undefined,
+      }),
+    );
+  }
+
+  #fail(failed: Failure): void {
+    if (this.#phase === "decided") return;
+    this.#decide();
+    this.#call.abort();
+    const status = this.#head?.status ?? failed.status;
+    const record = this.#record(rowOf(failed).cause, failed.reason, status);
+    this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
+  }
+
+  readonly #clientGone = (): void => {
+    if (this.#phase === "decided") return;
+    this.#decide();
+    this.#call.abort();
+    this.#resolve({ kind: "client_gone", record: this.#record("client_gone", "the client left", this.#head?.status) });
+  };
+
+  #decide(): void {
+    this.#phase = "decided";
+    this.#cancelRefusal();
+    this.#ask.signal.removeEventListener("abort", this.#clientGone);
+  }
+
+  #joined(): Uint8Array {
+    const [first] = this.#chunks;
+    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+  }
+
+  #record(outcome: AttemptRecord["outcome"], reason: string, status: number | undefined): AttemptRecord {
+    return {
+      upstream: this.#upstream.settings.name,
+      model: this.#route.upstreamModel,
+      outcome,
+      status,
+      reason,
+      startedAtMs: this.#call.startedAtMs,
+      headersMs: this.#call.headersMs,
+      firstByteMs: this.#call.firstByteMs,
+      bytesReceived: this.#call.bytesReceived,
+      sentToUpstream: this.#call.sent,
+    };
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * The one table of what can go wrong with an attempt: which cause it is to the caller, where the request may go next,
+ * and whether the trouble is the upstream's or this machine's (DESIGN.md section 3; reliability rows C1-C11).
+ */
+import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
+
+/**
+ * Where a request may be tried after a failure, while nothing has been accepted:
+ * `nowhere`; `other_upstream`; `other_route` (the same upstream under another model name will do); `anywhere` (another
+ * upstream first, else once more the same).
+ */
+export type Next = "nowhere" | "other_upstream" | "other_route" | "anywhere";
+
+interface FailureRow {
+  readonly cause: Cause;
+  readonly next: Next;
+  /** `local`: this machine's trouble, which says nothing about the upstream's health. */
+  readonly side: "local" | "remote";
+  readonly warning?: DispatchWarning["kind"];
+}
+
+const remote = (cause: Cause, next: Next, warning?: DispatchWarning["kind"]): FailureRow =>
+  warning === undefined ? { cause, next, side: "remote" } : { cause, next, side: "remote", warning };
+
+export const FAILURES = {
+  connection_failed: remote("upstream_unavailable", "anywhere"),
+  connect_timeout: remote("upstream_timeout", "anywhere"),
+  tls_failed: remote("upstream_unavailable", "other_upstream", "tls"),
+  /** The connection broke after the request was written. */
+  connection_cut: remote("upstream_unavailable", "anywhere"),
+  /** Not HTTP, or HTTP that contradicts itself. */
+  bad_framing: remote("upstream_invalid", "other_upstream"),
+  first_byte_timeout: remote("upstream_timeout", "other_upstream"),
+  whole_timeout: remote("upstream_timeout", "other_upstream"),
+  idle_timeout: remote("upstream_timeout", "other_upstream"),
+  /** The request's whole life is over: no try can follow. */
+  deadline: remote("upstream_timeout", "nowhere"),
+  bad_headers: remote("upstream_invalid", "other_upstream"),
+  bad_content_type: remote("upstream_invalid", "other_upstream"),
+  bad_encoding: remote("upstream_invalid", "other_upstream"),
+  /** Asking again would cost again and give the same. */
+  too_large: remote("upstream_invalid", "nowhere"),
+  /** 400, 413, 422: the caller's own fault wherever it goes. */
+  rejected: remote("upstream_rejected", "nowhere"),
+  forbidden: remote("upstream_forbidden", "other_upstream", "forbidden"),
+  model_not_found: remote("upstream_unavailable", "other_route", "model_not_found"),
+  request_timeout: remote("upstream_timeout", "other_upstream"),
+  rate_limited: remote("upstream_rate_limit", "other_upstream"),
+  /** 5xx, 529, and what counts as such: 3xx, 409, 425, and successes without an answer in them. */
+  server_error: remote("upstream_unavailable", "anywhere"),
+  /** A 4xx that speaks of our own way of asking (405, 406, 411, 415, ...), not of the caller's. */
+  unexpected_status: remote("upstream_unavailable", "other_upstream", "unexpected_status"),
+  /** The reply's first event, or the whole reply, is an error; one row for each cause that an inspector may name. */
+  fault_unavailable: remote("upstream_unavailable", "anywhere"),
+  fault_timeout: remote("upstream_timeout", "other_upstream"),
+  fault_invalid: remote("upstream_invalid", "other_upstream"),
+  /** No descriptors, ports or memory here: another upstream would need them too. */
+  out_of_resources: { cause: "overloaded", next: "nowhere", side: "local", warning: "local" },
+  /** We could not even write the request: configured headers or address that undici refuses. */
+  unsendable: { cause: "upstream_unavailable", next: "other_upstream", side: "local", warning: "local" },
+} as const satisfies Record<string, FailureRow>;
+
+export type FailureKind = keyof typeof FAILURES;
+
+/** One failed attempt; all members are set at birth. */
+export interface Failure {
+  readonly kind: FailureKind;
+  readonly reason: string;
+  readonly status: number | undefined;
+  readonly retryAfterS: number | undefined;
+  /** The upstream's cleaned words (`rejected` only). */
+  readonly upstreamMessage: string | undefined;
+}
+
+export function failure(
+  kind: FailureKind,
+  reason: string,
+  more: Partial<Pick<Failure, "status" | "retryAfterS" | "upstreamMessage">> = {},
+): Failure {
+  return {
+    kind,
+    reason,
+    status: more.status,
+    retryAfterS: more.retryAfterS,
+    upstreamMessage: more.upstreamMessage,
+  };
+}
+
+/** The row of a failure. */
+export function rowOf(failed: Failure): FailureRow {
+  return FAILURES[failed.kind];
+}
+
+const CODES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
+  ...codes("connection_failed", "ECONNREFUSED ENOTFOUND EAI_AGAIN EAI_FAIL EHOSTUNREACH ENETUNREACH EHOSTDOWN ENOENT"),
+  ...codes("connect_timeout", "UND_ERR_CONNECT_TIMEOUT ETIMEDOUT"),
+  ...codes("connection_cut", "ECONNRESET EPIPE ECONNABORTED UND_ERR_SOCKET UND_ERR_CLOSED UND_ERR_DESTROYED"),
+  ...codes("bad_framing", "UND_ERR_HEADERS_OVERFLOW UND_ERR_RES_CONTENT_LENGTH_MISMATCH UND_ERR_NOT_SUPPORTED"),
+  ...codes("too_large", "UND_ERR_RES_EXCEEDED_MAX_SIZE"),
+  ...codes("out_of_resources", "EMFILE ENFILE EADDRNOTAVAIL ENOBUFS ENOMEM"),
+  ...codes("unsendable", "UND_ERR_INVALID_ARG UND_ERR_REQ_CONTENT_LENGTH_MISMATCH ERR_INVALID_ARG_TYPE"),
+]);
+
+/** OpenSSL's names for a chain or a certificate that it does not accept. */
+const CERTIFICATE = /^(?:CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO$)/;
+
+function codes(kind: FailureKind, names: string): [string, FailureKind][] {
+  return names.split(" ").map((name) => [name, kind]);
+}
+
+/**
+ * Names the failure behind an error of undici, node:net or node:tls. The error's message stays out of it: a message
+ * can hold addresses, and a proxy's can hold credentials.
+ */
+export function failureOfError(error: unknown): Failure {
+  const { name, code } = error as { name?: unknown; code?: unknown };
+  // undici's parser errors have no code where llhttp gives a number only.
+  if (name === "HTTPParserError") return failure("bad_framing", name);
+  if (typeof code !== "string") return failure("connection_cut", "the connection failed");
+  return failure(CODES.get(code) ?? (CERTIFICATE.test(code) ? "tls_failed" : "connection_cut"), code);
+}
+
+/** What a status other than an answer's 200 means, before the body of the reply has been looked at. */
+export function kindOfStatus(status: number): FailureKind {
+  if (status === 400 || status === 413 || status === 422) return "rejected";
+  if (status === 401 || status === 402 || status === 403) return "forbidden";
+  if (status === 404) return "model_not_found";
+  if (status === 408) return "request_timeout";
+  if (status === 429) return "rate_limited";
+  if (status === 409 || status === 425 || status < 400 || status >= 500) return "server_error";
+  return "unexpected_status";
+}
+
+const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
+  upstream_rejected: "rejected",
+  upstream_rate_limit: "rate_limited",
+  upstream_forbidden: "forbidden",
+  upstream_unavailable: "fault_unavailable",
+  upstream_timeout: "fault_timeout",
+  upstream_invalid: "fault_invalid",
+};
+
+/** What an inspector's fault means for the attempt. */
+export function failureOfFault(fault: ReplyFault): Failure {
+  const kind = fault.code === "model_not_found" ? "model_not_found" : FAULT_KINDS[fault.cause];
+  return failure(kind, fault.reason);
+}
+
+/** The fault that ends a stream already handed over. */
+export function faultOf(failed: Failure): ReplyFault {
+  const cause: Cause = rowOf(failed).cause;
+  return {
+    cause: cause === "overloaded" ? "upstream_unavailable" : (cause as UpstreamCause),
+    code: undefined,
+    reason: failed.reason,
+  };
+}
+
+/** The answer to the caller when this failure is the last word. */
+export function refusalOf(failed: Failure): Refusal {
+  return refusal(
+    rowOf(failed).cause,
+    {},
+    {
+      status: failed.kind === "rejected" ? (failed.status === 413 ? 413 : 400) : undefined,
+      retryAfterS: failed.kind === "rate_limited" ? failed.retryAfterS : undefined,
+      upstreamMessage: failed.upstreamMessage,
+    },
+  );
+}

@@ -1,0 +1,78 @@
+/**
+ * The head of a request to an upstream, built afresh from an allow-list in lower case: nothing of the client's head is
+ * copied, so neither its key nor a hop-by-hop header can slip through (reliability finding F2).
+ */
+import type { Protocol } from "../values/protocol.ts";
+import type { UpstreamSettings } from "../values/settings.ts";
+
+/** Client headers that mean something to an upstream and nothing to us. Baggage is not among them (row 74). */
+export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
+  "anthropic-beta",
+  "anthropic-version",
+  "openai-beta",
+  "traceparent",
+  "tracestate",
+]);
+
+/** Framing belongs to undici, the host to the base URL; a configured header cannot take them over. */
+const NEVER_CONFIGURED: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The version that a messages upstream is spoken to in when the client named none (clients.md). */
+const MESSAGES_VERSION = "2023-06-01";
+
+/** Visible ASCII and spaces: what any server reads the same way. */
+const PLAIN_VALUE = /^[\x20-\x7e]*$/;
+
+const FORWARDED_VALUE_LENGTH_MAX = 1024;
+
+/**
+ * Compiles what every request to an upstream carries.
+ * @returns a function that gives the flat name-value list of one request, as undici takes it.
+ */
+export function compileRequestHead(
+  settings: UpstreamSettings,
+): (stream: boolean, forwarded: readonly (readonly [string, string])[]) => string[] {
+  const configured = [...settings.headers].map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  const ours = new Map<string, string>([
+    ["content-type", "application/json"],
+    ["accept-encoding", "identity"],
+    ["user-agent", "tollgate"],
+    ...credential(settings),
+    ...(settings.protocol === "messages" ? [["anthropic-version", MESSAGES_VERSION] as const] : []),
+  ]);
+  return (stream, forwarded) => {
+    const head = new Map(ours).set("accept", stream ? "text/event-stream" : "application/json");
+    for (const [name, value] of forwarded) {
+      if (mayForward(name.toLowerCase(), value)) head.set(name.toLowerCase(), value);
+    }
+    for (const [name, value] of configured) {
+      if (!NEVER_CONFIGURED.has(name)) head.set(name, value);
+    }
+    return [...head].flat();
+  };
+}
+
+function mayForward(name: string, value: string): boolean {
+  return FORWARDED_HEADERS.has(name) && value.length <= FORWARDED_VALUE_LENGTH_MAX && PLAIN_VALUE.test(value);
+}
+
+const CREDENTIAL_HEADERS: Readonly<Record<Protocol, (key: string) => [string, string]>> = {
+  chat: (key) => ["authorization", `Bearer ${key}`],
+  responses: (key) => ["authorization", `Bearer ${key}`],
+  messages: (key) => ["x-api-key", key],
+};
+
+function credential(settings: UpstreamSettings): [string, string][] {
+  return settings.apiKey === undefined ? [] : [CREDENTIAL_HEADERS[settings.protocol](settings.apiKey.reveal())];
+}

@@ -1,0 +1,107 @@
+/**
+ * One upstream as this process holds it: its connections and its places. The only file that knows undici.
+ *
+ * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
+ * identities (row 70). `pipelining: 1` means one request at a time on a connection; undici destroys a connection on
+ * which anything arrives that no request asked for, so a connection that is used again is a clean one (invariant 19,
+ * rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
+ */
+import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { Pool, type Dispatcher as Undici } from "undici";
+import { PROTOCOLS } from "../values/protocol.ts";
+import type { UpstreamSettings } from "../values/settings.ts";
+import { compileRequestHead } from "./request-head.ts";
+
+export type UpstreamHandler = Undici.DispatchHandler;
+export type UpstreamController = Undici.DispatchController;
+
+/** How long an unused connection is kept. Short, since a server that closes first would cut a fresh request. */
+const KEEP_ALIVE_MS = 4_000;
+
+/** The most that a server's own keep-alive hint can ask for. */
+const KEEP_ALIVE_HINT_MS_MAX = 60_000;
+
+/** Names and values of a reply's head together; undici's error for more is UND_ERR_HEADERS_OVERFLOW. */
+const REPLY_HEAD_BYTES_MAX = 16_384;
+
+export class Upstream {
+  readonly settings: UpstreamSettings;
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #head: ReturnType<typeof compileRequestHead>;
+  #running = 0;
+
+  /** @throws when `caFile` cannot be read or the base URL is none: a configuration that must not be taken. */
+  constructor(settings: UpstreamSettings) {
+    const base = new URL(settings.baseUrl);
+    this.settings = settings;
+    this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath + base.search;
+    this.#head = compileRequestHead(settings);
+    this.#pool = new Pool(base.origin, {
+      connections: settings.maxConcurrency,
+      pipelining: 1,
+      allowH2: false,
+      // Tidies up the socket; the timer that answers is `Call`'s, which counts from the request and is exact.
+      connectTimeout: settings.timeouts.connectMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_HINT_MS_MAX,
+      maxHeaderSize: REPLY_HEAD_BYTES_MAX,
+      connect: {
+        // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in somebody's environment does not reach here.
+        rejectUnauthorized: true,
+        ...(settings.caFile === undefined ? {} : { ca: readFileSync(settings.caFile) }),
+      },
+    });
+  }
+
+  /** Attempts running now; each holds one place until its body is over. */
+  get running(): number {
+    return this.#running;
+  }
+
+  hasRoom(): boolean {
+    return this.#running < this.settings.maxConcurrency;
+  }
+
+  /** Takes a place; `leave` must follow exactly once. */
+  enter(): void {
+    this.#running += 1;
+  }
+
+  leave(): void {
+    this.#running -= 1;
+  }
+
+  /** Sends one request. What happens to it, refusals of undici included, is told to the handler only. */
+  send(
+    request: { stream: boolean; body: Uint8Array; headers: readonly (readonly [string, string])[] },
+    handler: UpstreamHandler,
+  ): void {
+    this.#pool.dispatch(
+      {
+        method: "POST",
+        path: this.#path,
+        headers: this.#head(request.stream, request.headers),
+        body: request.body,
+        // A reply may take its time; nothing may queue behind it.
+        blocking: true,
+        idempotent: false,
+      },
+      handler,
+    );
+  }
+
+  /** Takes no new request, lets the running ones finish, then closes every connection. */
+  async close(): Promise<void> {
+    if (!this.#pool.closed) await this.#pool.close();
+  }
+}
+
+/** Whether two settings would make the same upstream, so that a reload can keep its connections. */
+export function sameUpstream(left: UpstreamSettings, right: UpstreamSettings): boolean {
+  const plain = (settings: UpstreamSettings) => ({ ...settings, apiKey: settings.apiKey?.reveal() });
+  return isDeepStrictEqual(plain(left), plain(right));
+}

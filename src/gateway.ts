@@ -1,0 +1,240 @@
+/**
+ * Builds one running gateway from its settings and takes it down again. Importing it does nothing; `main.ts` and the
+ * whole-process tests call it.
+ */
+import { randomBytes } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { FailedKeys } from "./accept/failed-keys.ts";
+import { type AcceptedRequest, createListener, type Listener } from "./accept/listener.ts";
+import type { Reply } from "./accept/reply.ts";
+import { createUnknownKeys } from "./admit/unknown-keys.ts";
+import { render } from "./answer.ts";
+import { diffSettings } from "./config.ts";
+import { createConsole } from "./console/server.ts";
+import { createDispatcher } from "./dispatch/dispatcher.ts";
+import { dataDirOf, keptSecret } from "./kept-secret.ts";
+import { type PipelineParts, serveModel } from "./pipeline.ts";
+import { createRecorder } from "./record.ts";
+import { createSealing } from "./sealing.ts";
+import { createMemoryJournal } from "./settle/journal.ts";
+import { createSettler } from "./settle/settler.ts";
+import { serveSide } from "./side.ts";
+import type { SettleAnswer, SettleAsk, Store } from "./store/contract.ts";
+import { openStore } from "./store/open.ts";
+import { watchHealth } from "./store-health.ts";
+import { createLog, type Log } from "./telemetry/log.ts";
+import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { timedStore } from "./timed-store.ts";
+import type { Refusal } from "./values/errors.ts";
+import type { Protocol } from "./values/protocol.ts";
+import { newRequestId } from "./values/request-id.ts";
+import type { Address, Settings } from "./values/settings.ts";
+import { type Clock, systemClock } from "./values/time.ts";
+
+export interface GatewayOptions {
+  readonly settings: Settings;
+  readonly clock?: Clock;
+  readonly log?: Log;
+}
+
+export interface Gateway {
+  /** Where clients and operators are served; ports are the real ones. */
+  readonly listen: Address;
+  readonly admin: Address;
+  readonly store: Store;
+  readonly metrics: Metrics;
+  /** The token of the admin API: configured, or made and kept in the data folder. */
+  readonly adminToken: string;
+  /** Takes new settings for all requests from the next one on; says which of them wait for a restart. */
+  reload(settings: Settings): { restart: string[] };
+  /** A reload was refused; the old settings stay in force. */
+  reloadFailed(): void;
+  /** Readiness off, new requests still served for the lame duck's time, then what runs finishes until the deadline. */
+  drain(): Promise<void>;
+  /** Stops at once; running requests are cut, and what they owe is still settled. */
+  close(): Promise<void>;
+}
+
+/** How long settlements may take after the last answer before the process gives up on them. */
+const SETTLE_GRACE_MS = 10_000;
+
+/** Starts a gateway: store, journal, listeners. Rejects with the reason when it cannot. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const clock = options.clock ?? systemClock;
+  let settings = options.settings;
+  const log = options.log ?? createLog({ level: settings.log.level });
+  const metrics = createMetrics();
+  const store = timedStore(
+    await openStore(settings.store, { warn: (message) => log.warn({}, message) }),
+    metrics,
+    clock,
+  );
+  const health = watchHealth({ store, clock, metrics, log });
+  const journal = createMemoryJournal();
+  const settler = createSettler({
+    store,
+    journal,
+    clock,
+    onSettled: (ask, answer) => settled(ask, answer, metrics, log),
+    onDelay: (error) => log.warn({ reason: reasonOf(error) }, "a settlement waits for the store"),
+  });
+  const dispatcher = createDispatcher({
+    upstreams: settings.upstreams,
+    clock,
+    random: Math.random,
+    onWarning: (warning) => log.warn({ ...warning }, "an upstream needs the operator"),
+  });
+  const unknownKeys = createUnknownKeys();
+  const dataDir = dataDirOf(settings);
+  const parts: PipelineParts = {
+    settings: () => settings,
+    clock,
+    admit: { store, catalog: () => settings.catalog, unsettled: settler.unsettled, unknownKeys },
+    failedKeys: new FailedKeys(clock),
+    dispatcher,
+    journal,
+    settler,
+    sealing: createSealing(
+      settings.sealingKeys.length > 0 ? settings.sealingKeys : [keptSecret(dataDir, "sealing-key")],
+    ),
+    recorder: createRecorder({ metrics, log, clock, catalog: () => settings.catalog }),
+  };
+  const listener = publicListener(parts, log);
+  const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
+  let draining = false;
+  const console = createConsole({
+    store,
+    catalog: () => settings.catalog,
+    adminToken,
+    random: randomBytes,
+    metrics: () => {
+      metrics.journalUnsettled.set(settler.pending());
+      return metrics.page();
+    },
+    readiness: () => {
+      const reasons = [...(draining ? ["draining"] : []), ...health.reasons()];
+      return { ready: reasons.length === 0, reasons };
+    },
+    clock,
+    log: (line) => log.info(line, "admin"),
+  });
+
+  let closing: Promise<void> | undefined;
+  const shutDown = async () => {
+    await settler.drain(SETTLE_GRACE_MS);
+    health.stop();
+    await Promise.all([console.close(), dispatcher.close()]);
+    unknownKeys.close();
+    await journal.close();
+    await store.close();
+  };
+  const listen = await listener.listen();
+  const admin = await listenAdmin(console, settings.admin).catch(async (error) => {
+    await listener.close();
+    await shutDown();
+    throw error;
+  });
+  return {
+    listen,
+    admin,
+    store,
+    metrics,
+    adminToken: adminToken.reveal(),
+    reload(next) {
+      dispatcher.replace(next.upstreams); // Throws before anything has changed.
+      const { restart } = diffSettings(settings, next);
+      settings = next;
+      metrics.configReloads.inc({ result: "accepted" });
+      metrics.configLastReloadSuccess.set(1);
+      return { restart };
+    },
+    reloadFailed() {
+      metrics.configReloads.inc({ result: "refused" });
+      metrics.configLastReloadSuccess.set(0);
+    },
+    drain() {
+      draining = true;
+      closing ??= drainListener(listener, settings, clock).then(shutDown);
+      return closing;
+    },
+    close() {
+      draining = true;
+      closing ??= (async () => {
+        const closed = listener.close();
+        listener.destroy();
+        await closed;
+        await shutDown();
+      })();
+      return closing;
+    },
+  };
+}
+
+function publicListener(parts: PipelineParts, log: Log): Listener {
+  const { clock } = parts;
+  const settings = parts.settings();
+  const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
+    render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
+  const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {
+    const { answer, status, headers, body } = rendered(refused, protocol, reply.requestId);
+    const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: clock.monotonicMs() });
+    record.refused(answer, status);
+    record.finish();
+    if (!reply.gone) reply.whole(status, headers, body);
+  };
+  return createListener(
+    {
+      address: settings.listen,
+      bodyBytesMax: settings.bodyBytesMax,
+      trustProxy: settings.trustProxy,
+      corsOrigins: settings.corsOrigins,
+      clock,
+      newRequestId: () => newRequestId(clock.wallMs(), randomBytes),
+    },
+    {
+      onRequest: (request: AcceptedRequest, reply: Reply) =>
+        request.route.kind === "model"
+          ? serveModel(request.route.protocol, request, reply, parts)
+          : serveSide(request, reply, parts, (refused) => refuse(refused, request.protocol, reply)),
+      onRefusal: refuse,
+      renderRefusal: rendered,
+      onCrash: (error) => log.error({ reason: reasonOf(error) }, "a request failed on a defect of the gateway"),
+    },
+  );
+}
+
+/** What the store answered to a settlement: money for the metrics, an alarm where it contradicts us. */
+function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics, log: Log): void {
+  const { group, model } = ask;
+  if (answer.outcome === "settled") {
+    metrics.addUsd(metrics.spend, { group, model }, answer.charged);
+    const upstream = ask.upstream ?? "none";
+    metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
+    metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, ask.absorbed);
+  } else if (answer.outcome !== "duplicate") {
+    log.error({ request: ask.requestId, outcome: answer.outcome }, "a charge was not taken by the store");
+  }
+}
+
+async function listenAdmin(console: ReturnType<typeof createConsole>, address: Address): Promise<Address> {
+  if (address.kind === "unix") {
+    await console.listen({ path: address.path });
+    return address;
+  }
+  await console.listen({ host: address.host, port: address.port });
+  return { ...address, port: (console.server.address() as AddressInfo).port };
+}
+
+/** Promise 12: the front has been told; late requests are still served, then running ones finish. */
+async function drainListener(listener: Listener, settings: Settings, clock: Clock): Promise<void> {
+  listener.lameDuck();
+  await new Promise<void>((resolve) => clock.after(settings.drain.lameDuckMs, resolve));
+  const closed = listener.close();
+  const cancel = clock.after(settings.drain.deadlineMs, () => listener.destroy());
+  await closed;
+  cancel();
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,192 @@
+/**
+ * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
+ * Labels come from the configuration only; prompts and keys never come near.
+ */
+import type { AttemptRecord } from "./dispatch/ask.ts";
+import type { Charge } from "./settle/charge.ts";
+import type { Log } from "./telemetry/log.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import type { Catalog } from "./values/catalog.ts";
+import { type ErrorAnswer, quoted } from "./values/errors.ts";
+import type { Clock } from "./values/time.ts";
+
+const MS_PER_S = 1_000;
+/** The client left before it had an answer: nginx's own number for it. */
+const CLIENT_GONE_STATUS = 499;
+
+/** Makes the records of one process's requests. */
+export interface Recorder {
+  begin(facts: { requestId: string; protocol: string; receivedAtMs: number }): RequestRecord;
+}
+
+export interface RecorderParts {
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly catalog: () => Catalog;
+}
+
+export function createRecorder(parts: RecorderParts): Recorder {
+  return { begin: (facts) => new RequestRecord(parts, facts) };
+}
+
+export class RequestRecord {
+  readonly #parts: RecorderParts;
+  readonly #facts: { requestId: string; protocol: string; receivedAtMs: number };
+  #model: string | undefined;
+  #group: string | undefined;
+  #bodyAtMs: number;
+  #status = 0;
+  #cause = "none";
+  #streamEnd: string | undefined;
+  #firstTokenMs: number | undefined;
+  #attempts: readonly AttemptRecord[] = [];
+  #charge: Charge | undefined;
+
+  constructor(parts: RecorderParts, facts: { requestId: string; protocol: string; receivedAtMs: number }) {
+    this.#parts = parts;
+    this.#facts = facts;
+    this.#bodyAtMs = facts.receivedAtMs;
+    parts.metrics.inFlight.inc({ protocol: facts.protocol });
+  }
+
+  /** The last byte of the request has come in: the first token is timed from here. */
+  bodyRead(): void {
+    this.#bodyAtMs = this.#parts.clock.monotonicMs();
+  }
+
+  /** @param model as the client typed it; becomes a label only when the catalog has it. */
+  asked(model: string): void {
+    this.#model = model;
+  }
+
+  admitted(group: string): void {
+    this.#group = group;
+    this.#phase("admit", this.#bodyAtMs);
+  }
+
+  /** Time since `sinceMs` that the gateway itself added. */
+  #phase(phase: string, sinceMs: number): void {
+    const addedMs = this.#parts.clock.monotonicMs() - sinceMs;
+    this.#parts.metrics.addedLatency.observe({ phase }, addedMs / MS_PER_S);
+  }
+
+  converted(sinceMs: number): void {
+    this.#phase("convert", sinceMs);
+  }
+
+  dispatched(attempts: readonly AttemptRecord[]): void {
+    this.#attempts = attempts;
+    for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
+  }
+
+  /** The first semantic frame has been handed to the client. */
+  firstToken(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#firstTokenMs = nowMs - this.#bodyAtMs;
+    const last = this.#attempts.at(-1);
+    const upstream = last?.upstream ?? "none";
+    const { metrics } = this.#parts;
+    metrics.firstToken.observe({ ...this.#labels(), upstream }, this.#firstTokenMs / MS_PER_S);
+    if (last)
+      metrics.upstreamFirstToken.observe(
+        { upstream, model: this.#labels().model },
+        (nowMs - last.startedAtMs) / MS_PER_S,
+      );
+  }
+
+  answered(status: number): void {
+    this.#status = status;
+  }
+
+  /** @param status as sent; a protocol may know the answer's status by another number. */
+  refused(answer: ErrorAnswer, status: number): void {
+    this.#status = status;
+    this.#cause = answer.cause;
+    const { metrics } = this.#parts;
+    if (answer.identifier === "authentication_error") metrics.badKeys.inc();
+    if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
+  }
+
+  /** @param group the key's group as a refusal names it. */
+  groupKnown(group: string | undefined): void {
+    this.#group ??= group;
+  }
+
+  streamEnded(reason: string): void {
+    this.#streamEnd = reason;
+    this.#parts.metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+  }
+
+  charged(charge: Charge): void {
+    this.#charge = charge;
+    const { metered, ask } = charge;
+    if (!metered || ask.voided) return;
+    const { group, model } = this.#labels();
+    const { usage } = metered;
+    for (const [kind, count] of [
+      ["input", usage.input],
+      ["cached_input", usage.cachedInput],
+      ["cache_write", usage.cacheWrite + usage.cacheWrite1h],
+      ["output", usage.output],
+      ["reasoning", usage.reasoning],
+    ] as const) {
+      if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
+    }
+  }
+
+  /** A defect of ours: logged with its stack, answered without. */
+  crashed(error: unknown): void {
+    const { log } = this.#parts;
+    log.error({ request: this.#facts.requestId, err: describe(error) }, "a request failed on a defect of the gateway");
+  }
+
+  finish(): void {
+    const { metrics, clock, log } = this.#parts;
+    if (this.#status === 0) {
+      this.#status = CLIENT_GONE_STATUS;
+      this.#cause = "client_gone";
+    }
+    const labels = this.#labels();
+    const durationMs = clock.monotonicMs() - this.#facts.receivedAtMs;
+    metrics.inFlight.dec({ protocol: this.#facts.protocol });
+    metrics.requests.inc({ ...labels, status: String(this.#status), cause: this.#cause });
+    metrics.requestDuration.observe(labels, durationMs / MS_PER_S);
+    const usage = this.#charge?.metered?.usage;
+    log.info(
+      {
+        request: this.#facts.requestId,
+        protocol: this.#facts.protocol,
+        status: this.#status,
+        cause: this.#cause,
+        model: this.#model === undefined ? undefined : quoted(this.#model),
+        group: this.#group,
+        upstream: this.#attempts.at(-1)?.upstream,
+        attempts: this.#attempts.length,
+        attempt_reasons: this.#attempts
+          .filter((one) => one.outcome !== "ok")
+          .map((one) => `${one.upstream}: ${one.reason}`),
+        stream_end: this.#streamEnd,
+        first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
+        duration_ms: Math.round(durationMs),
+        input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
+        output_tokens: usage?.output,
+        counted: this.#charge?.metered?.counted,
+        charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
+      },
+      "request",
+    );
+  }
+
+  #labels(): { protocol: string; model: string; group: string } {
+    const known = this.#model !== undefined && this.#parts.catalog().models.has(this.#model);
+    const model = known ? (this.#model as string) : this.#model === undefined ? "none" : "unknown";
+    return { protocol: this.#facts.protocol, model, group: this.#group ?? "none" };
+  }
+}
+
+function describe(error: unknown): { message: string; stack: string | undefined } {
+  return error instanceof Error
+    ? { message: error.message, stack: error.stack }
+    : { message: String(error), stack: undefined };
+}

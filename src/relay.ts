@@ -1,0 +1,190 @@
+/**
+ * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
+ * proper end (promise 8), and the charge durable before the client is told that its answer is complete.
+ */
+import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./convert/exchange.ts";
+import type { UpstreamBody } from "./dispatch/ask.ts";
+import type { Clock } from "./values/time.ts";
+
+/** The part of accept's reply that a stream needs. */
+export interface StreamReply {
+  readonly gone: boolean;
+  open(status: number, headers: Record<string, string>): void;
+  write(bytes: Uint8Array): boolean;
+  end(bytes?: Uint8Array): void;
+  onDrain(task: () => void): void;
+  onGone(task: () => void): void;
+}
+
+/** How a stream ended, for the money and the metrics. */
+export interface StreamEnd {
+  /** `complete`, `client_gone`, or the cause of the upstream's fault. */
+  readonly reason: string;
+  readonly complete: boolean;
+  /** Whether a semantic byte was handed to a socket not known to be closed (promise 3). */
+  readonly delivered: boolean;
+  readonly counts: Counts;
+}
+
+export interface RelayParts {
+  readonly clock: Clock;
+  readonly heartbeatMs: number;
+  readonly reply: StreamReply;
+  readonly headers: Record<string, string>;
+  readonly converter: StreamConverter;
+  readonly body: UpstreamBody;
+  /** Frames that were completed while the reply was inspected. */
+  readonly first: readonly ClientFrames[];
+  /** Makes the charge durable and sends it to the store. */
+  readonly settle: (end: StreamEnd) => Promise<void>;
+  /** The bytes that end the client's stream as failed. */
+  readonly failure: (fault: UpstreamFault) => Uint8Array;
+  /** Called when the first semantic frame has been handed to the socket. */
+  readonly onFirstToken: () => void;
+}
+
+/** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
+export function relayStream(parts: RelayParts): Promise<StreamEnd> {
+  return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start());
+}
+
+class StreamRelay {
+  readonly #parts: RelayParts;
+  readonly #resolve: (end: StreamEnd) => void;
+  readonly #reject: (error: unknown) => void;
+  #delivered = false;
+  #paused = false;
+  #ending = false;
+  #cancelHeartbeat: () => void = () => {};
+
+  constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
+    this.#parts = parts;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  start(): void {
+    const { reply, body, first, headers } = this.#parts;
+    reply.onGone(() => this.#clientGone());
+    if (this.#ending) return;
+    reply.open(200, headers);
+    reply.onDrain(() => this.#drained());
+    this.#armHeartbeat();
+    if (this.#send(first)) return;
+    body.consume({
+      data: (chunk) => this.#guard(() => this.#push(chunk)),
+      end: () => this.#guard(() => this.#upstreamEnded()),
+      error: (fault) => this.#guard(() => this.#upstreamEnded(fault)),
+    });
+  }
+
+  /** A defect in a callback must end this request and no other. */
+  #guard(step: () => void): void {
+    if (this.#ending) return;
+    try {
+      step();
+    } catch (error) {
+      this.#ending = true;
+      this.#cancelHeartbeat();
+      this.#parts.body.abort();
+      this.#reject(error);
+    }
+  }
+
+  #push(chunk: Uint8Array): void {
+    const { converter } = this.#parts;
+    if (this.#send(converter.push(chunk))) return;
+    if (converter.fault) this.#fail(converter.fault);
+  }
+
+  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
+  #upstreamEnded(fault?: UpstreamFault): void {
+    const { converter } = this.#parts;
+    if (this.#send(converter.end())) return;
+    this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
+  }
+
+  /** Hands frames to the socket; true when they held the terminal frame. */
+  #send(frames: readonly ClientFrames[]): boolean {
+    for (const frame of frames) {
+      if (frame.terminal) {
+        this.#complete(frame, frames.slice(frames.indexOf(frame) + 1));
+        return true;
+      }
+      this.#write(frame);
+    }
+    return false;
+  }
+
+  #write(frame: ClientFrames): void {
+    const { reply } = this.#parts;
+    if (reply.gone) return;
+    const flowing = reply.write(frame.bytes);
+    if (frame.semantic && !this.#delivered) {
+      this.#delivered = true;
+      this.#parts.onFirstToken();
+    }
+    this.#armHeartbeat();
+    if (!flowing && !this.#paused) {
+      this.#paused = true;
+      this.#parts.body.pause();
+    }
+  }
+
+  #drained(): void {
+    if (!this.#paused || this.#ending) return;
+    this.#paused = false;
+    this.#parts.body.resume();
+  }
+
+  #complete(terminal: ClientFrames, rest: readonly ClientFrames[]): void {
+    const frames = [terminal, ...rest];
+    if (frames.some((frame) => frame.semantic) && !this.#parts.reply.gone && !this.#delivered) {
+      this.#delivered = true;
+      this.#parts.onFirstToken();
+    }
+    this.#parts.body.abort(); // Whatever an upstream says after its terminal frame is nobody's (S2).
+    this.#end("complete", true, Buffer.concat(frames.map((frame) => frame.bytes)));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    this.#parts.body.abort();
+    this.#end(fault.cause, false, this.#parts.failure(fault));
+  }
+
+  #clientGone(): void {
+    if (this.#ending) return;
+    this.#parts.body.abort();
+    // Clients that close right behind the last chunk had all of it.
+    const { final } = this.#parts.converter.counts();
+    this.#end(final ? "complete" : "client_gone", final, undefined);
+  }
+
+  #end(reason: string, complete: boolean, last: Uint8Array | undefined): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    this.#cancelHeartbeat();
+    const end: StreamEnd = {
+      reason,
+      complete,
+      delivered: this.#delivered,
+      counts: this.#parts.converter.counts(),
+    };
+    this.#parts.settle(end).then(() => {
+      if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
+      this.#resolve(end);
+    }, this.#reject);
+  }
+
+  #armHeartbeat(): void {
+    const { clock, heartbeatMs } = this.#parts;
+    this.#cancelHeartbeat();
+    this.#cancelHeartbeat = clock.after(heartbeatMs, () => this.#guard(() => this.#beat()));
+  }
+
+  #beat(): void {
+    const bytes = this.#paused ? undefined : this.#parts.converter.heartbeat();
+    if (bytes && !this.#parts.reply.gone) this.#parts.reply.write(bytes);
+    this.#armHeartbeat();
+  }
+}

@@ -1,0 +1,132 @@
+/** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
+import type { SettleAsk } from "../store/contract.ts";
+import type { Group, Model, Route } from "../values/catalog.ts";
+import type { AccountTag } from "../values/key.ts";
+import { type NanoUsd, ZERO } from "../values/money.ts";
+import { charge, MULTIPLIER_ONE, type PriceSnapshot } from "../values/price.ts";
+import type { RequestId } from "../values/request-id.ts";
+import { totalInput } from "../values/tokens.ts";
+import { type Measured, type Metered, meter } from "./meter.ts";
+
+/** The permit's part that settlement needs; admission's permit has these members and more. */
+export interface ChargeTerms {
+  readonly requestId: RequestId;
+  readonly tag: AccountTag;
+  readonly keyId: string;
+  readonly group: Group;
+  readonly model: Model;
+  readonly terms: { readonly inputTokens: number; readonly inputEstimate: number; readonly tier: string | undefined };
+  readonly hold: NanoUsd;
+  readonly entitlement: string | undefined;
+  readonly unmetered: boolean;
+  readonly storeTimeMs: number;
+  readonly catalogVersion: string;
+}
+
+/** How the request ended for the money. */
+export interface Ending {
+  /** True when a semantic byte was handed to a socket not known to be closed (promise 3). */
+  readonly delivered: boolean;
+  /** Whether the upstream's reply came to its own end. */
+  readonly complete: boolean;
+  /** The route of the attempt that answered, or undefined when none did. */
+  readonly route: Route | undefined;
+  /** Why nothing was delivered or the stream was cut; names the absorbed line. */
+  readonly cause: string;
+  readonly measured: Omit<Measured, "inputEstimate">;
+}
+
+export interface Charge {
+  readonly ask: SettleAsk;
+  readonly metered: Metered | undefined;
+}
+
+/** The settlement of a request that reached its end, however it ended. */
+export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
+  if (!ending.route) return { ask: voided(terms), metered: undefined };
+  const metered = meter({ ...ending.measured, inputEstimate: terms.terms.inputEstimate });
+  return ending.delivered
+    ? { ask: posted(terms, ending, metered), metered }
+    : { ask: absorbed(terms, ending, metered, ending.route), metered };
+}
+
+function posted(terms: ChargeTerms, ending: Ending, metered: Metered): SettleAsk {
+  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, metered.usage, terms.terms.tier);
+  // What we estimated, or cut short, never costs more than was set aside for it (promise 3).
+  const bounded = ending.complete && metered.counted === "upstream" ? amount : least(amount, terms.hold);
+  return {
+    ...voided(terms),
+    voided: false,
+    amount: terms.unmetered ? ZERO : bounded,
+    upstream: ending.route?.upstream,
+    tokensUsed: totalInput(metered.usage) + metered.usage.output,
+    memo: memoOf(terms, metered, snapshot, ending),
+  };
+}
+
+/** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
+function absorbed(terms: ChargeTerms, ending: Ending, metered: Metered, route: Route): SettleAsk {
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  return {
+    ...voided(terms),
+    absorbed: amount,
+    absorbedCause: ending.cause,
+    upstream: route.upstream,
+    memo: memoOf(terms, metered, snapshot, ending),
+  };
+}
+
+function voided(terms: ChargeTerms): SettleAsk {
+  return {
+    requestId: terms.requestId,
+    tag: terms.tag,
+    admittedAtMs: terms.storeTimeMs,
+    group: terms.group.name,
+    kind: terms.group.kind,
+    entitlement: terms.entitlement,
+    keyId: terms.keyId,
+    perKey: terms.group.limits.perKey,
+    model: terms.model.name,
+    amount: ZERO,
+    absorbed: ZERO,
+    absorbedCause: undefined,
+    upstream: undefined,
+    tokensTaken: terms.terms.inputTokens,
+    tokensUsed: 0,
+    tokensPerMinute: terms.group.limits.tokensPerMinute,
+    voided: true,
+    memo: "{}",
+  };
+}
+
+function least(a: NanoUsd, b: NanoUsd): NanoUsd {
+  return a < b ? a : b;
+}
+
+/** Everything that anybody needs to compute the amount again. Numbers of tokens, prices as integer strings. */
+function memoOf(terms: ChargeTerms, metered: Metered, snapshot: PriceSnapshot, ending: Ending): string {
+  const { usage } = metered;
+  const { prices } = snapshot;
+  return JSON.stringify({
+    input: usage.input,
+    cached_input: usage.cachedInput,
+    cache_write: usage.cacheWrite,
+    cache_write_1h: usage.cacheWrite1h,
+    output: usage.output,
+    reasoning: usage.reasoning,
+    tool_calls: usage.toolCalls,
+    price_input: String(prices.input),
+    price_cached_input: String(prices.cachedInput),
+    price_cache_write: String(prices.cacheWrite),
+    price_cache_write_1h: String(prices.cacheWrite1h),
+    price_output: String(prices.output),
+    price_tools: Object.fromEntries([...snapshot.tools].map(([tool, price]) => [tool, String(price)])),
+    multiplier: String(snapshot.multiplier),
+    tier: terms.terms.tier,
+    counted: metered.counted,
+    ended: ending.complete ? "complete" : ending.cause,
+    hold: String(terms.hold),
+    catalog: terms.catalogVersion,
+    upstream: ending.route?.upstream,
+  });
+}

@@ -1,0 +1,36 @@
+/**
+ * From what an upstream counted, or what was seen going by, to the tokens that are billed (promise 3).
+ */
+import { NO_USAGE, type Usage } from "../values/tokens.ts";
+
+/** What is known when a request ends. */
+export interface Measured {
+  /** The upstream's believable count, if it gave one; in a cut stream perhaps a snapshot from its beginning. */
+  readonly usage: Usage | undefined;
+  /** Whether that count is the upstream's last word. */
+  readonly final: boolean;
+  /** UTF-8 bytes of text, reasoning and tool arguments that were produced. */
+  readonly producedBytes: number;
+  /** Input tokens at 4 bytes each. */
+  readonly inputEstimate: number;
+}
+
+export interface Metered {
+  readonly usage: Usage;
+  /** Who counted; the ledger line says so. */
+  readonly counted: "upstream" | "estimate";
+}
+
+const ESTIMATE_BYTES_PER_TOKEN = 4;
+
+/**
+ * The upstream's count where there is a final one, else what was produced at 4 bytes a token. A snapshot keeps its input
+ * side, which is final from the start, and its output where that is more than the estimate.
+ */
+export function meter(measured: Measured): Metered {
+  if (measured.usage && measured.final) return { usage: measured.usage, counted: "upstream" };
+  const produced = Math.ceil(measured.producedBytes / ESTIMATE_BYTES_PER_TOKEN);
+  const known = measured.usage ?? { ...NO_USAGE, input: measured.inputEstimate };
+  const output = Math.max(known.output, produced);
+  return { usage: { ...known, output }, counted: "estimate" };
+}

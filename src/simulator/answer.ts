@@ -1,0 +1,201 @@
+/** One model request: the behaviour that applies, then the head and the steps of its answer. */
+
+import type { ServerResponse } from "node:http";
+import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
+import {
+  type Behaviour,
+  DirectiveError,
+  type Fault,
+  overlay,
+  type Pace,
+  parseBehaviour,
+  parseDirective,
+} from "./behaviour.ts";
+import { chatBody, chatStream } from "./chat.ts";
+import { type Conversation, readConversation } from "./conversation.ts";
+import { type ErrorWords, errorBody } from "./errors.ts";
+import { HUGE_EVENT_BYTES_MAX, recut, type Step, streamSteps, wholeSteps } from "./faults.ts";
+import type { StreamShape } from "./frame.ts";
+import { idFrom } from "./ids.ts";
+import { messagesBody, messagesStream } from "./messages.ts";
+import type { Chosen } from "./programs.ts";
+import { buildReply, type Reply } from "./reply.ts";
+import { responsesBody, responsesStream } from "./responses.ts";
+import { vendorHeaders } from "./side.ts";
+import { strictProblem } from "./strict.ts";
+import { type Link, pause, untilGone, writeSteps } from "./writer.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What an answer needs to know of its request. */
+export interface Question {
+  readonly protocol: Protocol;
+  readonly json: unknown;
+  readonly bodyBytes: number;
+  /** Text of the `x-simulate` header. */
+  readonly header: string | undefined;
+  readonly seed: string;
+  readonly pace: Pace;
+  readonly chosen: Chosen;
+  /** Refuse what the vendors refuse, see `strict.ts`. */
+  readonly isStrict: boolean;
+  /** How often this body met a fault that has `times`, this time included. */
+  countFault(): number;
+}
+
+const WRITERS: Readonly<Record<Protocol, { body(reply: Reply): object; stream(reply: Reply): StreamShape }>> = {
+  chat: { body: chatBody, stream: chatStream },
+  messages: { body: messagesBody, stream: messagesStream },
+  responses: { body: responsesBody, stream: responsesStream },
+};
+
+const HTML = "<!doctype html><title>Simulation</title><h1>502 Bad Gateway</h1><p>A simulated proxy's page.</p>";
+
+/** Answers a request on one of the three model paths. */
+export async function answerModel(link: Link, question: Question): Promise<void> {
+  const problem = requestProblem(question.protocol, question.json);
+  if (problem) return sendError(link.res, question, 400, problem);
+  const request = question.json as Json;
+  const strict = question.isStrict ? strictProblem(question.protocol, request) : undefined;
+  if (strict) return sendError(link.res, question, 400, strict);
+  const conversation = readConversation(question.protocol, request);
+  let behaviour: Behaviour;
+  try {
+    behaviour = behaviourFor(question, conversation);
+  } catch (error) {
+    if (!(error instanceof DirectiveError)) throw error;
+    return sendError(link.res, question, 400, { message: error.message });
+  }
+  const { fault = {} } = behaviour;
+  const pace = { ...question.pace, ...behaviour.pace };
+  if (fault.resetBeforeHeaders) return link.reset();
+  if (fault.stallBeforeHeaders) return untilGone(link.gone);
+  await pause(link, pace.headersDelayMs + (fault.delayHeadersMs ?? 0));
+  if (link.gone.aborted) return;
+  if (fault.rawResponse !== undefined) return sendRaw(link, fault.rawResponse);
+  sendInformational(link.res, fault.informational ?? []);
+  if (isSimpleFault(fault)) return sendSimpleFault(link.res, question, fault);
+  const { protocol, seed, bodyBytes } = question;
+  const reply = buildReply({ protocol, behaviour, conversation, request, seed, bodyBytes });
+  return sendReply(link, question, reply, pace);
+}
+
+/** Sends an error of this status in the protocol's shape. */
+export function sendError(
+  res: ServerResponse,
+  { protocol, seed }: Pick<Question, "protocol" | "seed">,
+  status: number,
+  words: ErrorWords,
+): void {
+  const body = errorBody(protocol, status, words, idFrom(seed, "req_"));
+  const base = { ...vendorHeaders(protocol === "messages", seed), "content-type": "application/json" };
+  res.writeHead(status, base).end(JSON.stringify(body));
+}
+
+/** The first thing that the real service would refuse, or undefined. */
+function requestProblem(protocol: Protocol, json: unknown): ErrorWords | undefined {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    return { message: "We could not parse the JSON body of your request." };
+  }
+  const { requiredFields, limitFields } = PROTOCOLS[protocol];
+  for (const { name, types } of requiredFields) {
+    const value = (json as Json)[name];
+    const type = Array.isArray(value) ? "array" : typeof value;
+    if (types.some((allowed) => allowed === type)) continue;
+    const reason = value === undefined ? "Field required" : `Expected ${types.join(" or ")}`;
+    return { message: `${name}: ${reason}`, param: name };
+  }
+  const least = protocol === "responses" ? 16 : protocol === "chat" ? 1 : 0;
+  const tooSmall = limitFields.find((name) => {
+    const value = (json as Json)[name];
+    return typeof value === "number" && value < least;
+  });
+  return tooSmall ? { message: `${tooSmall}: must be at least ${least}`, param: tooSmall } : undefined;
+}
+
+function behaviourFor(question: Question, conversation: Conversation): Behaviour {
+  const { chosen, header } = question;
+  const told = conversation.endsWithToolResult ? undefined : parseDirective(conversation.lastUserText);
+  const inHeader = header === undefined ? undefined : parseBehaviour(header);
+  const behaviour = overlay(overlay(overlay(chosen.always ?? {}, told), inHeader), chosen.once);
+  const { fault, ...rest } = behaviour;
+  if (fault?.times === undefined || question.countFault() <= fault.times) return behaviour;
+  return rest;
+}
+
+/** Bytes in place of an HTTP answer; the connection ends after them. */
+function sendRaw(link: Link, raw: string | Uint8Array): void {
+  link.res.socket?.end(typeof raw === "string" ? Buffer.from(raw, "base64") : raw);
+}
+
+function sendInformational(res: ServerResponse, statuses: readonly number[]): void {
+  for (const status of statuses) {
+    if (status === 100) res.writeContinue();
+    else if (status === 102) res.writeProcessing();
+    else if (status === 103) res.writeEarlyHints({ link: "</simulation.css>; rel=preload" });
+  }
+}
+
+function isSimpleFault(fault: Fault): boolean {
+  return fault.status !== undefined || fault.html === true || fault.jsonErrorIn200 === true;
+}
+
+function sendSimpleFault(res: ServerResponse, question: Question, fault: Fault): void {
+  const head = {
+    ...vendorHeaders(question.protocol === "messages", question.seed),
+    "content-type": fault.html ? "text/html; charset=utf-8" : "application/json",
+    ...(fault.retryAfter === undefined ? {} : { "retry-after": String(fault.retryAfter) }),
+    ...fault.headers,
+    ...fault.extraHeaders,
+  };
+  res.writeHead(fault.status ?? 200, head).end(simpleFaultBody(question, fault));
+}
+
+function simpleFaultBody({ protocol, seed }: Question, fault: Fault): string {
+  if (typeof fault.body === "string") return fault.body;
+  if (fault.body !== undefined) return JSON.stringify(fault.body);
+  if (fault.html) return HTML;
+  const { status, type, code, message = `Simulated error ${status ?? "in a 200"}.` } = fault;
+  const words = { message, ...(type === undefined ? {} : { type }), ...(code === undefined ? {} : { code }) };
+  return JSON.stringify(errorBody(protocol, status ?? 500, words, idFrom(seed, "req_")));
+}
+
+async function sendReply(link: Link, question: Question, reply: Reply, pace: Pace): Promise<void> {
+  const { behaviour, conversation } = reply;
+  const { fault = {}, chunkBytes } = behaviour;
+  const writer = WRITERS[question.protocol];
+  const planned = conversation.stream
+    ? streamSteps(writer.stream(reply), behaviour)
+    : wholeSteps(wholeBody(writer.body(reply), behaviour), fault);
+  const steps = chunkBytes ? recut(planned, chunkBytes) : planned;
+  const headers = replyHeaders(question, conversation.stream, fault);
+  if (!conversation.stream && !fault.compress) headers["content-length"] = String(lengthOf(planned));
+  link.res.writeHead(200, headers);
+  link.res.flushHeaders();
+  const compress = fault.compress ? { compress: fault.compress } : {};
+  await writeSteps(link, steps, { pace, ...compress, apart: chunkBytes !== undefined });
+}
+
+/** Bytes of all steps; a stall or a reset promises one byte that never comes. */
+function lengthOf(steps: readonly Step[]): number {
+  return steps.reduce((sum, step) => sum + (step.kind === "bytes" ? step.bytes.length : 1), 0);
+}
+
+function wholeBody(body: object, behaviour: Behaviour): Buffer {
+  const { fault = {} } = behaviour;
+  const padding = fault.hugeEvent ? { padding: "x".repeat(Math.min(fault.hugeEvent, HUGE_EVENT_BYTES_MAX)) } : {};
+  const dictated = behaviour.body ?? { ...body, ...padding };
+  return Buffer.from(typeof dictated === "string" ? dictated : JSON.stringify(dictated));
+}
+
+function replyHeaders(question: Question, isStream: boolean, fault: Fault): Record<string, string | string[]> {
+  const right = isStream ? "text/event-stream; charset=utf-8" : "application/json";
+  const wrong = fault.wrongContentType === true ? "application/octet-stream" : fault.wrongContentType || right;
+  return {
+    ...vendorHeaders(question.protocol === "messages", question.seed),
+    "content-type": wrong,
+    ...(isStream ? { "cache-control": "no-cache", "x-accel-buffering": "no" } : {}),
+    ...(fault.compress ? { "content-encoding": fault.compress } : {}),
+    ...fault.extraHeaders,
+  };
+}

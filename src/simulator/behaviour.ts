@@ -1,0 +1,251 @@
+/**
+ * What the simulated model server is asked to do, and the two ways to ask it from outside.
+ *
+ * 1. A header: `x-simulate: {"text":"hello"}`.
+ * 2. A line inside the last user text, for callers behind a gateway that filters headers:
+ *
+ *        simulate: {"text":"hello", "thinking":"hm", "tools":[{"name":"f","arguments":{"a":1}}]}
+ *
+ *    The JSON stands on the rest of that line, or runs to the end of the text.
+ *
+ * In process, `simulator.program(behaviour)` does the same. Where several speak, the programmed behaviour wins over the
+ * header, the header over the line, the line over a program that is always on. Every field is optional; a name that
+ * is not listed here is refused with 400, so that a typing error cannot pass as a successful test.
+ */
+
+/** One tool call of the reply. */
+export interface ToolPlan {
+  readonly name: string;
+  /** An object, or a string that is sent as it stands (so that broken JSON can be sent). A custom tool's input. */
+  readonly arguments?: unknown;
+  readonly id?: string;
+  /** Default `function`. On messages, which has no custom tools, a custom one becomes `{"input": "..."}`. */
+  readonly kind?: "function" | "custom";
+  /** Responses only. */
+  readonly namespace?: string;
+}
+
+/**
+ * Why the reply ends, in neutral words; `reply.ts` has the table per protocol. Any other text is sent as it stands.
+ * Default: `tools` with tool calls, `refusal` with a refusal, `length` when the limit cut it, else `end`.
+ */
+export type Stop =
+  | "end"
+  | "tools"
+  | "length"
+  | "refusal"
+  | "content_filter"
+  | "stop_sequence"
+  | "context_window"
+  | "pause"
+  | (string & {});
+
+/** Token counts that do not overlap; chat and responses add the cached ones to their input, messages does not. */
+export interface Counts {
+  readonly input: number;
+  readonly cached: number;
+  readonly cacheWrite: number;
+  readonly cacheWrite1h: number;
+  /** Reasoning included. */
+  readonly output: number;
+  readonly reasoning: number;
+}
+
+/** How long an answer takes; a person should see a stream, a test should not wait. */
+export interface Pace {
+  readonly headersDelayMs: number;
+  readonly firstDelayMs: number;
+  readonly betweenMs: number;
+}
+
+/** What goes wrong. Event counts are frames of the stream; in a whole reply they stand for half of the body. */
+export interface Fault {
+  /** Only the first so many requests with the same body meet the fault; default: all of them. */
+  readonly times?: number;
+  /** Answer with this status in the protocol's error shape, or with `body`. */
+  readonly status?: number;
+  readonly type?: string;
+  readonly code?: string;
+  readonly message?: string;
+  /** Sent as it stands when it is a string, else as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly retryAfter?: string | number;
+  /** Informational answers (100, 102, 103) before the real one. */
+  readonly informational?: readonly number[];
+  readonly delayHeadersMs?: number;
+  readonly stallBeforeHeaders?: boolean;
+  readonly resetBeforeHeaders?: boolean;
+  readonly stallAfterEvents?: number;
+  readonly resetAfterEvents?: number;
+  /** A clean end of the body without the terminal event. */
+  readonly endAfterEvents?: number;
+  /** A frame that is not JSON after `n` events, or the bytes of `text` or `base64` as they stand. */
+  readonly garbageAfterEvents?: number | { readonly n: number; readonly text?: string; readonly base64?: string };
+  /** The protocol's own error event. `failed` sends `response.failed` in place of `error` on responses. */
+  readonly errorEventAfter?: {
+    readonly n: number;
+    readonly type?: string;
+    readonly code?: string;
+    readonly message?: string;
+    readonly failed?: boolean;
+  };
+  /** 200 with an HTML page. */
+  readonly html?: boolean;
+  /** 200 with a JSON error body. */
+  readonly jsonErrorIn200?: boolean;
+  /** Leaves out the last frame: `[DONE]`, `message_stop`, `response.completed`. */
+  readonly noTerminal?: boolean;
+  /** True sends `application/octet-stream`. */
+  readonly wrongContentType?: boolean | string;
+  readonly extraHeaders?: Readonly<Record<string, string | string[]>>;
+  /** One valid event of at least so many bytes after the first (whole: a member `padding`). */
+  readonly hugeEvent?: number;
+  /** So many `data:` lines without data after the first event. */
+  readonly emptyEvents?: number;
+  /** Written on the socket in place of an HTTP answer; a string is base64. */
+  readonly rawResponse?: string | Uint8Array;
+  readonly compress?: "gzip" | "br" | "deflate" | "zstd";
+}
+
+/** One frame of a stream as a test dictates it. */
+export interface DictatedFrame {
+  readonly event?: string;
+  readonly data: unknown;
+}
+
+export interface Behaviour {
+  readonly text?: string;
+  /** Several texts: text blocks on messages, message items on responses, one content on chat. */
+  readonly texts?: readonly string[];
+  /** Responses: all texts are parts of one message item. */
+  readonly oneItem?: boolean;
+  readonly thinking?: string;
+  /** Responses: send thinking as `reasoning_text` in place of a summary. */
+  readonly rawReasoning?: boolean;
+  /** Messages: a redacted_thinking block; responses: a reasoning item that has only its encrypted content. */
+  readonly redacted?: string;
+  readonly tools?: readonly ToolPlan[];
+  /** Calls the named tool of the request, or its first one, with arguments made from its schema. */
+  readonly useTool?: boolean | string;
+  /** Chat and responses: deltas of several tool calls take turns. Messages never overlaps blocks. */
+  readonly interleave?: boolean;
+  readonly refusal?: string;
+  readonly stop?: Stop;
+  readonly stopSequence?: string;
+  readonly usage?: Partial<Counts>;
+  /** The reply is not cut at the request's output limit. */
+  readonly ignoreLimit?: boolean;
+  /** Characters per delta, default 12. */
+  readonly deltaChars?: number;
+  /** The body is written in pieces of so many bytes, whatever they cut through. */
+  readonly chunkBytes?: number;
+  readonly lineEnd?: "\n" | "\r\n" | "\r";
+  /** A heartbeat of the protocol after every so many events. */
+  readonly pings?: number;
+  readonly obfuscation?: boolean;
+  readonly noUsage?: boolean;
+  readonly usageOnEveryChunk?: boolean;
+  /** The model name that the reply carries in place of the request's. */
+  readonly model?: string;
+  /** Replaces the whole stream (`data` that is a string is sent as it stands). */
+  readonly frames?: readonly DictatedFrame[];
+  /** Replaces the whole reply's JSON. */
+  readonly body?: unknown;
+  readonly fault?: Fault;
+  readonly pace?: Partial<Pace>;
+}
+
+/** A directive that cannot be read; answered with 400 and this message. */
+export class DirectiveError extends Error {}
+
+type Kind = "string" | "number" | "boolean" | "object" | "array" | "any";
+
+const FIELDS: Readonly<Record<keyof Behaviour, Kind>> = {
+  text: "string",
+  texts: "array",
+  oneItem: "boolean",
+  thinking: "string",
+  rawReasoning: "boolean",
+  redacted: "string",
+  tools: "array",
+  useTool: "any",
+  interleave: "boolean",
+  refusal: "string",
+  stop: "string",
+  stopSequence: "string",
+  usage: "object",
+  ignoreLimit: "boolean",
+  deltaChars: "number",
+  chunkBytes: "number",
+  lineEnd: "string",
+  pings: "number",
+  obfuscation: "boolean",
+  noUsage: "boolean",
+  usageOnEveryChunk: "boolean",
+  model: "string",
+  frames: "array",
+  body: "any",
+  fault: "object",
+  pace: "object",
+};
+
+/**
+ * Reads a behaviour from JSON text.
+ * @throws DirectiveError when it is not a JSON object, has a name that does not exist or a value of the wrong type.
+ */
+export function parseBehaviour(text: string): Behaviour {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new DirectiveError("simulate: what follows is not JSON");
+  }
+  if (kindOf(value) !== "object") throw new DirectiveError("simulate: a JSON object is expected");
+  for (const [name, member] of Object.entries(value as object)) {
+    const kind = (FIELDS as Readonly<Record<string, Kind>>)[name];
+    if (!kind) throw new DirectiveError(`simulate: there is no field "${name}"`);
+    if (kind !== "any" && kindOf(member) !== kind) throw new DirectiveError(`simulate: "${name}" is not a ${kind}`);
+  }
+  return value as Behaviour;
+}
+
+/**
+ * Finds the last `simulate:` line of a text.
+ * @returns the behaviour, or undefined when there is no such line.
+ * @throws DirectiveError when there is one that cannot be read.
+ */
+export function parseDirective(text: string): Behaviour | undefined {
+  const lines = [...text.matchAll(/^[ \t]*simulate:[ \t]*/gm)];
+  const last = lines.at(-1);
+  if (!last) return undefined;
+  const rest = text.slice(last.index + last[0].length);
+  const line = rest.split("\n", 1)[0] as string;
+  return parseBehaviour(isJson(line) ? line : rest);
+}
+
+/** Lays one behaviour over another; `usage`, `fault` and `pace` are merged member by member. */
+export function overlay(below: Behaviour, above: Behaviour | undefined): Behaviour {
+  if (!above) return below;
+  return {
+    ...below,
+    ...above,
+    ...(below.usage && above.usage ? { usage: { ...below.usage, ...above.usage } } : {}),
+    ...(below.fault && above.fault ? { fault: { ...below.fault, ...above.fault } } : {}),
+    ...(below.pace && above.pace ? { pace: { ...below.pace, ...above.pace } } : {}),
+  };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return value === null ? "null" : typeof value;
+}

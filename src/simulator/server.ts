@@ -1,0 +1,296 @@
+/**
+ * A simulated model server that speaks chat completions, messages and responses, whole and streamed.
+ *
+ * It stands behind Tollgate when nothing real is configured, and behind every test. It is deterministic: the same
+ * request gets the same reply, ids included. Nothing of a prompt is repeated in a reply. How to make it do something
+ * in particular, from a request's header, from a request's text or from a test, is written in `behaviour.ts`.
+ */
+
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Protocol, protocolOfPath } from "../values/protocol.ts";
+import { type Clock, systemClock } from "../values/time.ts";
+import { answerModel, sendError } from "./answer.ts";
+import type { Behaviour, Pace } from "./behaviour.ts";
+import { seedOf } from "./ids.ts";
+import { type ProgramOptions, Programs } from "./programs.ts";
+import { type Outcome, SeenLog, type SeenRequest } from "./seen.ts";
+import { LABEL, modelInfo, modelList, vendorHeaders } from "./side.ts";
+import { type Link, untilGone } from "./writer.ts";
+
+export type { Behaviour, Fault, Pace } from "./behaviour.ts";
+export type { SeenRequest } from "./seen.ts";
+export { LABEL } from "./side.ts";
+
+export interface SimulatorOptions {
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** When set, any other credential gets a 401 in the protocol's shape. */
+  readonly apiKey?: string;
+  /** Default: no waiting at all. */
+  readonly pace?: Partial<Pace>;
+  readonly clock?: Clock;
+  /** What `GET /v1/models` lists; any other model name is served too. */
+  readonly models?: readonly string[];
+  /** Mixes the request's number into the ids, so that equal requests get different ones. Default false. */
+  readonly uniqueIds?: boolean;
+  /** Refuses with 400 what the vendors refuse: unknown fields, tool results without their call. Default false. */
+  readonly strict?: boolean;
+  readonly onRequest?: (seen: SeenRequest) => void;
+}
+
+export interface Simulator {
+  /** `http://host:port/v1`; the SDK of messages takes it without the `/v1`. */
+  readonly url: string;
+  readonly port: number;
+  /** The last 1000 requests, in order of arrival. */
+  readonly requests: readonly SeenRequest[];
+  /** Requests since the start. */
+  readonly count: number;
+  /** What the next request does; with `times` or `when`, the next so many or such. */
+  program(behaviour: Behaviour, options?: ProgramOptions): void;
+  /** Forgets all programs. */
+  clearPrograms(): void;
+  /** Requests that arrive from now on are recorded, but not answered until `release`. */
+  hold(): void;
+  release(): void;
+  /** Resolves when so many requests have arrived since the start. */
+  waitFor(n: number): Promise<void>;
+  /** Stops listening and cuts whatever is still open. */
+  close(): Promise<void>;
+}
+
+/** Largest request body that is read. */
+const BODY_BYTES_MAX = 256 * 1024 * 1024;
+/** Bodies whose faults with `times` are counted; the oldest are forgotten first. */
+const COUNTED_BODIES_MAX = 1_000;
+/** Longer than the idle time of any pool in front, so that the pool and not we closes an idle connection. */
+const KEEP_ALIVE_MS = 120_000;
+
+const NO_PACE: Pace = { headersDelayMs: 0, firstDelayMs: 0, betweenMs: 0 };
+const DEFAULT_MODELS = ["simulated-large", "simulated-small"];
+
+/** Starts a simulator; rejects when the port cannot be had. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const host = options.host ?? "127.0.0.1";
+  const log = new SeenLog();
+  const programs = new Programs();
+  const gate = new Gate();
+  const faultCounts = new Map<string, number>();
+  const world: World = { options, log, programs, gate, faultCounts, pace: { ...NO_PACE, ...options.pace } };
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
+    serve(world, req, res).catch((error: unknown) => giveUp(res, error));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}/v1`,
+    port,
+    requests: log.requests,
+    get count() {
+      return log.count;
+    },
+    program: (behaviour, how) => programs.add(behaviour, how),
+    clearPrograms: () => programs.clear(),
+    hold: () => gate.shut(),
+    release: () => gate.open(),
+    waitFor: (n) => log.waitFor(n),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+interface World {
+  readonly options: SimulatorOptions;
+  readonly log: SeenLog;
+  readonly programs: Programs;
+  readonly gate: Gate;
+  readonly faultCounts: Map<string, number>;
+  readonly pace: Pace;
+}
+
+/** Holds answers back while it is shut. */
+class Gate {
+  #opened: Promise<void> = Promise.resolve();
+  #open: () => void = () => {};
+
+  shut(): void {
+    this.open();
+    this.#opened = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+  }
+
+  open(): void {
+    this.#open();
+  }
+
+  passed(): Promise<void> {
+    return this.#opened;
+  }
+}
+
+/** A directive can ask for the impossible (a header with a line break); the caller learns why. */
+function giveUp(res: ServerResponse, error: unknown): void {
+  if (res.headersSent) return void res.destroy();
+  res.writeHead(500, { "x-simulation": "true", "content-type": "text/plain" }).end(`The simulation failed: ${error}\n`);
+}
+
+interface Arrival {
+  readonly seen: SeenRequest;
+  readonly link: Link;
+  /** Path without its query. */
+  readonly path: string;
+  readonly seed: string;
+  readonly isMessages: boolean;
+}
+
+async function serve(world: World, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const gone = new AbortController();
+  res.once("close", () => gone.abort());
+  // A client that resets the connection is an outcome here, not an error.
+  res.on("error", () => {});
+  const body = await readBody(req);
+  if (!body) return void res.destroy();
+  const arrival = arrive(world, req, res, body, gone.signal);
+  world.log.add(arrival.seen);
+  world.options.onRequest?.(arrival.seen);
+  await Promise.race([world.gate.passed(), untilGone(gone.signal)]);
+  if (gone.signal.aborted) return;
+  await route(world, req, arrival);
+}
+
+function arrive(world: World, req: IncomingMessage, res: ServerResponse, body: Buffer, gone: AbortSignal): Arrival {
+  const url = req.url ?? "/";
+  const path = url.split("?", 1)[0] as string;
+  let wasReset = false;
+  const state = { aborted: false };
+  const finished = untilGone(gone).then((): Outcome => {
+    if (wasReset) return "broken";
+    if (res.writableFinished) return "complete";
+    state.aborted = true;
+    return "aborted";
+  });
+  const seen: SeenRequest = {
+    method: req.method ?? "GET",
+    path: url,
+    headers: req.rawHeaders,
+    body,
+    json: parsed(body),
+    get aborted() {
+      return state.aborted;
+    },
+    finished,
+  };
+  const reset = () => {
+    wasReset = true;
+    res.socket?.resetAndDestroy();
+  };
+  const link = { res, clock: world.options.clock ?? systemClock, gone, reset };
+  const seed = seedOf(path, body, world.options.uniqueIds ? world.log.count + 1 : 0);
+  const isMessages = path.startsWith("/v1/messages") || req.headers["anthropic-version"] !== undefined;
+  return { seen, link, path, seed, isMessages };
+}
+
+async function route(world: World, req: IncomingMessage, arrival: Arrival): Promise<void> {
+  const { seen, link, path, seed, isMessages } = arrival;
+  const { res } = link;
+  if (path === "/" && (seen.method === "GET" || seen.method === "HEAD")) return sendPage(res);
+  const protocol = protocolOfPath(path)?.name;
+  const errorShape: Protocol = isMessages ? "messages" : (protocol ?? "chat");
+  if (!isAllowed(world.options.apiKey, req)) {
+    const words = { message: "Incorrect API key provided to the simulation." };
+    return sendError(res, { protocol: errorShape, seed }, 401, words);
+  }
+  if (protocol && seen.method === "POST") {
+    const header = req.headers["x-simulate"];
+    return answerModel(link, {
+      protocol,
+      json: seen.json,
+      bodyBytes: seen.body.length,
+      header: typeof header === "string" ? header : undefined,
+      seed,
+      pace: world.pace,
+      chosen: world.programs.take(seen, true),
+      isStrict: world.options.strict === true,
+      countFault: () => countFault(world.faultCounts, `${path} ${seedOf(path, seen.body, 0)}`),
+    });
+  }
+  const side = sideBody(world, arrival);
+  if (side) return sendJson(res, side, vendorHeaders(isMessages, seed));
+  const message = `model_not_found: nothing is simulated at ${seen.method} ${path}`;
+  return sendError(res, { protocol: errorShape, seed }, 404, { message });
+}
+
+/** The answer of an endpoint beside the three paths, or undefined when there is none. */
+function sideBody(world: World, { seen, path, isMessages }: Arrival): object | undefined {
+  const models = world.options.models ?? DEFAULT_MODELS;
+  const tokens = Math.ceil(seen.body.length / 4);
+  if (seen.method === "POST" && path === "/v1/messages/count_tokens")
+    return { input_tokens: countOr(world, seen, tokens) };
+  if (seen.method === "POST" && path === "/v1/responses/input_tokens") {
+    return { object: "response.input_tokens", input_tokens: countOr(world, seen, tokens) };
+  }
+  if (seen.method !== "GET") return undefined;
+  if (path === "/v1/models") return modelList(models, isMessages);
+  const name = path.startsWith("/v1/models/") ? decodeURIComponent(path.slice("/v1/models/".length)) : undefined;
+  return name !== undefined && models.includes(name) ? modelInfo(name, isMessages) : undefined;
+}
+
+/** A program for such requests may say the count with `usage.input`. */
+function countOr(world: World, seen: SeenRequest, tokens: number): number {
+  const { once, always } = world.programs.take(seen, false);
+  return (once ?? always)?.usage?.input ?? tokens;
+}
+
+function isAllowed(apiKey: string | undefined, req: IncomingMessage): boolean {
+  if (apiKey === undefined) return true;
+  return req.headers.authorization === `Bearer ${apiKey}` || req.headers["x-api-key"] === apiKey;
+}
+
+function countFault(counts: Map<string, number>, key: string): number {
+  const count = (counts.get(key) ?? 0) + 1;
+  counts.set(key, count);
+  if (counts.size > COUNTED_BODIES_MAX) counts.delete(counts.keys().next().value as string);
+  return count;
+}
+
+function sendPage(res: ServerResponse): void {
+  res.writeHead(200, { "x-simulation": "true", "content-type": "text/plain; charset=utf-8" }).end(`${LABEL}\n`);
+}
+
+function sendJson(res: ServerResponse, body: object, headers: Record<string, string>): void {
+  res.writeHead(200, { ...headers, "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** The body, or undefined when it is too large or the client left inside it. */
+async function readBody(req: IncomingMessage): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of req) {
+      bytes += (piece as Buffer).length;
+      if (bytes > BODY_BYTES_MAX) return undefined;
+      pieces.push(piece as Buffer);
+    }
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(pieces);
+}

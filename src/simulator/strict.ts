@@ -1,0 +1,122 @@
+/**
+ * What the vendors refuse beyond missing fields: unknown top-level fields, tool calls and results that do not pair up,
+ * blocks in the wrong place (protocols.md 1.1.1, 1.2.2, 1.3.1). With `strict: true` the simulator is the judge of
+ * translated requests; without it any request with its required fields is served.
+ */
+
+import type { Protocol } from "../values/protocol.ts";
+import { list, object } from "./conversation.ts";
+import type { ErrorWords } from "./errors.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const KNOWN: Readonly<Record<Protocol, ReadonlySet<string>>> = {
+  chat: words(`
+    audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages
+    metadata modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key
+    prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier
+    stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity
+    web_search_options`),
+  messages: words(`
+    billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks
+    inference_geo max_tokens mcp_servers messages metadata model output_config output_format service_tier speed
+    stop_sequences stream system temperature thinking thread tool_choice tools top_k top_p`),
+  responses: words(`
+    access_programs background client_metadata context_management conversation image include input instructions
+    max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt
+    prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream
+    stream_options temperature text tool_choice tools top_logprobs top_p truncation user`),
+};
+
+/** The first thing that a vendor would refuse in a request that has its required fields, or undefined. */
+export function strictProblem(protocol: Protocol, body: Json): ErrorWords | undefined {
+  const unknown = Object.keys(body).find((name) => !KNOWN[protocol].has(name));
+  if (unknown !== undefined) return { message: `${unknown}: unknown parameter`, param: unknown };
+  return CHECKS[protocol](body);
+}
+
+const CHECKS: Readonly<Record<Protocol, (body: Json) => ErrorWords | undefined>> = {
+  chat: chatProblem,
+  messages: messagesProblem,
+  responses: responsesProblem,
+};
+
+/** Every tool call is answered by the tool messages directly after it, and by nothing else. */
+function chatProblem(body: Json): ErrorWords | undefined {
+  if (body.stream !== true && body.stream_options != null) return refuse("stream_options", "only with stream: true");
+  let open = new Set<unknown>();
+  for (const [i, message] of list(body.messages).entries()) {
+    const path = `messages[${i}]`;
+    if (message.role === "tool") {
+      if (!open.delete(message.tool_call_id)) return refuse(path, "a tool message must follow its tool call");
+      continue;
+    }
+    if (open.size > 0) return refuse(path, `tool calls without an answer: ${[...open].join(", ")}`);
+    if (message.role === "assistant") open = new Set(list(message.tool_calls).map((call) => call.id));
+    if (message.role === "user" && message.content == null) return refuse(`${path}.content`, "content is required");
+  }
+  return open.size > 0 ? refuse("messages", `tool calls without an answer: ${[...open].join(", ")}`) : undefined;
+}
+
+function messagesProblem(body: Json): ErrorWords | undefined {
+  const { type, budget_tokens: budget } = object(body.thinking);
+  if (type === "enabled" && !(Number(budget) >= 1_024))
+    return refuse("thinking.budget_tokens", "must be at least 1024");
+  if (type === "enabled" && Number(budget) >= Number(body.max_tokens)) {
+    return refuse("thinking.budget_tokens", "must be less than max_tokens");
+  }
+  let open: readonly unknown[] = [];
+  for (const [i, message] of list(body.messages).entries()) {
+    const path = `messages.${i}`;
+    const problem = messageProblem(message, open, path);
+    if (problem) return problem;
+    open = idsOf(message, "tool_use", "id");
+  }
+  return undefined;
+}
+
+/** After tool uses the next message is the user's and begins with one result for each of them. */
+function messageProblem(message: Json, open: readonly unknown[], path: string): ErrorWords | undefined {
+  if (!["user", "assistant", "system"].includes(String(message.role))) return refuse(`${path}.role`, "unknown role");
+  const blocks = list(message.content);
+  const blank = blocks.findIndex((block) => block.type === "text" && String(block.text ?? "").trim() === "");
+  if (blank >= 0 || message.content === "") return refuse(`${path}.content`, "text must not be blank");
+  const results = idsOf(message, "tool_result", "tool_use_id");
+  const missing = open.find((id) => !results.includes(id));
+  if (missing !== undefined) return refuse(path, `tool_use ids without a tool_result directly after: ${missing}`);
+  const stray = results.find((id) => !open.includes(id));
+  if (stray !== undefined) return refuse(path, `tool_result without a tool_use directly before: ${stray}`);
+  const isFirst = blocks.slice(0, results.length).every((block) => block.type === "tool_result");
+  return isFirst ? undefined : refuse(path, "tool_result blocks come before all others");
+}
+
+/** Every call has an output and every output a call, in that order; replayed ids keep their prefix. */
+function responsesProblem(body: Json): ErrorWords | undefined {
+  const open = new Set<unknown>();
+  const prefixes: Readonly<Record<string, string>> = { message: "msg", reasoning: "rs", function_call: "fc" };
+  for (const [i, item] of list(body.input).entries()) {
+    const type = String(item.type ?? "message");
+    const prefix = prefixes[type];
+    const isAlien = prefix !== undefined && typeof item.id === "string" && !item.id.startsWith(prefix);
+    if (isAlien) return refuse(`input[${i}].id`, `expected an id that begins with '${prefix}'`);
+    if (type === "function_call" || type === "custom_tool_call") open.add(item.call_id);
+    if (type === "function_call_output" || type === "custom_tool_call_output") {
+      if (!open.delete(item.call_id)) return refuse(`input[${i}].call_id`, `no tool call found for ${item.call_id}`);
+    }
+  }
+  return open.size > 0 ? refuse("input", `no tool output found for ${[...open].join(", ")}`) : undefined;
+}
+
+function idsOf(message: Json, type: string, member: string): readonly unknown[] {
+  return list(message.content)
+    .filter((block) => block.type === type)
+    .map((block) => block[member]);
+}
+
+function refuse(param: string, reason: string): ErrorWords {
+  return { message: `${param}: ${reason}`, param };
+}
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}

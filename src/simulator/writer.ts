@@ -1,0 +1,121 @@
+/** Carries out steps on an HTTP answer: paced, with backpressure, compressed when asked, until the client leaves. */
+
+import type { ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createBrotliCompress, createDeflate, createGzip, createZstdCompress } from "node:zlib";
+import type { Clock } from "../values/time.ts";
+import type { Fault, Pace } from "./behaviour.ts";
+import type { Step } from "./faults.ts";
+
+/** One answer under way. */
+export interface Link {
+  readonly res: ServerResponse;
+  readonly clock: Clock;
+  /** Aborts when the connection is gone, whoever closed it. */
+  readonly gone: AbortSignal;
+  /** Cuts the connection with a TCP reset, and lets the record say that we did it. */
+  reset(): void;
+}
+
+/** Waits, or returns early when the connection is gone. */
+export function pause(link: Pick<Link, "clock" | "gone">, ms: number): Promise<void> {
+  if (ms <= 0 || link.gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const leave = () => {
+      cancel();
+      resolve();
+    };
+    const cancel = link.clock.after(ms, () => {
+      link.gone.removeEventListener("abort", leave);
+      resolve();
+    });
+    link.gone.addEventListener("abort", leave, { once: true });
+  });
+}
+
+/** Waits until the connection is gone. */
+export function untilGone(gone: AbortSignal): Promise<void> {
+  if (gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => gone.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/**
+ * Writes the steps after the head has been written. `apart` gives every piece a turn of the event loop of its own, so
+ * that odd cuts reach the reader as they were made.
+ */
+export async function writeSteps(
+  link: Link,
+  steps: readonly Step[],
+  { pace, compress, apart }: { pace: Pace; compress?: Fault["compress"]; apart: boolean },
+): Promise<void> {
+  const outlet = compress ? compressedOutlet(link, compress) : plainOutlet(link);
+  let waitMs = pace.firstDelayMs;
+  for (const step of steps) {
+    if (link.gone.aborted) return;
+    if (step.kind === "stall") return untilGone(link.gone);
+    if (step.kind === "reset") {
+      await nextTurn();
+      return link.reset();
+    }
+    await pause(link, waitMs);
+    waitMs = pace.betweenMs;
+    if (link.gone.aborted) return;
+    await outlet.write(step.bytes);
+    if (apart) await nextTurn();
+  }
+  if (!link.gone.aborted) await outlet.end();
+}
+
+interface Outlet {
+  write(bytes: Buffer): Promise<void>;
+  end(): Promise<void>;
+}
+
+function plainOutlet(link: Link): Outlet {
+  return {
+    write: (bytes) => (bytes.length === 0 ? Promise.resolve() : flushed(link, bytes)),
+    async end() {
+      link.res.end();
+    },
+  };
+}
+
+/** Resolves when the bytes are with the kernel, so that a reset after them does not overtake them. */
+function flushed(link: Link, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      link.gone.removeEventListener("abort", done);
+      resolve();
+    };
+    link.gone.addEventListener("abort", done);
+    link.res.write(bytes, done);
+  });
+}
+
+const COMPRESSORS = {
+  gzip: createGzip,
+  br: createBrotliCompress,
+  deflate: createDeflate,
+  zstd: createZstdCompress,
+} as const;
+
+/** Every write is flushed through the compressor, so that a stream stays a stream. */
+function compressedOutlet(link: Link, encoding: NonNullable<Fault["compress"]>): Outlet {
+  const compressor = COMPRESSORS[encoding]();
+  compressor.on("data", (bytes: Buffer) => link.res.write(bytes));
+  return {
+    write: (bytes) =>
+      new Promise((resolve) => {
+        compressor.write(bytes);
+        compressor.flush(() => resolve());
+      }),
+    end: () =>
+      new Promise((resolve) => {
+        compressor.once("end", () => {
+          link.res.end();
+          resolve();
+        });
+        compressor.end();
+      }),
+  };
+}

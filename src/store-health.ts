@@ -1,0 +1,52 @@
+/** Whether the store answers, for readiness and metrics: asked on a timer, away from the path of requests. */
+import type { Store } from "./store/contract.ts";
+import type { Log } from "./telemetry/log.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import type { Clock } from "./values/time.ts";
+
+const CHECK_EVERY_MS = 1_000;
+/** Not ready after this long without an answer (reliability 3.8). */
+const UNREADY_AFTER_MS = 5_000;
+
+export interface StoreHealth {
+  /** Why the gateway is not ready because of its store; empty while it is. */
+  reasons(): string[];
+  stop(): void;
+}
+
+export function watchHealth(parts: {
+  store: Pick<Store, "check">;
+  clock: Clock;
+  metrics: Metrics;
+  log: Log;
+}): StoreHealth {
+  const { store, clock, metrics, log } = parts;
+  let failingSinceMs: number | undefined;
+  let stopped = false;
+  let cancel = () => {};
+  metrics.storeUp.set(1);
+
+  const ask = async () => {
+    try {
+      await store.check();
+      if (failingSinceMs !== undefined) log.info({}, "the store answers again");
+      failingSinceMs = undefined;
+    } catch (error) {
+      if (failingSinceMs === undefined) log.warn({ reason: String(error) }, "the store does not answer");
+      failingSinceMs ??= clock.monotonicMs();
+    }
+    metrics.storeUp.set(failingSinceMs === undefined ? 1 : 0);
+    if (!stopped) cancel = clock.after(CHECK_EVERY_MS, ask);
+  };
+  cancel = clock.after(CHECK_EVERY_MS, ask);
+  return {
+    reasons() {
+      const failing = failingSinceMs !== undefined && clock.monotonicMs() - failingSinceMs >= UNREADY_AFTER_MS;
+      return failing ? ["the store does not answer"] : [];
+    },
+    stop() {
+      stopped = true;
+      cancel();
+    },
+  };
+}

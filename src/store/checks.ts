@@ -1,0 +1,96 @@
+/**
+ * What a store accepts: amounts and counts are whole numbers within their limits at this border, everything else is a
+ * defect of the caller and throws before anything is sent or changed (reliability 2.2 invariant 8, 3.4 rules 2 and 4).
+ */
+import { NANO_USD_MAX } from "../values/money.ts";
+import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
+import type { AdmitAsk, GroupTerms, SettleAsk, Store } from "./contract.ts";
+
+/** The longest name, id or note that is stored. */
+const TEXT_CHARS_MAX = 4_096;
+const NAME_CHARS_MAX = 256;
+/** A page of a listing, and of the ledger. */
+export const PAGE_MAX = 200;
+export const LEDGER_PAGE_MAX = 1_000;
+/** The most by which a balance's totals may grow: below 2^63, so that no counter overflows inside a script. */
+export const TOTAL_MAX = 9_000_000_000_000_000_000n;
+
+function demand(holds: boolean, what: string): asserts holds {
+  if (!holds) throw new RangeError(`store: ${what}`);
+}
+
+const isCount = (value: number, max: number): boolean => Number.isSafeInteger(value) && value >= 0 && value <= max;
+const isAmount = (value: bigint): boolean => typeof value === "bigint" && value >= 0n && value <= NANO_USD_MAX;
+const isName = (value: string): boolean => value.length > 0 && value.length <= NAME_CHARS_MAX;
+
+/** Tags become part of Redis key names. */
+export function checkTag(tag: string): void {
+  demand(/^[0-9A-Za-z]{1,32}$/.test(tag), "an account tag is 1 to 32 base62 characters");
+}
+
+export function checkName(value: string, what: string): void {
+  demand(isName(value), `${what} is 1 to ${NAME_CHARS_MAX} characters`);
+}
+
+export function checkKeyHash(hash: string): void {
+  demand(/^[0-9a-f]{64}$/.test(hash), "a key hash is 64 hex digits");
+}
+
+function checkRequestId(id: string): void {
+  demand(/^[0-9A-Za-z_-]{1,64}$/.test(id), "a request id is 1 to 64 characters of base64url");
+}
+
+function checkTerms(terms: GroupTerms): void {
+  checkName(terms.group, "a group");
+  demand(isAmount(terms.holdFull) && isAmount(terms.holdMin), "holds are amounts");
+  demand(terms.holdMin <= terms.holdFull, "holdMin is at most holdFull");
+  for (const limit of [terms.requestsPerMinute, terms.tokensPerMinute]) {
+    demand(limit === undefined || (limit >= 1 && isCount(limit, TOKEN_COUNT_MAX)), "a limit is a whole number above 0");
+  }
+  demand(isCount(terms.concurrency, TOKEN_COUNT_MAX), "concurrency is a whole number");
+}
+
+export function checkAdmit(ask: AdmitAsk): void {
+  checkRequestId(ask.requestId);
+  checkTag(ask.tag);
+  checkKeyHash(ask.keyHash);
+  demand(isCount(ask.inputTokens, TOKEN_COUNT_MAX), "inputTokens is a whole number");
+  demand(isCount(ask.holdTtlMs, 1e12) && ask.holdTtlMs > 0, "holdTtlMs is a whole number above 0");
+  for (const terms of ask.groups) checkTerms(terms);
+}
+
+export function checkSettle(ask: SettleAsk): void {
+  checkRequestId(ask.requestId);
+  checkTag(ask.tag);
+  demand(isAmount(ask.amount) && isAmount(ask.absorbed), "amount and absorbed are amounts");
+  demand(!ask.voided || ask.amount === 0n, "a voided request has no amount");
+  demand(ask.voided || ask.kind !== "time_card" || ask.entitlement !== undefined, "a time card charge names its card");
+  demand(isCount(ask.admittedAtMs, Number.MAX_SAFE_INTEGER), "admittedAtMs is a whole number");
+  demand(isCount(ask.tokensTaken, TOKEN_COUNT_MAX) && isCount(ask.tokensUsed, TOKEN_COUNT_MAX), "tokens are counts");
+  demand(
+    ask.tokensPerMinute === undefined || (ask.tokensPerMinute >= 1 && isCount(ask.tokensPerMinute, TOKEN_COUNT_MAX)),
+    "a limit is a whole number above 0",
+  );
+  demand(ask.memo.length <= TEXT_CHARS_MAX, "a memo is short");
+}
+
+export function checkCredit(payment: Parameters<Store["credit"]>[1]): void {
+  checkName(payment.id, "a payment id");
+  const size = payment.amount < 0n ? -payment.amount : payment.amount;
+  demand(isAmount(size), "a payment is an amount");
+  demand(payment.note.length <= TEXT_CHARS_MAX, "a note is short");
+}
+
+export function checkGrant(entitlement: Parameters<Store["grant"]>[1]): void {
+  checkName(entitlement.id, "an entitlement id");
+  checkName(entitlement.plan, "a plan");
+  checkName(entitlement.group, "a group");
+  demand(isCount(entitlement.lastsMs, 1e13) && entitlement.lastsMs > 0, "lastsMs is a whole number above 0");
+  demand(entitlement.quota === undefined || isAmount(entitlement.quota), "a quota is an amount");
+}
+
+/** Clamps the size of a page to [1, max]. */
+export function pageSize(limit: number, max: number): number {
+  demand(Number.isSafeInteger(limit), "a page size is a whole number");
+  return Math.min(Math.max(limit, 1), max);
+}

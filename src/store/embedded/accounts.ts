@@ -1,0 +1,88 @@
+/** Accounts of the embedded store: create, find, list, plan, payments. */
+import type { AccountTag } from "../../values/key.ts";
+import { NANO_USD_MAX, nanoUsd } from "../../values/money.ts";
+import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
+import type { Account, Page, Store } from "../contract.ts";
+import { creditAccounts } from "../names.ts";
+import type { Context } from "./context.ts";
+import { appendLine, findAccountRow, toAccount } from "./rows.ts";
+
+export function createAccount(
+  context: Context,
+  account: { tag: AccountTag; name: string; plan: string },
+): Account | "exists" {
+  const { db } = context;
+  const nowMs = context.nowMs();
+  const taken = db.get("SELECT 1 FROM accounts WHERE tag = ? OR name = ?", account.tag, account.name);
+  if (taken !== undefined) return "exists";
+  db.commitFull(() =>
+    db.run(
+      "INSERT INTO accounts (tag, name, plan, created) VALUES (?, ?, ?, ?)",
+      account.tag,
+      account.name,
+      account.plan,
+      nowMs,
+    ),
+  );
+  return getAccount(context, account.tag) as Account;
+}
+
+export function getAccount(context: Context, tag: AccountTag): Account | undefined {
+  const row = findAccountRow(context.db, tag);
+  return row && toAccount(tag, row, context.live(tag));
+}
+
+export function findAccount(context: Context, name: string): Account | undefined {
+  const row = context.db.get("SELECT tag FROM accounts WHERE name = ?", name);
+  return row && getAccount(context, row.tag as AccountTag);
+}
+
+/** The cursor is the last name of the page before. */
+export function listAccounts(context: Context, cursor: string | undefined, limit: number): Page<Account> {
+  const size = pageSize(limit, PAGE_MAX);
+  const rows = context.db.all("SELECT tag FROM accounts WHERE name > ? ORDER BY name LIMIT ?", cursor ?? "", size + 1);
+  const items = rows.slice(0, size).map((row) => getAccount(context, row.tag as AccountTag) as Account);
+  return { items, next: rows.length > size ? items.at(-1)?.name : undefined };
+}
+
+export function setPlan(context: Context, tag: AccountTag, plan: string): Account | undefined {
+  const { db } = context;
+  if (findAccountRow(db, tag) === undefined) return undefined;
+  db.commitFull(() => db.run("UPDATE accounts SET plan = ? WHERE tag = ?", plan, tag));
+  return getAccount(context, tag);
+}
+
+export function credit(
+  context: Context,
+  tag: AccountTag,
+  payment: Parameters<Store["credit"]>[1],
+): Awaited<ReturnType<Store["credit"]>> {
+  const { db } = context;
+  const nowMs = context.nowMs();
+  const account = findAccountRow(db, tag);
+  if (account === undefined) return { outcome: "unknown_account" };
+  const paid = db.get("SELECT amount FROM payments WHERE tag = ? AND id = ?", tag, payment.id);
+  if (paid !== undefined) {
+    if (paid.amount !== payment.amount) return { outcome: "mismatch" };
+    return { outcome: "duplicate", balance: nanoUsd(account.balance) };
+  }
+  const balance = account.balance + payment.amount;
+  const free = balance - context.live(tag).held;
+  if (free < 0n || balance > NANO_USD_MAX || account.topped + payment.amount > TOTAL_MAX) return { outcome: "refused" };
+  db.commitFull(() => {
+    db.run("UPDATE accounts SET bal = bal + ?1, topped = topped + ?1 WHERE tag = ?2", payment.amount, tag);
+    db.run("INSERT INTO payments (tag, id, amount) VALUES (?, ?, ?)", tag, payment.id, payment.amount);
+    appendLine(db, tag, {
+      atMs: nowMs,
+      kind: payment.kind,
+      ...creditAccounts(tag, payment),
+      amount: nanoUsd(payment.amount < 0n ? -payment.amount : payment.amount),
+      reference: payment.id,
+      group: "",
+      model: "",
+      key: "",
+      memo: payment.note,
+    });
+  });
+  return { outcome: "credited", balance: nanoUsd(balance) };
+}

@@ -1,0 +1,42 @@
+/**
+ * Rate buckets, all in integers: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The
+ * Lua in `redis/lua/buckets.lua` is the same arithmetic, line by line; the differential test compares them.
+ */
+import type { BucketState } from "../contract.ts";
+
+/** Debt of one token. */
+const UNIT = 60_000;
+/** The most debt that is remembered, so that every sum stays below 2^53. */
+const DEBT_MAX = 4_000_000_000_000_000;
+
+export interface Bucket {
+  readonly debt: number;
+  /** The instant at which `debt` was true. Never goes back: a clock jump mints nothing (reliability 3.4 rule 6). */
+  readonly atMs: number;
+}
+
+/** The bucket as of now. */
+export function drain(bucket: Bucket | undefined, limit: number, nowMs: number): Bucket {
+  if (bucket === undefined) return { debt: 0, atMs: nowMs };
+  const atMs = Math.max(nowMs, bucket.atMs);
+  return { debt: Math.max(0, bucket.debt - limit * (atMs - bucket.atMs)), atMs };
+}
+
+/** Milliseconds until `count` may be taken; 0 when now. More than the limit passes once the bucket is full. */
+export function waitMs(drained: Bucket, limit: number, count: number, nowMs: number): number {
+  const over = drained.debt + Math.min(count, limit) * UNIT - limit * UNIT;
+  return over <= 0 ? 0 : Math.ceil(over / limit) + (drained.atMs - nowMs);
+}
+
+/** Takes (or with a negative count gives back) tokens; the debt may pass the limit, never 0. */
+export function take(drained: Bucket, count: number): Bucket {
+  return { debt: Math.min(DEBT_MAX, Math.max(0, drained.debt + count * UNIT)), atMs: drained.atMs };
+}
+
+export function bucketState(drained: Bucket, limit: number, nowMs: number): BucketState {
+  return {
+    limit,
+    remaining: Math.max(0, Math.floor((limit * UNIT - drained.debt) / UNIT)),
+    resetMs: drained.debt === 0 ? 0 : Math.ceil(drained.debt / limit) + (drained.atMs - nowMs),
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * Opens the embedded store's folder: the lock that keeps a second process out, then the database. Nothing else of ours
+ * imports node:sqlite.
+ */
+import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { StoreError } from "../contract.ts";
+import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
+
+export type Row = Readonly<Record<string, SQLInputValue>>;
+
+/** A database with its statements prepared once, and two strengths of commit. */
+export class Database {
+  readonly #db: DatabaseSync;
+  readonly #lock: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  #synchronous = "";
+
+  constructor(db: DatabaseSync, lock: DatabaseSync) {
+    this.#db = db;
+    this.#lock = lock;
+  }
+
+  /** The first row, numbers as bigint. The statement's text is a constant of ours. */
+  get(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    return this.#statement(sql).get(...values) as Row | undefined;
+  }
+
+  all(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#statement(sql).all(...values) as Row[];
+  }
+
+  run(sql: string, ...values: SQLInputValue[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  /** A settlement: what a power cut takes, the journal replays. */
+  commitNormal<T>(work: () => T): T {
+    return this.#commit("NORMAL", work);
+  }
+
+  /** A write that a person asked for: on the disk before the answer. */
+  commitFull<T>(work: () => T): T {
+    return this.#commit("FULL", work);
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#db.close();
+    this.#lock.close();
+  }
+
+  #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T): T {
+    if (this.#synchronous !== synchronous) {
+      this.#db.exec(`PRAGMA synchronous = ${synchronous}`);
+      this.#synchronous = synchronous;
+    }
+    this.#db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      this.#db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      // A full disk may already have ended the transaction.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement = this.#db.prepare(sql);
+    statement.setReadBigInts(true);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+/**
+ * Opens (or makes) the store in a folder: folder 0700, files 0600.
+ * @throws StoreError when another process has the folder, or a newer version wrote it.
+ */
+export function openDatabase(dir: string): Database {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  chmodSync(dir, 0o700);
+  const lock = takeLock(join(dir, "tollgate.lock"));
+  try {
+    return new Database(openTables(join(dir, "tollgate.db")), lock);
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+/** SQLite gives the files that it makes beside the database (-wal, -shm) the database's own mode. */
+function makePrivate(path: string): void {
+  closeSync(openSync(path, "a", 0o600));
+  chmodSync(path, 0o600);
+}
+
+/** The kernel lets go of an SQLite lock with the process, so that kill -9 leaves nothing to clean up. */
+function takeLock(path: string): DatabaseSync {
+  makePrivate(path);
+  const lock = new DatabaseSync(path, { timeout: 0 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw new StoreError("unavailable", "another process has the store's folder; the embedded store is for one", {
+      cause,
+    });
+  }
+}
+
+function openTables(path: string): DatabaseSync {
+  makePrivate(path);
+  const db = new DatabaseSync(path, { timeout: 0 });
+  try {
+    db.exec("PRAGMA journal_mode = WAL");
+    const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+    if (version > SCHEMA_VERSION) throw new StoreError("unavailable", "a newer Tollgate wrote the store's folder");
+    if (version === 0) db.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

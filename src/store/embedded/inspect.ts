@@ -1,0 +1,59 @@
+/** The whole state of one account of the embedded store, in the canonical form of the contract. */
+import type { AccountTag } from "../../values/key.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
+import type { AccountState, LedgerLine } from "../contract.ts";
+import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import type { Context } from "./context.ts";
+import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
+
+export function readLedger(context: Context, tag: AccountTag, afterSeq: number, limit: number): LedgerLine[] {
+  const size = pageSize(limit, LEDGER_PAGE_MAX);
+  return context.db
+    .all("SELECT * FROM ledger WHERE tag = ? AND seq > ? ORDER BY seq LIMIT ?", tag, afterSeq, size)
+    .map(toLedgerLine);
+}
+
+export function inspect(context: Context, tag: AccountTag): AccountState | undefined {
+  const { db } = context;
+  context.nowMs();
+  const row = findAccountRow(db, tag);
+  if (row === undefined) return undefined;
+  const live = context.live(tag);
+  const texts = (sql: string, column: string, ...values: (string | number)[]): string[] =>
+    db.all(sql, tag, ...values).map((r) => r[column] as string);
+  return {
+    account: toAccount(tag, row, live),
+    seq: row.seq,
+    inFlight: live.holds.size,
+    inFlightByScope: Object.fromEntries([...live.inFlightByScope].sort()),
+    keys: db.all("SELECT * FROM keys WHERE tag = ? ORDER BY id", tag).map((r) => toKey(tag, r)),
+    entitlements: db
+      .all("SELECT * FROM entitlements WHERE tag = ? ORDER BY id", tag)
+      .map((r) => toEntitlement(r, live)),
+    holds: [...live.holds]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([requestId, record]) => ({
+        requestId,
+        amount: nanoUsd(holdAmount(record)),
+        expiresAtMs: holdExpiresAtMs(record),
+        scope: holdScope(record),
+        entitlement: holdEntitlement(record),
+      })),
+    buckets: Object.fromEntries([...live.buckets].sort(([a], [b]) => (a < b ? -1 : 1))),
+    settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires > ? ORDER BY rid", "rid", context.latestMs),
+    ledger: db.all("SELECT * FROM ledger WHERE tag = ? ORDER BY seq", tag).map(toLedgerLine),
+    payments: texts("SELECT id FROM payments WHERE tag = ? ORDER BY id", "id"),
+    days: daysOf(context, tag),
+  };
+}
+
+function daysOf(context: Context, tag: AccountTag): AccountState["days"] {
+  const days: Record<string, Record<string, NanoUsd>> = {};
+  for (const row of context.db.all("SELECT * FROM days WHERE tag = ? ORDER BY day, field", tag)) {
+    const day = row.day as string;
+    days[day] ??= {};
+    (days[day] as Record<string, NanoUsd>)[row.field as string] = nanoUsd(row.amount as bigint);
+  }
+  return days;
+}

@@ -1,0 +1,141 @@
+/** Keys and entitlements of the embedded store. */
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import { ZERO } from "../../values/money.ts";
+import { ENTITLEMENT_LINGER_MS, type Entitlement, type Key, type KeyView, type Store } from "../contract.ts";
+import { accountId, entitlementAccount } from "../names.ts";
+import type { Context } from "./context.ts";
+import type { Row } from "./database.ts";
+import { appendLine, findAccountRow, findEntitlement, listedEntitlements, toKey } from "./rows.ts";
+
+export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyView | undefined {
+  const { db } = context;
+  const nowMs = context.nowMs();
+  const account = findAccountRow(db, tag);
+  const row = account && db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
+  if (account === undefined || row === undefined) return undefined;
+  return {
+    key: toKey(tag, row),
+    account: {
+      id: accountId(tag),
+      name: account.name,
+      plan: account.plan,
+      balance: account.balance as KeyView["account"]["balance"],
+    },
+    entitlements: listedEntitlements(db, tag, context.live(tag)).filter((e) => e.untilMs > nowMs),
+    storeTimeMs: nowMs,
+  };
+}
+
+export function createKey(
+  context: Context,
+  tag: AccountTag,
+  key: { id: string; hash: KeyHash; group: string },
+): Key | undefined {
+  const { db } = context;
+  const nowMs = context.nowMs();
+  if (findAccountRow(db, tag) === undefined) return undefined;
+  const known = keyRow(context, tag, key.id) ?? db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, key.hash);
+  if (known !== undefined) return toKey(tag, known);
+  db.commitFull(() =>
+    db.run(
+      "INSERT INTO keys (tag, hash, id, grp, status, created, revision) VALUES (?, ?, ?, ?, 'normal', ?, 1)",
+      tag,
+      key.hash,
+      key.id,
+      key.group,
+      nowMs,
+    ),
+  );
+  return { id: key.id, tag, group: key.group, status: "normal", createdAtMs: nowMs, revision: 1 };
+}
+
+export function listKeys(context: Context, tag: AccountTag): Key[] {
+  return context.db.all("SELECT * FROM keys WHERE tag = ? ORDER BY created, id", tag).map((row) => toKey(tag, row));
+}
+
+/** Setting the group that a key has already changes nothing, so that a repeated write is harmless. */
+export function setKeyGroup(context: Context, tag: AccountTag, keyId: string, group: string): Key | undefined {
+  return changeKey(context, tag, keyId, (key) =>
+    key.status === "revoked" || key.group === group ? undefined : { group, status: "normal" },
+  );
+}
+
+export function revokeKey(context: Context, tag: AccountTag, keyId: string): Key | undefined {
+  return changeKey(context, tag, keyId, (key) =>
+    key.status === "revoked" ? undefined : { group: key.group, status: "revoked" },
+  );
+}
+
+function changeKey(
+  context: Context,
+  tag: AccountTag,
+  keyId: string,
+  decide: (key: Key) => { group: string; status: Key["status"] } | undefined,
+): Key | undefined {
+  const row = keyRow(context, tag, keyId);
+  if (row === undefined) return undefined;
+  const key = toKey(tag, row);
+  const change = decide(key);
+  if (change === undefined) return key;
+  const { db } = context;
+  db.commitFull(() =>
+    db.run(
+      "UPDATE keys SET grp = ?, status = ?, revision = revision + 1 WHERE tag = ? AND id = ?",
+      change.group,
+      change.status,
+      tag,
+      keyId,
+    ),
+  );
+  return { ...key, ...change, revision: key.revision + 1 };
+}
+
+function keyRow(context: Context, tag: AccountTag, keyId: string): Row | undefined {
+  return context.db.get("SELECT * FROM keys WHERE tag = ? AND id = ?", tag, keyId);
+}
+
+export function grant(context: Context, tag: AccountTag, ask: Parameters<Store["grant"]>[1]): Entitlement | undefined {
+  const { db } = context;
+  const nowMs = context.nowMs();
+  if (findAccountRow(db, tag) === undefined) return undefined;
+  const live = context.live(tag);
+  const known = findEntitlement(db, tag, ask.id, live);
+  if (known !== undefined) return known;
+  const fromMs = ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs;
+  const untilMs = fromMs + ask.lastsMs;
+  db.commitFull(() => {
+    // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
+    db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);
+    db.run(
+      "INSERT INTO entitlements (tag, id, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      tag,
+      ask.id,
+      ask.plan,
+      ask.group,
+      fromMs,
+      untilMs,
+      ask.quota ?? null,
+    );
+    appendLine(db, tag, {
+      atMs: nowMs,
+      kind: "card",
+      debit: "card",
+      credit: entitlementAccount(ask.id),
+      amount: ask.quota ?? ZERO,
+      reference: ask.reference,
+      group: ask.group,
+      model: "",
+      key: "",
+      memo: "",
+    });
+  });
+  return { id: ask.id, plan: ask.plan, group: ask.group, fromMs, untilMs, quota: ask.quota, spent: ZERO, held: ZERO };
+}
+
+/** The end of the group's last listed card, or now. */
+function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: number): number {
+  const ends = listedEntitlements(context.db, tag, context.live(tag))
+    .filter((e) => e.group === group)
+    .map((e) => e.untilMs);
+  return Math.max(nowMs, ...ends);
+}

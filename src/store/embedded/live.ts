@@ -1,0 +1,68 @@
+/**
+ * What an account has in flight: holds, buckets, counts. In memory only; after a restart nothing is held, and what
+ * crashed requests owe comes from the journal.
+ */
+import { SWEEP_MAX } from "../contract.ts";
+import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import type { Bucket } from "./buckets.ts";
+
+export interface Live {
+  readonly holds: Map<string, HoldRecord>;
+  readonly buckets: Map<string, Bucket>;
+  readonly inFlightByScope: Map<string, number>;
+  readonly heldByEntitlement: Map<string, bigint>;
+  /** Held of the balance. */
+  held: bigint;
+}
+
+export function emptyLive(): Live {
+  return {
+    holds: new Map(),
+    buckets: new Map(),
+    inFlightByScope: new Map(),
+    heldByEntitlement: new Map(),
+    held: 0n,
+  };
+}
+
+export function addHold(live: Live, requestId: string, record: HoldRecord): void {
+  live.holds.set(requestId, record);
+  moveHeld(live, record, holdAmount(record));
+  const scope = holdScope(record);
+  live.inFlightByScope.set(scope, (live.inFlightByScope.get(scope) ?? 0) + 1);
+}
+
+/** Lets a hold go, if it is still there. @returns its record. */
+export function releaseHold(live: Live, requestId: string): HoldRecord | undefined {
+  const record = live.holds.get(requestId);
+  if (record === undefined) return undefined;
+  live.holds.delete(requestId);
+  moveHeld(live, record, -holdAmount(record));
+  const scope = holdScope(record);
+  const left = (live.inFlightByScope.get(scope) ?? 1) - 1;
+  if (left === 0) live.inFlightByScope.delete(scope);
+  else live.inFlightByScope.set(scope, left);
+  return record;
+}
+
+/** Lets expired holds go, earliest first, at most SWEEP_MAX of them. */
+export function sweepHolds(live: Live, nowMs: number): void {
+  const expired: [expiresAtMs: number, requestId: string][] = [];
+  for (const [requestId, record] of live.holds) {
+    const expiresAtMs = holdExpiresAtMs(record);
+    if (expiresAtMs <= nowMs) expired.push([expiresAtMs, requestId]);
+  }
+  if (expired.length > SWEEP_MAX) expired.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1));
+  for (const [, requestId] of expired.slice(0, SWEEP_MAX)) releaseHold(live, requestId);
+}
+
+function moveHeld(live: Live, record: HoldRecord, amount: bigint): void {
+  const entitlement = holdEntitlement(record);
+  if (entitlement === undefined) {
+    live.held += amount;
+    return;
+  }
+  const held = (live.heldByEntitlement.get(entitlement) ?? 0n) + amount;
+  if (held === 0n) live.heldByEntitlement.delete(entitlement);
+  else live.heldByEntitlement.set(entitlement, held);
+}

@@ -1,0 +1,124 @@
+/** Rows of the database as values of the contract, and the look-ups that several operations share. */
+import type { AccountTag } from "../../values/key.ts";
+import { nanoUsd } from "../../values/money.ts";
+import type { Account, Entitlement, Key, LedgerLine } from "../contract.ts";
+import { accountId } from "../names.ts";
+import type { Database, Row } from "./database.ts";
+import type { Live } from "./live.ts";
+
+const text = (row: Row, column: string): string => row[column] as string;
+const big = (row: Row, column: string): bigint => row[column] as bigint;
+/** Instants and counts, far below 2^53. */
+const whole = (row: Row, column: string): number => Number(row[column]);
+
+export interface AccountRow {
+  readonly name: string;
+  readonly plan: string;
+  readonly balance: bigint;
+  readonly spent: bigint;
+  readonly topped: bigint;
+  readonly seq: number;
+  readonly createdAtMs: number;
+}
+
+export function findAccountRow(db: Database, tag: AccountTag): AccountRow | undefined {
+  const row = db.get("SELECT * FROM accounts WHERE tag = ?", tag);
+  if (row === undefined) return undefined;
+  return {
+    name: text(row, "name"),
+    plan: text(row, "plan"),
+    balance: big(row, "bal"),
+    spent: big(row, "spent"),
+    topped: big(row, "topped"),
+    seq: whole(row, "seq"),
+    createdAtMs: whole(row, "created"),
+  };
+}
+
+export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account {
+  return {
+    id: accountId(tag),
+    tag,
+    name: row.name,
+    plan: row.plan,
+    balance: nanoUsd(row.balance),
+    held: nanoUsd(live.held),
+    spent: nanoUsd(row.spent),
+    topped: row.topped,
+    createdAtMs: row.createdAtMs,
+  };
+}
+
+export function toKey(tag: AccountTag, row: Row): Key {
+  return {
+    id: text(row, "id"),
+    tag,
+    group: text(row, "grp"),
+    status: text(row, "status") === "revoked" ? "revoked" : "normal",
+    createdAtMs: whole(row, "created"),
+    revision: whole(row, "revision"),
+  };
+}
+
+export function toEntitlement(row: Row, live: Live): Entitlement {
+  const id = text(row, "id");
+  return {
+    id,
+    plan: text(row, "plan"),
+    group: text(row, "grp"),
+    fromMs: whole(row, "starts"),
+    untilMs: whole(row, "ends"),
+    quota: row.quota === null ? undefined : nanoUsd(big(row, "quota")),
+    spent: nanoUsd(big(row, "spent")),
+    held: nanoUsd(live.heldByEntitlement.get(id) ?? 0n),
+  };
+}
+
+/** Entitlements that may still run, earliest to expire first. */
+export function listedEntitlements(db: Database, tag: AccountTag, live: Live): Entitlement[] {
+  return db
+    .all("SELECT * FROM entitlements WHERE tag = ? AND listed = 1 ORDER BY ends, starts, id", tag)
+    .map((row) => toEntitlement(row, live));
+}
+
+export function findEntitlement(db: Database, tag: AccountTag, id: string, live: Live): Entitlement | undefined {
+  const row = db.get("SELECT * FROM entitlements WHERE tag = ? AND id = ?", tag, id);
+  return row && toEntitlement(row, live);
+}
+
+export function toLedgerLine(row: Row): LedgerLine {
+  return {
+    seq: whole(row, "seq"),
+    atMs: whole(row, "at"),
+    kind: text(row, "kind") as LedgerLine["kind"],
+    debit: text(row, "debit"),
+    credit: text(row, "credit"),
+    amount: nanoUsd(big(row, "amount")),
+    balance: big(row, "bal"),
+    reference: text(row, "ref"),
+    group: text(row, "grp"),
+    model: text(row, "model"),
+    key: text(row, "key"),
+    memo: text(row, "memo"),
+  };
+}
+
+/** Appends a line within the running transaction; the balance after it is read from the account. */
+export function appendLine(db: Database, tag: AccountTag, line: Omit<LedgerLine, "seq" | "balance">): void {
+  db.run("UPDATE accounts SET seq = seq + 1 WHERE tag = ?", tag);
+  db.run(
+    `INSERT INTO ledger (tag, seq, at, kind, debit, credit, amount, bal, ref, grp, model, key, memo)
+     SELECT tag, seq, ?, ?, ?, ?, ?, bal, ?, ?, ?, ?, ? FROM accounts WHERE tag = ?`,
+    line.atMs,
+    line.kind,
+    line.debit,
+    line.credit,
+    line.amount,
+    line.reference,
+    line.group,
+    line.model,
+    line.key,
+    line.memo,
+    tag,
+  );
+}

@@ -1,0 +1,38 @@
+/**
+ * The tables of the embedded store. What must outlive the process is here; holds, buckets and requests in flight live
+ * in memory (`live.ts`) and start empty.
+ */
+export const SCHEMA_VERSION = 1;
+
+export const SCHEMA = `
+CREATE TABLE accounts (
+  tag TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, plan TEXT NOT NULL,
+  bal INTEGER NOT NULL DEFAULT 0 CHECK (bal >= 0), spent INTEGER NOT NULL DEFAULT 0, topped INTEGER NOT NULL DEFAULT 0,
+  seq INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE keys (
+  tag TEXT NOT NULL, hash TEXT NOT NULL, id TEXT NOT NULL, grp TEXT NOT NULL, status TEXT NOT NULL,
+  created INTEGER NOT NULL, revision INTEGER NOT NULL, PRIMARY KEY (tag, hash), UNIQUE (tag, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE entitlements (
+  tag TEXT NOT NULL, id TEXT NOT NULL, plan TEXT NOT NULL, grp TEXT NOT NULL, starts INTEGER NOT NULL,
+  ends INTEGER NOT NULL, quota INTEGER, spent INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 1,
+  PRIMARY KEY (tag, id), CHECK (quota IS NULL OR spent <= quota)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE settled (
+  tag TEXT NOT NULL, rid TEXT NOT NULL, amount INTEGER NOT NULL, record TEXT NOT NULL, expires INTEGER NOT NULL,
+  PRIMARY KEY (tag, rid)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX settled_expires ON settled (expires);
+CREATE TABLE ledger (
+  tag TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, debit TEXT NOT NULL,
+  credit TEXT NOT NULL, amount INTEGER NOT NULL, bal INTEGER NOT NULL, ref TEXT NOT NULL, grp TEXT NOT NULL,
+  model TEXT NOT NULL, key TEXT NOT NULL, memo TEXT NOT NULL, PRIMARY KEY (tag, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE payments (
+  tag TEXT NOT NULL, id TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (tag, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE days (
+  tag TEXT NOT NULL, day TEXT NOT NULL, field TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (tag, day, field)
+) STRICT, WITHOUT ROWID;
+`;

@@ -1,0 +1,142 @@
+/**
+ * Settlement: the hold goes, the charge and its ledger lines come, the mark keeps both from happening twice.
+ * `redis/lua/settle.lua` does the same, step by step.
+ */
+import { nanoUsd } from "../../values/money.ts";
+import { utcDay } from "../../values/time.ts";
+import { type LedgerLine, SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../contract.ts";
+import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
+import { dayField, limitScope, settleAccounts, tokenBucket } from "../names.ts";
+import { drain, take } from "./buckets.ts";
+import type { Context } from "./context.ts";
+import { type Live, releaseHold, sweepHolds } from "./live.ts";
+import { type AccountRow, appendLine, findAccountRow, findEntitlement } from "./rows.ts";
+
+/** Expired marks that one settlement deletes at most. */
+const MARK_SWEEP_MAX = 16;
+
+export function settle(context: Context, ask: SettleAsk): SettleAnswer {
+  const { db } = context;
+  const nowMs = context.nowMs();
+  const account = findAccountRow(db, ask.tag);
+  if (account === undefined) return { outcome: "unknown_account" };
+  const mark = db.get(
+    "SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires > ?",
+    ask.tag,
+    ask.requestId,
+    context.latestMs,
+  );
+  if (mark !== undefined) {
+    const recorded = nanoUsd(mark.amount as bigint);
+    return recorded === ask.amount ? { outcome: "duplicate" } : { outcome: "mismatch", recorded };
+  }
+  if (nowMs - ask.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
+
+  const live = context.live(ask.tag);
+  const hold = live.holds.get(ask.requestId);
+  sweepHolds(live, nowMs);
+  const shares = shareOut(context, ask, account, live);
+  db.commitNormal(() => post(context, ask, shares, hold, nowMs));
+  // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
+  releaseHold(live, ask.requestId);
+  correctTokens(live, ask, hold, nowMs);
+  return {
+    outcome: "settled",
+    charged: nanoUsd(shares.charged),
+    absorbed: nanoUsd(shares.absorbed),
+    balance: nanoUsd(account.balance - (ask.entitlement === undefined ? shares.charged : 0n)),
+  };
+}
+
+/** How an amount divides between who pays and nobody. */
+interface Shares {
+  readonly charged: bigint;
+  readonly absorbed: bigint;
+}
+
+/** The payer pays up to what is free once this request's own hold is gone; the rest is absorbed. */
+function shareOut(context: Context, ask: SettleAsk, account: AccountRow, live: Live): Shares {
+  if (ask.voided) return { charged: 0n, absorbed: 0n };
+  const own = live.holds.get(ask.requestId);
+  const released = own !== undefined && holdEntitlement(own) === ask.entitlement ? holdAmount(own) : 0n;
+  if (ask.entitlement === undefined) return upTo(account.balance - (live.held - released), ask.amount);
+  const card = findEntitlement(context.db, ask.tag, ask.entitlement, live);
+  if (card === undefined) return upTo(0n, ask.amount);
+  if (card.quota === undefined) return { charged: 0n, absorbed: 0n };
+  return upTo(card.quota - card.spent - (card.held - released), ask.amount);
+}
+
+function upTo(free: bigint, amount: bigint): Shares {
+  const available = free > 0n ? free : 0n;
+  const charged = amount < available ? amount : available;
+  return { charged, absorbed: amount - charged };
+}
+
+/** Everything that lasts, within one transaction. */
+function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord | undefined, nowMs: number): void {
+  const { db } = context;
+  if (shares.charged > 0n) takeCharge(context, ask, shares.charged);
+  for (const line of linesOf(ask, shares, nowMs)) appendLine(db, ask.tag, line);
+  db.run("DELETE FROM settled WHERE tag = ? AND rid = ?", ask.tag, ask.requestId);
+  db.run(
+    "INSERT INTO settled (tag, rid, amount, record, expires) VALUES (?, ?, ?, ?, ?)",
+    ask.tag,
+    ask.requestId,
+    ask.amount,
+    hold === undefined ? "" : JSON.stringify(hold),
+    nowMs + SETTLED_MARK_MS,
+  );
+  db.run(
+    "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires <= ? LIMIT ?)",
+    context.latestMs,
+    MARK_SWEEP_MAX,
+  );
+}
+
+function takeCharge(context: Context, ask: SettleAsk, charged: bigint): void {
+  const { db } = context;
+  if (ask.entitlement === undefined) {
+    db.run("UPDATE accounts SET bal = bal - ?1, spent = spent + ?1 WHERE tag = ?2", charged, ask.tag);
+  } else {
+    db.run("UPDATE entitlements SET spent = spent + ? WHERE tag = ? AND id = ?", charged, ask.tag, ask.entitlement);
+  }
+  db.run(
+    `INSERT INTO days (tag, day, field, amount) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET amount = amount + excluded.amount`,
+    ask.tag,
+    utcDay(ask.admittedAtMs),
+    dayField(ask.group, ask.model, ask.keyId),
+    charged,
+  );
+}
+
+function linesOf(ask: SettleAsk, shares: Shares, atMs: number): Omit<LedgerLine, "seq" | "balance">[] {
+  const accounts = settleAccounts(ask);
+  const line = (kind: LedgerLine["kind"], debit: string, credit: string, amount: bigint) => ({
+    atMs,
+    kind,
+    debit,
+    credit,
+    amount: nanoUsd(amount),
+    reference: ask.requestId,
+    group: ask.group,
+    model: ask.model,
+    key: ask.keyId,
+    memo: ask.memo,
+  });
+  const lines = [];
+  if (!ask.voided) lines.push(line("usage", accounts.payer, accounts.revenue, shares.charged));
+  if (shares.absorbed > 0n) lines.push(line("absorbed", accounts.overHold, accounts.revenue, shares.absorbed));
+  if (ask.absorbed > 0n) lines.push(line("absorbed", accounts.absorbed, accounts.upstream, ask.absorbed));
+  return lines;
+}
+
+/** The estimate that admission took becomes what was really used; what was refused or failed gives it back whole. */
+function correctTokens(live: Live, ask: SettleAsk, hold: HoldRecord | undefined, nowMs: number): void {
+  if (ask.tokensPerMinute === undefined) return;
+  const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
+  if (difference === 0) return;
+  const scope = hold === undefined ? limitScope(ask.group, ask.keyId, ask.perKey) : holdScope(hold);
+  const name = tokenBucket(scope);
+  live.buckets.set(name, take(drain(live.buckets.get(name), ask.tokensPerMinute, nowMs), difference));
+}

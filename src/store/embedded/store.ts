@@ -1,0 +1,151 @@
+/**
+ * The embedded store: node:sqlite for what must last, memory for what may be forgotten, one process. Each operation is
+ * synchronous from its first read to its last write, and so atomic; the promises of the contract are for Redis' sake.
+ */
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import { checkAdmit, checkCredit, checkGrant, checkKeyHash, checkName, checkSettle, checkTag } from "../checks.ts";
+import { type AdmitAsk, type SettleAsk, type Store, StoreError } from "../contract.ts";
+import * as accounts from "./accounts.ts";
+import { admit } from "./admit.ts";
+import { Context } from "./context.ts";
+import { openDatabase } from "./database.ts";
+import { inspect, readLedger } from "./inspect.ts";
+import * as keys from "./keys.ts";
+import { settle } from "./settle.ts";
+
+/**
+ * Opens the store in a folder that belongs to this process alone.
+ * @param now milliseconds since the epoch: the store's clock.
+ * @throws StoreError when the folder is in use or cannot be opened.
+ */
+export function openEmbedded(dir: string, now: () => number): Store {
+  return new EmbeddedStore(
+    new Context(
+      answering(() => openDatabase(dir)),
+      now,
+    ),
+  );
+}
+
+/** Whatever the disk answers is "unavailable" to the caller; what our own checks throw passes. */
+function answering<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (cause instanceof StoreError || cause instanceof RangeError) throw cause;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError("unavailable", `the embedded store did not answer: ${message}`, { cause });
+  }
+}
+
+class EmbeddedStore implements Store {
+  readonly #context: Context;
+  #open = true;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async admit(ask: AdmitAsk) {
+    checkAdmit(ask);
+    return this.#answer((context) => admit(context, ask));
+  }
+
+  async settle(ask: SettleAsk) {
+    checkSettle(ask);
+    return this.#answer((context) => settle(context, ask));
+  }
+
+  async readKey(tag: AccountTag, hash: KeyHash) {
+    checkTag(tag);
+    checkKeyHash(hash);
+    return this.#answer((context) => keys.readKey(context, tag, hash));
+  }
+
+  async createAccount(account: { tag: AccountTag; name: string; plan: string }) {
+    checkTag(account.tag);
+    checkName(account.name, "an account name");
+    checkName(account.plan, "a plan");
+    return this.#answer((context) => accounts.createAccount(context, account));
+  }
+
+  async getAccount(tag: AccountTag) {
+    checkTag(tag);
+    return this.#answer((context) => accounts.getAccount(context, tag));
+  }
+
+  async findAccount(name: string) {
+    return this.#answer((context) => accounts.findAccount(context, name));
+  }
+
+  async listAccounts(cursor: string | undefined, limit: number) {
+    return this.#answer((context) => accounts.listAccounts(context, cursor, limit));
+  }
+
+  async setPlan(tag: AccountTag, plan: string) {
+    checkTag(tag);
+    checkName(plan, "a plan");
+    return this.#answer((context) => accounts.setPlan(context, tag, plan));
+  }
+
+  async createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }) {
+    checkTag(tag);
+    checkKeyHash(key.hash);
+    checkName(key.id, "a key id");
+    checkName(key.group, "a group");
+    return this.#answer((context) => keys.createKey(context, tag, key));
+  }
+
+  async listKeys(tag: AccountTag) {
+    checkTag(tag);
+    return this.#answer((context) => keys.listKeys(context, tag));
+  }
+
+  async setKeyGroup(tag: AccountTag, keyId: string, group: string) {
+    checkTag(tag);
+    checkName(group, "a group");
+    return this.#answer((context) => keys.setKeyGroup(context, tag, keyId, group));
+  }
+
+  async revokeKey(tag: AccountTag, keyId: string) {
+    checkTag(tag);
+    return this.#answer((context) => keys.revokeKey(context, tag, keyId));
+  }
+
+  async credit(tag: AccountTag, payment: Parameters<Store["credit"]>[1]) {
+    checkTag(tag);
+    checkCredit(payment);
+    return this.#answer((context) => accounts.credit(context, tag, payment));
+  }
+
+  async grant(tag: AccountTag, entitlement: Parameters<Store["grant"]>[1]) {
+    checkTag(tag);
+    checkGrant(entitlement);
+    return this.#answer((context) => keys.grant(context, tag, entitlement));
+  }
+
+  async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
+    checkTag(tag);
+    return this.#answer((context) => readLedger(context, tag, afterSeq, limit));
+  }
+
+  async inspect(tag: AccountTag) {
+    checkTag(tag);
+    return this.#answer((context) => inspect(context, tag));
+  }
+
+  async check() {
+    this.#answer((context) => context.db.get("SELECT 1"));
+  }
+
+  async close() {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#context.db.close();
+  }
+
+  #answer<T>(work: (context: Context) => T): T {
+    if (!this.#open) throw new StoreError("unavailable", "the store is closed");
+    return answering(() => work(this.#context));
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Names that both stores must spell alike: limit scopes, ledger accounts, day sums.
+ */
+import type { AccountTag } from "../values/key.ts";
+import type { SettleAsk } from "./contract.ts";
+
+/** Where limits count: the group of an account, or one key within it. */
+export function limitScope(group: string, keyId: string, perKey: boolean): string {
+  return perKey ? `${group}/${keyId}` : group;
+}
+
+export const requestBucket = (scope: string): string => `${scope}:r`;
+export const tokenBucket = (scope: string): string => `${scope}:t`;
+
+/** The account's id, which is also its name in the ledger. */
+export const accountId = (tag: AccountTag): string => `acct_${tag}`;
+export const entitlementAccount = (id: string): string => `ent_${id}`;
+
+/** Field of a day's sums. */
+export const dayField = (group: string, model: string, keyId: string): string => `${group}|${model}|${keyId}`;
+
+/** The double-entry accounts that a settlement may name. */
+export interface SettleAccounts {
+  /** Who pays: the account or the entitlement. */
+  readonly payer: string;
+  readonly revenue: string;
+  /** Who pays what neither the hold nor free funds covered. */
+  readonly overHold: string;
+  readonly absorbed: string;
+  readonly upstream: string;
+}
+
+export function settleAccounts(ask: SettleAsk): SettleAccounts {
+  return {
+    payer: ask.entitlement === undefined ? accountId(ask.tag) : entitlementAccount(ask.entitlement),
+    revenue: `revenue:${ask.group}`,
+    overHold: "absorbed:over_hold",
+    absorbed: `absorbed:${ask.absorbedCause ?? "unknown"}`,
+    upstream: `upstream:${ask.upstream ?? "unknown"}`,
+  };
+}
+
+/** Debit and credit of a payment: a negative amount leaves the account. */
+export function creditAccounts(
+  tag: AccountTag,
+  payment: { kind: "topup" | "adjust"; amount: bigint },
+): { debit: string; credit: string } {
+  const account = accountId(tag);
+  return payment.amount < 0n ? { debit: account, credit: payment.kind } : { debit: payment.kind, credit: account };
+}

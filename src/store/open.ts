@@ -1,0 +1,29 @@
+/** The store that the settings name. */
+import type { StoreSettings } from "../values/settings.ts";
+import type { Store } from "./contract.ts";
+import { openEmbedded } from "./embedded/store.ts";
+import { openRedis } from "./redis/store.ts";
+
+/** How long the first try of a step on Redis may take, milliseconds. */
+const COMMAND_TIMEOUT_MS = 400;
+
+export interface OpenOptions {
+  /** The embedded store's clock, milliseconds since the epoch. Redis has its own. */
+  readonly now?: () => number;
+  /** Told what an operator should know: a lost connection, a Redis without an append-only file. */
+  readonly warn?: (message: string) => void;
+  readonly commandTimeoutMs?: number;
+  /** Refuse a Redis without an append-only file, instead of a warning. */
+  readonly demandAof?: boolean;
+}
+
+/**
+ * Opens the store. An embedded one is ready or throws; a Redis that is away is looked for in the background, so call
+ * `check` before the first use: it says whether the store is fit.
+ * @throws StoreError when the embedded store's folder is in use or cannot be opened.
+ */
+export async function openStore(settings: StoreSettings, options: OpenOptions = {}): Promise<Store> {
+  const { now = Date.now, warn = () => undefined, commandTimeoutMs = COMMAND_TIMEOUT_MS, demandAof = false } = options;
+  if (settings.kind === "embedded") return openEmbedded(settings.dir, now);
+  return openRedis(settings, commandTimeoutMs, { warn, demandAof });
+}

@@ -1,0 +1,176 @@
+/** Accounts, keys, payments and cards on Redis. */
+import { randomBytes } from "node:crypto";
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import { nanoUsd } from "../../values/money.ts";
+import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
+import {
+  type Account,
+  ENTITLEMENT_LINGER_MS,
+  type Entitlement,
+  type Key,
+  type KeyView,
+  type Page,
+  type Store,
+} from "../contract.ts";
+import { accountId, creditAccounts, entitlementAccount } from "../names.ts";
+import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
+import { entriesOf, toAccount, toEntitlement, toKey } from "./records.ts";
+import type { Runner } from "./runner.ts";
+import type { Scripts } from "./scripts.ts";
+
+/**
+ * The account first, then its name in the index, which decides between two of the same name; the loser's account goes
+ * again. A crash between the two leaves an account that nobody was told of.
+ */
+export async function createAccount(
+  runner: Runner,
+  scripts: Scripts,
+  account: { tag: AccountTag; name: string; plan: string },
+): Promise<Account | "exists"> {
+  const nonce = randomBytes(12).toString("hex");
+  const key = accountKey(account.tag);
+  const made = await runner.script(scripts["account-create"], [key], [account.name, account.plan, nonce]);
+  if (made === "exists") return "exists";
+  const owner = await reserveName(runner, scripts, account.name, account.tag);
+  if (made === "same") return "exists";
+  if (owner !== account.tag) {
+    await runner.script(scripts["account-drop"], [key], [nonce]);
+    return "exists";
+  }
+  return (await readAccount(runner, account.tag)) ?? "exists";
+}
+
+async function reserveName(runner: Runner, scripts: Scripts, name: string, tag: AccountTag): Promise<string> {
+  return (await runner.script(scripts["name-reserve"], [NAME_INDEX, NAMES_IN_ORDER], [name, tag])) as string;
+}
+
+async function readAccount(runner: Runner, tag: AccountTag): Promise<Account | undefined> {
+  return toAccount(tag, await runner.step((redis) => redis.hgetall(accountKey(tag))));
+}
+
+/** Reading an account by its tag repairs the index, should its name be missing there. */
+export async function getAccount(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<Account | undefined> {
+  const account = await readAccount(runner, tag);
+  if (account === undefined) return undefined;
+  const owner = await runner.step((redis) => redis.hget(NAME_INDEX, account.name));
+  if (owner === null) await reserveName(runner, scripts, account.name, tag);
+  return account;
+}
+
+export async function findAccount(runner: Runner, name: string): Promise<Account | undefined> {
+  const tag = await runner.step((redis) => redis.hget(NAME_INDEX, name));
+  return tag === null ? undefined : readAccount(runner, tag as AccountTag);
+}
+
+/** The cursor is the last name of the page before. */
+export async function listAccounts(runner: Runner, cursor: string | undefined, limit: number): Promise<Page<Account>> {
+  const size = pageSize(limit, PAGE_MAX);
+  const names = await runner.step((redis) => redis.namesAfter(NAMES_IN_ORDER, cursor, size + 1));
+  const page = names.slice(0, size);
+  const found = await Promise.all(page.map((name) => findAccount(runner, name)));
+  return {
+    items: found.filter((account) => account !== undefined),
+    next: names.length > size ? page.at(-1) : undefined,
+  };
+}
+
+export async function setPlan(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  plan: string,
+): Promise<Account | undefined> {
+  const reply = await runner.script(scripts["account-plan"], [accountKey(tag)], [plan]);
+  return reply === "set" ? readAccount(runner, tag) : undefined;
+}
+
+export async function readKey(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  hash: KeyHash,
+): Promise<KeyView | undefined> {
+  const reply = await runner.script(scripts["key-read"], [accountKey(tag)], [hash]);
+  if (reply === null) return undefined;
+  const [now, key, name, plan, balance, cards] = reply as [string, string, string, string, string, string[][]];
+  return {
+    key: toKey(tag, key),
+    account: { id: accountId(tag), name, plan, balance: nanoUsd(BigInt(balance)) },
+    entitlements: cards.map(toEntitlement),
+    storeTimeMs: Number(now),
+  };
+}
+
+export async function createKey(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  key: { id: string; hash: KeyHash; group: string },
+): Promise<Key | undefined> {
+  return keyOfReply(tag, await runner.script(scripts["key-create"], [accountKey(tag)], [key.id, key.hash, key.group]));
+}
+
+export async function listKeys(runner: Runner, tag: AccountTag): Promise<Key[]> {
+  const fields = await runner.step((redis) => redis.hgetall(accountKey(tag)));
+  return entriesOf(fields, "k:")
+    .map(([, json]) => toKey(tag, json))
+    .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
+}
+
+/** @param group the new group, or "" to revoke the key. */
+export async function changeKey(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  keyId: string,
+  group: string,
+): Promise<Key | undefined> {
+  return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], [keyId, group]));
+}
+
+function keyOfReply(tag: AccountTag, reply: unknown): Key | undefined {
+  return reply === null ? undefined : toKey(tag, reply as string);
+}
+
+export async function credit(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  payment: Parameters<Store["credit"]>[1],
+): ReturnType<Store["credit"]> {
+  const { debit, credit: credited } = creditAccounts(tag, payment);
+  const { id, amount, kind, note } = payment;
+  const size = amount < 0n ? -amount : amount;
+  const reply = (await runner.script(
+    scripts.credit,
+    [accountKey(tag), paymentsKey(tag), ledgerKey(tag)],
+    [id, `${amount}`, `${size}`, kind, debit, credited, note, `${TOTAL_MAX}`],
+  )) as readonly [string, string?];
+  const [outcome, balance = "0"] = reply;
+  if (outcome === "credited" || outcome === "duplicate") return { outcome, balance: nanoUsd(BigInt(balance)) };
+  return { outcome: outcome as "mismatch" | "refused" | "unknown_account" };
+}
+
+export async function grant(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  ask: Parameters<Store["grant"]>[1],
+): Promise<Entitlement | undefined> {
+  const reply = await runner.script(
+    scripts.grant,
+    [accountKey(tag), ledgerKey(tag)],
+    [
+      ask.id,
+      ask.plan,
+      ask.group,
+      `${ask.lastsMs}`,
+      ask.afterPrevious ? "1" : "0",
+      `${ask.quota ?? ""}`,
+      ask.reference,
+      entitlementAccount(ask.id),
+      `${ENTITLEMENT_LINGER_MS}`,
+    ],
+  );
+  return reply === null ? undefined : toEntitlement(reply as string[]);
+}

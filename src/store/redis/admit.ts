@@ -1,0 +1,55 @@
+/** Admission on Redis: the ask as arguments of `lua/admit.lua`, its reply as an answer of the contract. */
+import {
+  ACCOUNT_CONCURRENCY_MAX,
+  type AdmitAsk,
+  type AdmitRefusalCause,
+  type AdmitRefused,
+  type Admitted,
+  type GroupTerms,
+} from "../contract.ts";
+import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
+import { accountKey, expiriesKey, holdsKey, settledKey } from "./keys.ts";
+import type { Runner } from "./runner.ts";
+import type { Scripts } from "./scripts.ts";
+
+export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Promise<Admitted | AdmitRefused> {
+  const { tag } = ask;
+  const reply = (await runner.script(
+    scripts.admit,
+    [accountKey(tag), holdsKey(tag), expiriesKey(tag), settledKey(tag, ask.requestId)],
+    [
+      ask.requestId,
+      ask.keyHash,
+      JSON.stringify(ask.plans),
+      JSON.stringify(ask.groups.map(termsTexts)),
+      `${ask.inputTokens}`,
+      `${ask.holdTtlMs}`,
+      ask.again ? "1" : "0",
+      `${ACCOUNT_CONCURRENCY_MAX}`,
+    ],
+  )) as readonly string[];
+  const [outcome, second = ""] = reply;
+  if (outcome === "admitted") return admittedOf(tag, JSON.parse(second) as HoldRecord);
+  const [, , group = "", wait = "", ...states] = reply;
+  return {
+    outcome: "refused",
+    cause: second as AdmitRefusalCause,
+    group: group === "" ? undefined : group,
+    retryAfterMs: wait === "" ? undefined : Number(wait),
+    limits: { requests: bucketOfTexts(states.slice(0, 3)), tokens: bucketOfTexts(states.slice(3, 6)) },
+  };
+}
+
+/** Texts only: a number would pass through a double on its way. */
+function termsTexts(terms: GroupTerms): readonly string[] {
+  return [
+    terms.group,
+    terms.kind,
+    `${terms.holdFull}`,
+    `${terms.holdMin}`,
+    `${terms.requestsPerMinute ?? ""}`,
+    `${terms.tokensPerMinute ?? ""}`,
+    `${terms.concurrency}`,
+    terms.perKey ? "1" : "0",
+  ];
+}

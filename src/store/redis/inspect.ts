@@ -1,0 +1,91 @@
+/** The whole state of one account on Redis, in the canonical form of the contract. Not atomic: for tests and audits. */
+import type { AccountTag } from "../../values/key.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
+import type { AccountState, Entitlement, LedgerLine } from "../contract.ts";
+import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import { accountKey, accountPattern, dayKey, holdsKey, ledgerKey, paymentsKey, settledKey } from "./keys.ts";
+import { entriesOf, type Fields, toAccount, toEntitlement, toKey, toLedgerLine } from "./records.ts";
+import type { Runner } from "./runner.ts";
+
+export async function readLedger(
+  runner: Runner,
+  tag: AccountTag,
+  afterSeq: number,
+  limit: number,
+): Promise<LedgerLine[]> {
+  const size = pageSize(limit, LEDGER_PAGE_MAX);
+  const entries = await runner.step((redis) => redis.xrange(ledgerKey(tag), `(${afterSeq}-0`, size));
+  return entries.map(toLedgerLine);
+}
+
+export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
+  const fields = await runner.step((redis) => redis.hgetall(accountKey(tag)));
+  const account = toAccount(tag, fields);
+  if (account === undefined) return undefined;
+  const [holds, payments, keys, ledger] = await Promise.all([
+    runner.step((redis) => redis.hgetall(holdsKey(tag))),
+    runner.step((redis) => redis.hgetall(paymentsKey(tag))),
+    runner.step((redis) => redis.scan(accountPattern(tag))),
+    wholeLedger(runner, tag),
+  ]);
+  return {
+    account,
+    seq: Number(fields.seq),
+    inFlight: Number(fields.conc),
+    inFlightByScope: Object.fromEntries(entriesOf(fields, "c:").map(([scope, count]) => [scope, Number(count)])),
+    keys: entriesOf(fields, "k:")
+      .map(([, json]) => toKey(tag, json))
+      .sort((a, b) => (a.id < b.id ? -1 : 1)),
+    entitlements: entriesOf(fields, "e:").map(([id, json]) => entitlementOf(fields, id, json)),
+    holds: entriesOf(holds, "").map(([requestId, json]) => holdOf(requestId, JSON.parse(json) as HoldRecord)),
+    buckets: Object.fromEntries(entriesOf(fields, "tb:").map(([name, stored]) => [name, bucketOf(stored)])),
+    settled: suffixes(keys, settledKey(tag, "")),
+    ledger,
+    payments: Object.keys(payments).sort(),
+    days: await daysOf(runner, tag, suffixes(keys, dayKey(tag, ""))),
+  };
+}
+
+async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[]> {
+  const lines: LedgerLine[] = [];
+  for (;;) {
+    const page = await readLedger(runner, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
+    lines.push(...page);
+    if (page.length < LEDGER_PAGE_MAX) return lines;
+  }
+}
+
+async function daysOf(runner: Runner, tag: AccountTag, days: readonly string[]): Promise<AccountState["days"]> {
+  const sums: Record<string, Record<string, NanoUsd>> = {};
+  for (const day of days) {
+    const fields = await runner.step((redis) => redis.hgetall(dayKey(tag, day)));
+    sums[day] = Object.fromEntries(entriesOf(fields, "").map(([field, sum]) => [field, nanoUsd(BigInt(sum))]));
+  }
+  return sums;
+}
+
+function entitlementOf(fields: Fields, id: string, json: string): Entitlement {
+  const fixed = JSON.parse(json) as string[];
+  return toEntitlement([...fixed, fields[`ep:${id}`] ?? "0", fields[`eh:${id}`] ?? "0"]);
+}
+
+function holdOf(requestId: string, record: HoldRecord): AccountState["holds"][number] {
+  return {
+    requestId,
+    amount: nanoUsd(holdAmount(record)),
+    expiresAtMs: holdExpiresAtMs(record),
+    scope: holdScope(record),
+    entitlement: holdEntitlement(record),
+  };
+}
+
+function bucketOf(stored: string): { debt: number; atMs: number } {
+  const [debt, at] = stored.split(":");
+  return { debt: Number(debt), atMs: Number(at) };
+}
+
+function suffixes(keys: readonly string[], prefix: string): string[] {
+  const found = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
+  return [...new Set(found)].sort();
+}

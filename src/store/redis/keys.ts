@@ -1,0 +1,27 @@
+/**
+ * The one place where Redis keys are spelled. All records of an account carry its hash tag and so live in one slot; the
+ * index of names has a slot of its own (`{idx:accounts}` and `idx:accounts` hash alike).
+ */
+import type { AccountTag } from "../../values/key.ts";
+
+/** A hash: money, plan, keys, entitlements, buckets, requests in flight (fields: the Lua beside this file). */
+export const accountKey = (tag: AccountTag): string => `{a:${tag}}`;
+/** A hash: request id -> hold record. */
+export const holdsKey = (tag: AccountTag): string => `{a:${tag}}:h`;
+/** A sorted set: request id by expiry. */
+export const expiriesKey = (tag: AccountTag): string => `{a:${tag}}:hx`;
+/** A string that expires: the settled mark of a request. */
+export const settledKey = (tag: AccountTag, requestId: string): string => `{a:${tag}}:d:${requestId}`;
+/** A stream: the ledger; entry `<seq>-0` is line `seq`. */
+export const ledgerKey = (tag: AccountTag): string => `{a:${tag}}:l`;
+/** A hash: payment id -> amount. */
+export const paymentsKey = (tag: AccountTag): string => `{a:${tag}}:pay`;
+/** A hash: `group|model|key` -> charged on that UTC day. */
+export const dayKey = (tag: AccountTag, day: string): string => `{a:${tag}}:day:${day}`;
+/** Matches every key of an account but the first; a tag has no character that means anything in a pattern. */
+export const accountPattern = (tag: AccountTag): string => `{a:${tag}}:*`;
+
+/** A hash: account name -> tag. */
+export const NAME_INDEX = "idx:accounts";
+/** A sorted set of the same names, in order. */
+export const NAMES_IN_ORDER = "{idx:accounts}:names";

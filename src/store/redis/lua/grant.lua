@@ -1,0 +1,25 @@
+-- Gives an account what a card holds, once per entitlement id.
+-- KEYS account ledger
+-- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms
+local account, ledger = KEYS[1], KEYS[2]
+local id, group, lasts, quota = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[6]
+if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
+if quota ~= '' and not amount(quota) then return bad('quota') end
+
+local now = clock()
+local facts = redis.call('HMGET', account, 'name', 'es')
+if not facts[1] then return false end
+local known = card_of(account, id)
+if known then return card_texts(known) end
+
+local from, listed = now, {}
+for _, card in ipairs(listed_cards(account, facts[2])) do
+  if ARGV[5] == '1' and card.group == group then from = math.max(from, card.to) end
+  -- Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
+  if card.to > now - tonumber(ARGV[9]) then listed[#listed + 1] = card.id end
+end
+listed[#listed + 1] = id
+redis.call('HSET', account, 'e:' .. id, cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota }),
+  'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed))
+line(account, ledger, now, 'card', 'card', ARGV[8], amount(quota) or 0, ARGV[7], group, '', '', '')
+return card_texts(card_of(account, id))

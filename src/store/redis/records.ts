@@ -1,0 +1,78 @@
+/** What Redis holds, as values of the contract. */
+import type { AccountTag } from "../../values/key.ts";
+import { nanoUsd } from "../../values/money.ts";
+import type { Account, Entitlement, Key, LedgerLine } from "../contract.ts";
+import { accountId } from "../names.ts";
+
+export type Fields = Readonly<Record<string, string>>;
+
+/** An account's hash; undefined when there is no such account. */
+export function toAccount(tag: AccountTag, fields: Fields): Account | undefined {
+  if (fields.name === undefined) return undefined;
+  return {
+    id: accountId(tag),
+    tag,
+    name: fields.name,
+    plan: fields.plan ?? "",
+    balance: nanoUsd(BigInt(fields.bal ?? 0)),
+    held: nanoUsd(BigInt(fields.held ?? 0)),
+    spent: nanoUsd(BigInt(fields.spent ?? 0)),
+    topped: BigInt(fields.topped ?? 0),
+    createdAtMs: Number(fields.created),
+  };
+}
+
+/** A key record: a JSON list of texts (`lua/key-create.lua`). */
+export function toKey(tag: AccountTag, json: string): Key {
+  const [id = "", group = "", status, created, revision] = JSON.parse(json) as readonly string[];
+  return {
+    id,
+    tag,
+    group,
+    status: status === "revoked" ? "revoked" : "normal",
+    createdAtMs: Number(created),
+    revision: Number(revision),
+  };
+}
+
+/** A card as the scripts tell it (`card_texts` in `lua/cards.lua`). */
+export function toEntitlement(texts: readonly string[]): Entitlement {
+  const [id = "", plan = "", group = "", from, until, quota = "", spent = "0", held = "0"] = texts;
+  return {
+    id,
+    plan,
+    group,
+    fromMs: Number(from),
+    untilMs: Number(until),
+    quota: quota === "" ? undefined : nanoUsd(BigInt(quota)),
+    spent: nanoUsd(BigInt(spent)),
+    held: nanoUsd(BigInt(held)),
+  };
+}
+
+/** All entries of an account's hash whose field begins so, the rest of the field with the value, by field. */
+export function entriesOf(fields: Fields, prefix: string): [rest: string, value: string][] {
+  return Object.entries(fields)
+    .filter(([field]) => field.startsWith(prefix))
+    .map(([field, value]): [string, string] => [field.slice(prefix.length), value])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): LedgerLine {
+  const fields: Record<string, string> = {};
+  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
+  return {
+    seq: Number.parseInt(id, 10),
+    atMs: Number(fields.at),
+    kind: fields.kind as LedgerLine["kind"],
+    debit: fields.debit ?? "",
+    credit: fields.credit ?? "",
+    amount: nanoUsd(BigInt(fields.amount ?? 0)),
+    balance: BigInt(fields.bal ?? 0),
+    reference: fields.ref ?? "",
+    group: fields.group ?? "",
+    model: fields.model ?? "",
+    key: fields.key ?? "",
+    memo: fields.memo ?? "",
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * Runs one step against Redis within a time limit. A reply is authoritative; any error (timeout, lost connection,
+ * LOADING, READONLY, OOM, MASTERDOWN, CLUSTERDOWN, BUSY, MISCONF, NOREPLICAS, NOAUTH, TRYAGAIN, whatever comes next) means
+ * that the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is
+ * ever read as "there is no such key" (reliability 3.4 rule 9, rows B4, B5, B9).
+ */
+import { StoreError } from "../contract.ts";
+import type { Connection } from "./connect.ts";
+import type { Script } from "./scripts.ts";
+
+/** Both tries together; a little under the 500 ms within which a request must be refused (invariant 28). */
+const TOTAL_MS = 480;
+/** Pause before the second try, with jitter. */
+const PAUSE_MS = 10;
+/** Steps that wait for Redis at one time; beyond it they are refused at once, so that a slow Redis costs no memory. */
+const STEPS_IN_FLIGHT_MAX = 10_000;
+
+export class Runner {
+  readonly connection: Connection;
+  readonly #tryMs: number;
+  #inFlight = 0;
+
+  /** @param tryMs how long the first try may take. */
+  constructor(connection: Connection, tryMs: number) {
+    this.connection = connection;
+    this.#tryMs = Math.min(tryMs, TOTAL_MS);
+  }
+
+  /** Runs a script: EVALSHA, and EVAL where Redis has forgotten it (restart, SCRIPT FLUSH, failover: row B8). */
+  script(script: Script, keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    return this.step(async (connection) => {
+      try {
+        return await connection.evalsha(script.sha, keys, values);
+      } catch (error) {
+        if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
+        return connection.eval(script.source, keys, values);
+      }
+    });
+  }
+
+  /** Runs anything that may be run twice. */
+  async step<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    if (this.#inFlight >= STEPS_IN_FLIGHT_MAX) throw new StoreError("unavailable", "too many steps wait for Redis");
+    this.#inFlight++;
+    try {
+      return await this.#twice(work);
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  async #twice<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const startMs = performance.now();
+    try {
+      return await within(this.#tryMs, () => work(this.connection));
+    } catch (error) {
+      refuseDefect(error);
+    }
+    await pause(PAUSE_MS * (0.5 + Math.random()));
+    const leftMs = Math.max(1, TOTAL_MS - (performance.now() - startMs));
+    try {
+      return await within(leftMs, () => work(this.connection));
+    } catch (error) {
+      refuseDefect(error);
+      throw new StoreError("unavailable", `Redis did not answer: ${messageOf(error)}`, { cause: error });
+    }
+  }
+}
+
+/** Our own argument checks inside the scripts: a defect of ours, before anything was written; trying again is no use. */
+function refuseDefect(error: unknown): void {
+  const message = messageOf(error);
+  if (message.startsWith("BADARG")) throw new RangeError(`store: ${message}`, { cause: error });
+  if (error instanceof StoreError) throw error;
+}
+
+/** ioredis 6.0.0 may leave a promise unsettled when the connection goes (F1), so the clock is ours. */
+async function within<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no reply within ${Math.round(limitMs)} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,45 @@
+/** The Lua scripts: read from `lua/` once, each with the parts that it uses in front, and their SHA-1 for EVALSHA. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+export interface Script {
+  readonly name: string;
+  readonly source: string;
+  readonly sha: string;
+}
+
+/** Which shared parts stand in front of which script; `readonly` scripts also run where writes are refused. */
+const PARTS = {
+  admit: ["common", "buckets", "holds", "cards"],
+  settle: ["common", "buckets", "holds", "cards"],
+  "account-create": ["common"],
+  "account-drop": [],
+  "account-plan": [],
+  "name-reserve": [],
+  "key-create": ["common"],
+  "key-change": ["common"],
+  "key-read": ["common", "cards"],
+  credit: ["common"],
+  grant: ["common", "cards"],
+} as const;
+
+export type ScriptName = keyof typeof PARTS;
+export type Scripts = Readonly<Record<ScriptName, Script>>;
+
+const READ_ONLY: ReadonlySet<string> = new Set(["key-read"]);
+
+/** Reads all scripts. The shebang makes Redis refuse a script whole under OOM and check that its keys share a slot. */
+export function loadScripts(): Scripts {
+  const entries = Object.entries(PARTS).map(([name, parts]) => [name, loadScript(name, parts)]);
+  return Object.fromEntries(entries) as Scripts;
+}
+
+function loadScript(name: string, parts: readonly string[]): Script {
+  const shebang = READ_ONLY.has(name) ? "#!lua flags=no-writes" : "#!lua";
+  const source = [shebang, ...[...parts, name].map(readLua)].join("\n");
+  return { name, source, sha: createHash("sha1").update(source).digest("hex") };
+}
+
+function readLua(name: string): string {
+  return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
+}

@@ -1,0 +1,72 @@
+/** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
+import { nanoUsd } from "../../values/money.ts";
+import { utcDay } from "../../values/time.ts";
+import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../contract.ts";
+import { dayField, limitScope, settleAccounts } from "../names.ts";
+import { accountKey, dayKey, expiriesKey, holdsKey, ledgerKey, settledKey } from "./keys.ts";
+import type { Runner } from "./runner.ts";
+import type { Scripts } from "./scripts.ts";
+
+export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): Promise<SettleAnswer> {
+  const { tag } = ask;
+  const keys = [
+    accountKey(tag),
+    holdsKey(tag),
+    expiriesKey(tag),
+    settledKey(tag, ask.requestId),
+    ledgerKey(tag),
+    dayKey(tag, utcDay(ask.admittedAtMs)),
+  ];
+  const reply = await runner.script(scripts.settle, keys, settleArguments(ask));
+  return toAnswer(reply as readonly string[]);
+}
+
+/** In the order in which the script reads them. */
+function settleArguments(ask: SettleAsk): readonly string[] {
+  const accounts = settleAccounts(ask);
+  return [
+    /* 1 */ ask.requestId,
+    /* 2 */ `${ask.admittedAtMs}`,
+    /* 3 */ ask.entitlement ?? "",
+    /* 4 */ `${ask.amount}`,
+    /* 5 */ `${ask.absorbed}`,
+    /* 6 */ `${ask.tokensTaken}`,
+    /* 7 */ `${ask.tokensUsed}`,
+    /* 8 */ `${ask.tokensPerMinute ?? ""}`,
+    /* 9 */ ask.voided ? "1" : "0",
+    /* 10 */ limitScope(ask.group, ask.keyId, ask.perKey),
+    /* 11 */ accounts.payer,
+    /* 12 */ accounts.revenue,
+    /* 13 */ accounts.overHold,
+    /* 14 */ accounts.absorbed,
+    /* 15 */ accounts.upstream,
+    /* 16 */ ask.group,
+    /* 17 */ ask.model,
+    /* 18 */ ask.keyId,
+    /* 19 */ ask.memo,
+    /* 20 */ dayField(ask.group, ask.model, ask.keyId),
+    /* 21 */ `${SETTLE_HORIZON_MS}`,
+    /* 22 */ `${SETTLED_MARK_MS}`,
+  ];
+}
+
+function toAnswer(reply: readonly string[]): SettleAnswer {
+  const [outcome, first = "0", absorbed = "0", balance = "0"] = reply;
+  switch (outcome) {
+    case "settled":
+      return {
+        outcome,
+        charged: nanoUsd(BigInt(first)),
+        absorbed: nanoUsd(BigInt(absorbed)),
+        balance: nanoUsd(BigInt(balance)),
+      };
+    case "mismatch":
+      return { outcome, recorded: nanoUsd(BigInt(first)) };
+    case "duplicate":
+    case "stale":
+    case "unknown_account":
+      return { outcome };
+    default:
+      throw new TypeError(`settle.lua replied ${outcome}`);
+  }
+}

@@ -1,0 +1,135 @@
+/** The store on Redis: single, Sentinel or Cluster. One script and one round trip per step. */
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import { checkAdmit, checkCredit, checkGrant, checkKeyHash, checkName, checkSettle, checkTag } from "../checks.ts";
+import type { AdmitAsk, SettleAsk, Store } from "../contract.ts";
+import * as accounts from "./accounts.ts";
+import { admit } from "./admit.ts";
+import { connect, type RedisSettings } from "./connect.ts";
+import { checkFitness, type FitnessOptions } from "./fitness.ts";
+import { inspect, readLedger } from "./inspect.ts";
+import { Runner } from "./runner.ts";
+import { loadScripts, type Scripts } from "./scripts.ts";
+import { settle } from "./settle.ts";
+
+/**
+ * Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells.
+ * @param commandTimeoutMs how long the first try of a step may take.
+ */
+export async function openRedis(
+  settings: RedisSettings,
+  commandTimeoutMs: number,
+  fitness: FitnessOptions,
+): Promise<Store> {
+  const scripts = loadScripts();
+  const connection = await connect(settings, commandTimeoutMs, (error) => fitness.warn(`Redis: ${error.message}`));
+  return new RedisStore(new Runner(connection, commandTimeoutMs), scripts, fitness);
+}
+
+class RedisStore implements Store {
+  readonly #runner: Runner;
+  readonly #scripts: Scripts;
+  readonly #fitness: FitnessOptions;
+
+  constructor(runner: Runner, scripts: Scripts, fitness: FitnessOptions) {
+    this.#runner = runner;
+    this.#scripts = scripts;
+    this.#fitness = fitness;
+  }
+
+  async admit(ask: AdmitAsk) {
+    checkAdmit(ask);
+    return admit(this.#runner, this.#scripts, ask);
+  }
+
+  async settle(ask: SettleAsk) {
+    checkSettle(ask);
+    return settle(this.#runner, this.#scripts, ask);
+  }
+
+  async readKey(tag: AccountTag, hash: KeyHash) {
+    checkTag(tag);
+    checkKeyHash(hash);
+    return accounts.readKey(this.#runner, this.#scripts, tag, hash);
+  }
+
+  async createAccount(account: { tag: AccountTag; name: string; plan: string }) {
+    checkTag(account.tag);
+    checkName(account.name, "an account name");
+    checkName(account.plan, "a plan");
+    return accounts.createAccount(this.#runner, this.#scripts, account);
+  }
+
+  async getAccount(tag: AccountTag) {
+    checkTag(tag);
+    return accounts.getAccount(this.#runner, this.#scripts, tag);
+  }
+
+  async findAccount(name: string) {
+    return accounts.findAccount(this.#runner, name);
+  }
+
+  async listAccounts(cursor: string | undefined, limit: number) {
+    return accounts.listAccounts(this.#runner, cursor, limit);
+  }
+
+  async setPlan(tag: AccountTag, plan: string) {
+    checkTag(tag);
+    checkName(plan, "a plan");
+    return accounts.setPlan(this.#runner, this.#scripts, tag, plan);
+  }
+
+  async createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }) {
+    checkTag(tag);
+    checkKeyHash(key.hash);
+    checkName(key.id, "a key id");
+    checkName(key.group, "a group");
+    return accounts.createKey(this.#runner, this.#scripts, tag, key);
+  }
+
+  async listKeys(tag: AccountTag) {
+    checkTag(tag);
+    return accounts.listKeys(this.#runner, tag);
+  }
+
+  async setKeyGroup(tag: AccountTag, keyId: string, group: string) {
+    checkTag(tag);
+    checkName(group, "a group");
+    return accounts.changeKey(this.#runner, this.#scripts, tag, keyId, group);
+  }
+
+  async revokeKey(tag: AccountTag, keyId: string) {
+    checkTag(tag);
+    return accounts.changeKey(this.#runner, this.#scripts, tag, keyId, "");
+  }
+
+  async credit(tag: AccountTag, payment: Parameters<Store["credit"]>[1]) {
+    checkTag(tag);
+    checkCredit(payment);
+    return accounts.credit(this.#runner, this.#scripts, tag, payment);
+  }
+
+  async grant(tag: AccountTag, entitlement: Parameters<Store["grant"]>[1]) {
+    checkTag(tag);
+    checkGrant(entitlement);
+    return accounts.grant(this.#runner, this.#scripts, tag, entitlement);
+  }
+
+  async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
+    checkTag(tag);
+    return readLedger(this.#runner, tag, afterSeq, limit);
+  }
+
+  async inspect(tag: AccountTag) {
+    checkTag(tag);
+    return inspect(this.#runner, tag);
+  }
+
+  async check() {
+    const infos = await this.#runner.step((redis) => redis.info());
+    for (const info of infos) checkFitness(info, this.#fitness);
+  }
+
+  async close() {
+    this.#runner.connection.close();
+  }
+}

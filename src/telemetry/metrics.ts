@@ -1,0 +1,98 @@
+/** Metrics for Prometheus, by prom-client; the only file that imports it. Names are DESIGN.md section 9's. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+/** First token: from a twentieth of a second to two minutes. */
+const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
+const DURATION_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640, 1200];
+const ADDED_BUCKETS_S = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
+
+const NANO = 1e-9;
+
+/** What a request was, in labels that come from the configuration only, so that their number is bounded. */
+export interface RequestLabels {
+  readonly protocol: string;
+  readonly model: string;
+  readonly group: string;
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Makes the registry of one process and every metric in it. */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
+    new Counter({ name: `tollgate_${name}`, help, labelNames, registers });
+  const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
+    new Gauge({ name: `tollgate_${name}`, help, labelNames, registers });
+  const histogram = <T extends string>(name: string, help: string, labelNames: readonly T[], buckets: number[]) =>
+    new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers });
+
+  const request = ["protocol", "model", "group"] as const;
+  const metrics = {
+    requests: counter("requests_total", "Requests answered, by status and cause of refusal.", [
+      ...request,
+      "status",
+      "cause",
+    ]),
+    requestDuration: histogram(
+      "request_duration_seconds",
+      "From the head of a request to the end of its answer.",
+      request,
+      DURATION_BUCKETS_S,
+    ),
+    firstToken: histogram(
+      "time_to_first_token_seconds",
+      "From the last byte of a request in to its first semantic event out.",
+      [...request, "upstream"],
+      FIRST_TOKEN_BUCKETS_S,
+    ),
+    upstreamFirstToken: histogram(
+      "upstream_time_to_first_token_seconds",
+      "From an attempt sent upstream to its first semantic event.",
+      ["upstream", "model"],
+      FIRST_TOKEN_BUCKETS_S,
+    ),
+    addedLatency: histogram(
+      "added_latency_seconds",
+      "Time that the gateway itself adds, by phase.",
+      ["phase"],
+      ADDED_BUCKETS_S,
+    ),
+    tokens: counter("tokens_total", "Tokens billed, by kind.", ["group", "model", "kind"]),
+    spend: counter("spend_usd_total", "US dollars charged to clients.", ["group", "model"]),
+    absorbed: counter("absorbed_usd_total", "US dollars of upstream cost that no client pays for, by cause.", [
+      "group",
+      "upstream",
+      "cause",
+    ]),
+    attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
+    inFlight: gauge("in_flight", "Requests that are being answered.", ["protocol"]),
+    rateLimited: counter("rate_limited_total", "Requests refused by a limit.", ["group", "limit"]),
+    badKeys: counter("bad_keys_total", "Requests whose key was refused.", []),
+    streamEnds: counter("stream_ends_total", "Streams ended, by reason.", ["protocol", "reason"]),
+    translationLoss: counter("translation_loss_total", "Request fields that a translation left out.", [
+      "from",
+      "to",
+      "field",
+    ]),
+    journalUnsettled: gauge("journal_unsettled", "Charges that the store has not acknowledged yet."),
+    storeSeconds: histogram("store_seconds", "Time of a store operation.", ["operation"], ADDED_BUCKETS_S),
+    storeUp: gauge("store_up", "1 while the store answers."),
+    configReloads: counter("config_reloads_total", "Configuration reloads, by result.", ["result"]),
+    configLastReloadSuccess: gauge(
+      "config_last_reload_success",
+      "1 when the last reload of the configuration was accepted.",
+    ),
+    /** Adds nano-dollars to a counter of dollars. */
+    addUsd<T extends string>(target: Counter<T>, labels: Record<T, string>, nano: bigint): void {
+      if (nano > 0n) target.inc(labels, Number(nano) * NANO);
+    },
+    /** The page for Prometheus to scrape. */
+    async page(): Promise<{ contentType: string; body: string }> {
+      return { contentType: registry.contentType, body: await registry.metrics() };
+    },
+  };
+  return metrics;
+}

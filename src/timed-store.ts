@@ -1,0 +1,35 @@
+/** A store whose operations on the path of requests are timed for `store_seconds`. */
+import type { Store } from "./store/contract.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import type { Clock } from "./values/time.ts";
+
+const MS_PER_S = 1_000;
+
+/** Wraps a store; every operation but the timed ones is the store's own. */
+export function timedStore(store: Store, metrics: Metrics, clock: Clock): Store {
+  const timed = <A, R>(operation: string, call: (ask: A) => Promise<R>) => {
+    return async (ask: A): Promise<R> => {
+      const startedMs = clock.monotonicMs();
+      try {
+        return await call(ask);
+      } finally {
+        metrics.storeSeconds.observe({ operation }, (clock.monotonicMs() - startedMs) / MS_PER_S);
+      }
+    };
+  };
+  const replaced = new Map<PropertyKey, unknown>([
+    ["admit", timed("admit", (ask: Parameters<Store["admit"]>[0]) => store.admit(ask))],
+    ["settle", timed("settle", (ask: Parameters<Store["settle"]>[0]) => store.settle(ask))],
+  ]);
+  return new Proxy(store, {
+    get(target, name) {
+      const found = replaced.get(name);
+      if (found !== undefined) return found;
+      const own: unknown = Reflect.get(target, name, target);
+      if (typeof own !== "function") return own;
+      const bound = own.bind(target);
+      replaced.set(name, bound);
+      return bound;
+    },
+  });
+}

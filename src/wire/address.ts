@@ -1,0 +1,71 @@
+/**
+ * IP addresses: which are trusted, and which of those that the hops in front of us wrote down is to be believed.
+ */
+import { BlockList, isIP, SocketAddress } from "node:net";
+
+const MAPPED_PREFIX = "::ffff:";
+const MAPPED_BITS = 96;
+
+/**
+ * An address in its one spelling, so that equal addresses are equal texts: IPv6 compressed and in lower case, an
+ * IPv4-mapped IPv6 address as IPv4, no zone.
+ * @returns undefined when the text is no IP address.
+ */
+export function normalIp(text: string): string | undefined {
+  const kind = isIP(text);
+  if (kind === 0) return undefined;
+  if (kind === 4) return text;
+  const zone = text.indexOf("%");
+  const { address } = new SocketAddress({ address: zone < 0 ? text : text.slice(0, zone), family: "ipv6" });
+  const mapped = address.startsWith(MAPPED_PREFIX) ? address.slice(MAPPED_PREFIX.length) : "";
+  return isIP(mapped) === 4 ? mapped : address;
+}
+
+/**
+ * Makes a test for addresses within CIDR blocks; a lone address is a block of its own. The word `unix` stands for unix
+ * sockets, which have no address, and is passed over.
+ * @throws RangeError naming the block that is none.
+ */
+export function cidrMatcher(blocks: readonly string[]): (ip: string) => boolean {
+  const list = new BlockList();
+  for (const block of blocks) if (block !== "unix") addBlock(list, block);
+  return (ip) => {
+    const address = normalIp(ip);
+    return address !== undefined && list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+  };
+}
+
+function addBlock(list: BlockList, block: string): void {
+  const match = /^([^/]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(block);
+  const written = match?.[1] ?? "";
+  const address = normalIp(written);
+  if (address === undefined || written.includes("%")) throw new RangeError(`not an address or CIDR block: ${block}`);
+  const mapped = isIP(written) === 6 && isIP(address) === 4;
+  const bitsMax = isIP(address) === 4 ? 32 : 128;
+  const bits = match?.[2] === undefined ? bitsMax : Number(match[2]) - (mapped ? MAPPED_BITS : 0);
+  if (bits < 0 || bits > bitsMax) throw new RangeError(`not an address or CIDR block: ${block}`);
+  list.addSubnet(address, bits, bitsMax === 32 ? "ipv4" : "ipv6");
+}
+
+/**
+ * The client's address by `x-forwarded-for`: from the right, the first that none of our own hops has. Everything left
+ * of it was written by that client and proves nothing.
+ * @param forwardedFor several header lines joined by commas.
+ * @param trusts whether an address is one of our own hops.
+ * @returns undefined when all are trusted, or when one that is no address comes first.
+ */
+export function rightmostUntrusted(forwardedFor: string, trusts: (ip: string) => boolean): string | undefined {
+  const hops = forwardedFor.split(",");
+  for (let i = hops.length - 1; i >= 0; i--) {
+    const ip = normalIp(withoutPort((hops[i] as string).trim()));
+    if (ip === undefined) return undefined;
+    if (!trusts(ip)) return ip;
+  }
+  return undefined;
+}
+
+/** Some fronts write `1.2.3.4:5678` or `[::1]:5678`. */
+function withoutPort(hop: string): string {
+  const match = /^(?:\[([^\]]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/.exec(hop);
+  return match?.[1] ?? match?.[2] ?? hop;
+}

@@ -1,0 +1,103 @@
+/**
+ * Header fields, read strictly: what a proxy must know of them and nothing more.
+ */
+
+export { cidrMatcher, rightmostUntrusted } from "./address.ts";
+
+/** Fields that end at the next hop, whatever Connection says (RFC 9110 section 7.6.1; RFC 2616 section 13.5.1). */
+const HOP_BY_HOP: readonly string[] = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authentication-info",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const SAFE_VALUE = /^[\t\x20-\x7e]*$/;
+const DIGITS = /^[0-9]{1,10}$/;
+const IMF_FIXDATE =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT$/;
+
+/** The longest wait that is believed from an upstream, in seconds. */
+const RETRY_AFTER_S_MAX = 3_600;
+
+/**
+ * The fields, in lower case, that must not pass on: the fixed ones and those that Connection names (reliability rows
+ * 24, 62).
+ * @param connectionHeader the value of `connection`; several lines joined by commas.
+ */
+export function hopByHopNames(connectionHeader: string | undefined): Set<string> {
+  const names = new Set(HOP_BY_HOP);
+  if (connectionHeader === undefined) return names;
+  for (const option of connectionHeader.split(",")) {
+    const name = option.trim().toLowerCase();
+    if (isToken(name)) names.add(name);
+  }
+  return names;
+}
+
+/** Whether a text is a token (RFC 9110 section 5.6.2): a field name, a method. */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
+/** Whether a field value is printable ASCII, space and tab only: no CTL and no obs-text (reliability row 63). */
+export function safeHeaderValue(text: string): boolean {
+  return SAFE_VALUE.test(text);
+}
+
+/**
+ * Reads `retry-after` (RFC 9110 section 10.2.3): whole seconds, or a date in the preferred form; the two obsolete forms
+ * of dates are not read.
+ * @param nowMs milliseconds since the epoch.
+ * @returns whole seconds, rounded up, within 0 and 3600; undefined for anything else, a date in the past included.
+ */
+export function parseRetryAfterS(text: string, nowMs: number): number | undefined {
+  const value = text.trim();
+  let seconds: number;
+  if (DIGITS.test(value)) seconds = Number(value);
+  else if (IMF_FIXDATE.test(value)) seconds = Math.ceil((Date.parse(value) - nowMs) / 1_000);
+  else return undefined;
+  // A date that does not exist gives NaN, which is not within; adding 0 makes -0 a plain 0.
+  return seconds >= 0 && seconds <= RETRY_AFTER_S_MAX ? seconds + 0 : undefined;
+}
+
+export interface MediaType {
+  /** `type/subtype` in lower case. */
+  readonly type: string;
+  /** Values by parameter name in lower case; quotes taken off, the value's case kept. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+const TYPE = /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*/;
+const PARAMETER =
+  /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y;
+
+/**
+ * Reads a `content-type` (RFC 9110 section 8.3.1).
+ * @returns undefined when it is missing, malformed, or names a parameter twice.
+ */
+export function mediaTypeOf(contentType: string | undefined): MediaType | undefined {
+  const head = contentType === undefined ? null : TYPE.exec(contentType);
+  if (contentType === undefined || head === null || !safeHeaderValue(contentType)) return undefined;
+  const parameters = new Map<string, string>();
+  let at = head[0].length;
+  while (at < contentType.length) {
+    PARAMETER.lastIndex = at;
+    const match = PARAMETER.exec(contentType);
+    if (match === null) return undefined;
+    at = PARAMETER.lastIndex;
+    // An empty parameter, `a/b;` or `a/b; ;c=d`, is allowed by the grammar.
+    if (match[1] === undefined) continue;
+    const name = match[1].toLowerCase();
+    if (parameters.has(name)) return undefined;
+    parameters.set(name, match[2] ?? (match[3] as string).replace(/\\(.)/g, "$1"));
+  }
+  return { type: (head[1] as string).toLowerCase(), parameters };
+}

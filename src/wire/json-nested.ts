@@ -1,0 +1,132 @@
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  decodeString,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  skipScalar,
+  skipSpace,
+  skipString,
+} from "./json-token.ts";
+import { asBuffer } from "./utf8.ts";
+
+/** Where a member stands among its neighbours; -1 where there is none. */
+interface Place {
+  readonly nameStart: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+  readonly previousEnd: number;
+  readonly nextStart: number;
+}
+
+/** An object's member of one name, if it has it, and where a new member would go. */
+interface Looked {
+  readonly place: Place | undefined;
+  readonly lastEnd: number;
+  readonly closeAt: number;
+}
+
+/**
+ * Replaces or removes one member of an object inside an object, for example `["response", "model"]`, and touches no
+ * other byte. Made for one call per event of a stream: nothing is parsed or written anew.
+ * @param body a valid JSON text, not checked again. Of a name that stands twice the last counts, as in JSON.parse.
+ * @param rawValue JSON text; undefined removes the member. A new member is appended to an existing parent.
+ * @returns the body itself when there is nothing to change: the path leads nowhere, or to no object.
+ */
+export function spliceNested(body: Uint8Array, path: readonly string[], rawValue: string | undefined): Uint8Array {
+  let at = skipSpace(body, 0);
+  for (let level = 0; level < path.length; level++) {
+    if (body[at] !== OPEN_OBJECT) return body;
+    const name = path[level] as string;
+    const looked = lookFor(body, at, name);
+    if (level === path.length - 1) return spliceMember(body, looked, name, rawValue);
+    if (!looked?.place) return body;
+    at = looked.place.valueStart;
+  }
+  return body;
+}
+
+function spliceMember(
+  body: Uint8Array,
+  looked: Looked | undefined,
+  name: string,
+  rawValue: string | undefined,
+): Uint8Array {
+  if (!looked) return body;
+  const { place, lastEnd, closeAt } = looked;
+  if (rawValue !== undefined) {
+    if (place) return replace(body, place.valueStart, place.valueEnd, rawValue);
+    const member = `${JSON.stringify(name)}:${rawValue}`;
+    return lastEnd < 0 ? replace(body, closeAt, closeAt, member) : replace(body, lastEnd, lastEnd, `,${member}`);
+  }
+  if (!place) return body;
+  if (place.nextStart >= 0) return replace(body, place.nameStart, place.nextStart, "");
+  return replace(body, place.previousEnd >= 0 ? place.previousEnd : place.nameStart, place.valueEnd, "");
+}
+
+function replace(body: Uint8Array, start: number, end: number, text: string): Uint8Array {
+  const added = Buffer.byteLength(text, "utf8");
+  const result = Buffer.allocUnsafe(body.length - (end - start) + added);
+  result.set(body.subarray(0, start), 0);
+  result.write(text, start, "utf8");
+  result.set(body.subarray(end), start + added);
+  return result;
+}
+
+/** Looks through the object that opens at `at`; undefined when it is broken after all. */
+function lookFor(body: Uint8Array, at: number, name: string): Looked | undefined {
+  let place: Place | undefined;
+  let lastEnd = -1;
+  let i = skipSpace(body, at + 1);
+  while (body[i] === QUOTE) {
+    const nameStart = i;
+    const nameEnd = skipString(body, nameStart);
+    if (nameEnd < 0) return undefined;
+    const valueStart = skipSpace(body, skipSpace(body, nameEnd) + 1);
+    const valueEnd = skipValue(body, valueStart);
+    if (valueEnd < 0) return undefined;
+    i = skipSpace(body, valueEnd);
+    const more = body[i] === COMMA;
+    if (more) i = skipSpace(body, i + 1);
+    if (isNamed(body, nameStart, nameEnd, name)) {
+      place = { nameStart, valueStart, valueEnd, previousEnd: lastEnd, nextStart: more ? i : -1 };
+    }
+    lastEnd = valueEnd;
+    if (!more) break;
+  }
+  return body[i] === CLOSE_OBJECT ? { place, lastEnd, closeAt: i } : undefined;
+}
+
+/** Skips a value of any kind, iteratively; within containers only brackets and strings are looked at. */
+function skipValue(body: Uint8Array, at: number): number {
+  const first = body[at];
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(body, at);
+  let depth = 0;
+  let i = at;
+  while (i < body.length) {
+    const byte = body[i] as number;
+    if (byte === QUOTE) {
+      i = skipString(body, i);
+      if (i < 0) return i;
+      continue;
+    }
+    i++;
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++;
+    else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && --depth === 0) return i;
+  }
+  return -1;
+}
+
+/** Whether the name token in [start, end) spells `name`; decoded only when it has escapes or is not ASCII. */
+function isNamed(body: Uint8Array, start: number, end: number, name: string): boolean {
+  const rawLength = end - start - 2;
+  let plain = rawLength === name.length;
+  for (let i = 0; i < rawLength; i++) {
+    const byte = body[start + 1 + i] as number;
+    if (byte === 0x5c || byte >= 0x80) return decodeString(asBuffer(body), start, end) === name;
+    if (plain && byte !== name.charCodeAt(i)) plain = false;
+  }
+  return plain;
+}

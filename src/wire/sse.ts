@@ -1,0 +1,232 @@
+/**
+ * Server-sent events (WHATWG HTML, section 9.2), read from bytes however they are cut (promise 7) and written.
+ */
+import assert from "node:assert/strict";
+import { asBuffer } from "./utf8.ts";
+
+/** One frame of a stream: what stands up to and including a blank line. */
+export interface SseEvent {
+  /** The exact bytes of the frame with its blank line; comments, and lone blank lines, are frames too. */
+  readonly raw: Uint8Array;
+  /** The last `event:` field; "" when there is none. */
+  readonly event: string;
+  /** The `data:` lines joined by a line feed; undefined when the frame has no data line. */
+  readonly data: Uint8Array | undefined;
+}
+
+/** The most bytes that one frame may have unless told otherwise (reliability rows 65, C5). */
+export const SSE_EVENT_BYTES_MAX = 1_048_576;
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const COLON = 0x3a;
+const BOM: readonly number[] = [0xef, 0xbb, 0xbf];
+const EMPTY = Buffer.alloc(0);
+const HELD_BYTES_MIN = 1_024;
+
+/**
+ * Cuts a byte stream into frames in linear time (finding F9): each byte is searched once, when it arrives, and an
+ * unfinished frame waits in one growing buffer, so that a million one-byte chunks cost no more than their bytes. The
+ * frames given are views of the chunks: a chunk must not be changed afterwards.
+ */
+export class SseReader {
+  readonly #eventBytesMax: number;
+  /** The bytes of the unfinished frame that came with earlier chunks. */
+  #held: Buffer = EMPTY;
+  #heldBytes = 0;
+  /** Whether the current line has no byte yet. */
+  #lineEmpty = true;
+  /** Whether the last byte was a CR, of which we do not know yet whether an LF belongs to it. */
+  #afterCr = false;
+  /** How many bytes of a leading byte order mark have been seen; its length once that question is settled. */
+  #bomBytes = 0;
+  #firstFrame = true;
+  #overflowed = false;
+
+  /** @param eventBytesMax the most bytes that a frame may have, its blank line included. */
+  constructor(eventBytesMax: number = SSE_EVENT_BYTES_MAX) {
+    this.#eventBytesMax = eventBytesMax;
+  }
+
+  /** True once a frame has grown beyond the limit; from then on nothing more is given. */
+  get overflowed(): boolean {
+    return this.#overflowed;
+  }
+
+  /** Takes the next bytes; gives the frames that they complete. A frame that ends in CR waits for the byte after it. */
+  push(chunk: Uint8Array): SseEvent[] {
+    const events: SseEvent[] = [];
+    if (this.#overflowed) return events;
+    const bytes = asBuffer(chunk);
+    const length = bytes.length;
+    const hasCr = bytes.includes(CR);
+    let frameStart = 0;
+    let i = this.#skipBom(bytes);
+    while (i < length) {
+      let lineEnded = false;
+      if (this.#afterCr) {
+        if (bytes[i] === LF) i++;
+        this.#afterCr = false;
+        lineEnded = true;
+      } else if (bytes[i] === LF) {
+        i++;
+        lineEnded = true;
+      } else if (bytes[i] === CR) {
+        i++;
+        this.#afterCr = true;
+      } else {
+        i = endOfLine(bytes, i + 1, hasCr);
+        this.#lineEmpty = false;
+      }
+      if (!lineEnded) continue;
+      if (this.#lineEmpty) {
+        const event = this.#finish(bytes.subarray(frameStart, i));
+        if (!event) return events;
+        events.push(event);
+        frameStart = i;
+      }
+      this.#lineEmpty = true;
+    }
+    this.#hold(bytes.subarray(frameStart));
+    return events;
+  }
+
+  /**
+   * The stream has ended. What is left is given as a last frame although its blank line, or even the end of its last
+   * line, is missing: real upstreams end with `data: [DONE]` and nothing behind it.
+   */
+  end(): SseEvent[] {
+    if (this.#overflowed || this.#heldBytes === 0) return [];
+    this.#afterCr = false;
+    this.#lineEmpty = true;
+    const event = this.#finish(EMPTY);
+    return event ? [event] : [];
+  }
+
+  /** Gives the position behind the part of a byte order mark that stands in this chunk; it is no part of a line. */
+  #skipBom(bytes: Buffer): number {
+    let i = 0;
+    while (this.#bomBytes < BOM.length && i < bytes.length) {
+      if (bytes[i] !== BOM[this.#bomBytes]) {
+        if (this.#bomBytes > 0) this.#lineEmpty = false;
+        this.#bomBytes = BOM.length;
+        break;
+      }
+      this.#bomBytes++;
+      i++;
+    }
+    return i;
+  }
+
+  /** Makes the frame of what is held and `rest`; undefined when it is too large. */
+  #finish(rest: Buffer): SseEvent | undefined {
+    if (this.#heldBytes > 0) {
+      this.#hold(rest);
+      if (this.#overflowed) return undefined;
+    } else if (rest.length > this.#eventBytesMax) {
+      this.#overflow();
+      return undefined;
+    }
+    const raw = this.#heldBytes > 0 ? this.#held.subarray(0, this.#heldBytes) : rest;
+    this.#held = EMPTY;
+    this.#heldBytes = 0;
+    const hasBom = this.#firstFrame && BOM.every((byte, i) => raw[i] === byte);
+    this.#firstFrame = false;
+    return parseFrame(raw, hasBom ? BOM.length : 0);
+  }
+
+  /** Copies bytes behind those held. The buffer doubles, so each byte is copied a bounded number of times. */
+  #hold(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    const needed = this.#heldBytes + bytes.length;
+    if (needed > this.#eventBytesMax) {
+      this.#overflow();
+      return;
+    }
+    if (needed > this.#held.length) {
+      const size = Math.min(this.#eventBytesMax, Math.max(needed, 2 * this.#held.length, HELD_BYTES_MIN));
+      const grown = Buffer.allocUnsafe(size);
+      grown.set(this.#held.subarray(0, this.#heldBytes));
+      this.#held = grown;
+    }
+    this.#held.set(bytes, this.#heldBytes);
+    this.#heldBytes = needed;
+  }
+
+  #overflow(): void {
+    this.#overflowed = true;
+    this.#held = EMPTY;
+    this.#heldBytes = 0;
+  }
+}
+
+/**
+ * The position of the first CR or LF from `at` on, or the length. Hardly any upstream sends a CR: without one the search
+ * is the runtime's own, several times as fast as ours.
+ */
+function endOfLine(bytes: Buffer, at: number, hasCr: boolean): number {
+  if (!hasCr) {
+    const end = bytes.indexOf(LF, at);
+    return end < 0 ? bytes.length : end;
+  }
+  let i = at;
+  while (i < bytes.length && bytes[i] !== LF && bytes[i] !== CR) i++;
+  return i;
+}
+
+/** Reads the fields of a whole frame; `id`, `retry`, unknown fields and comments carry nothing that we use. */
+function parseFrame(raw: Buffer, from: number): SseEvent {
+  let event = "";
+  let data: Buffer | undefined;
+  let further: Buffer[] | undefined;
+  const hasCr = raw.includes(CR);
+  let i = from;
+  while (i < raw.length) {
+    const end = endOfLine(raw, i, hasCr);
+    if (isField(raw, i, end, "data")) {
+      const value = fieldValue(raw, i + 4, end);
+      if (data === undefined) data = value;
+      else {
+        further ??= [data];
+        further.push(LINE_FEED, value);
+      }
+    } else if (isField(raw, i, end, "event")) {
+      event = fieldValue(raw, i + 5, end).toString("utf8");
+    }
+    i = end + 1;
+  }
+  return { raw, event, data: further ? Buffer.concat(further) : data };
+}
+
+const LINE_FEED = Buffer.from("\n");
+
+/** Whether the line in [start, end) is the field `name`, with or without a colon behind it. */
+function isField(raw: Buffer, start: number, end: number, name: string): boolean {
+  const nameEnd = start + name.length;
+  if (nameEnd > end || (nameEnd < end && raw[nameEnd] !== COLON)) return false;
+  for (let i = 0; i < name.length; i++) if (raw[start + i] !== name.charCodeAt(i)) return false;
+  return true;
+}
+
+/** A field's value: what stands behind the colon at `colon`, less one space; empty when there is no colon. */
+function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
+  const start = raw[colon + 1] === SPACE ? colon + 2 : colon + 1;
+  return start < end ? raw.subarray(start, end) : EMPTY;
+}
+
+/**
+ * Writes one frame.
+ * @param data JSON text, or `[DONE]`: no line ends, since they would forge fields (reliability row 67).
+ * @throws AssertionError when data or event has a line end: a defect of ours, never of an input.
+ */
+export function sseFrame(data: string, event?: string): Uint8Array {
+  assert(isOneLine(data), "the data of a frame must be one line");
+  if (event === undefined) return Buffer.from(`data: ${data}\n\n`);
+  assert(isOneLine(event), "the name of an event must be one line");
+  return Buffer.from(`event: ${event}\ndata: ${data}\n\n`);
+}
+
+function isOneLine(text: string): boolean {
+  return !text.includes("\n") && !text.includes("\r");
+}

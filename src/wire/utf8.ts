@@ -1,0 +1,30 @@
+/**
+ * UTF-8, taken strictly: bytes that are not UTF-8 are refused, never repaired. Streams need no decoder of their own,
+ * because frames are cut from bytes and a whole frame never ends inside a character.
+ */
+import { isUtf8 } from "node:buffer";
+
+/**
+ * Decodes a whole text.
+ * @returns undefined when the bytes are not valid UTF-8 (overlong forms, surrogates and cut characters included) or
+ *   begin with a byte order mark (reliability row 51; RFC 8259 section 8.1).
+ */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  if (startsWithBom(bytes) || !isUtf8(bytes)) return undefined;
+  return asBuffer(bytes).toString("utf8");
+}
+
+/** Whether the bytes begin with the UTF-8 byte order mark. */
+export function startsWithBom(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}
+
+/** How many bytes a text takes in UTF-8; a lone surrogate counts 3, as the replacement character that is sent for it. */
+export function utf8Length(text: string): number {
+  return Buffer.byteLength(text, "utf8");
+}
+
+/** The same bytes with Buffer's methods; nothing is copied. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { ADMIN_TOKEN } from "../console/running-console.ts";
+import { run, startGateway } from "./captured-run.ts";
+
+async function folder(t: TestContext): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "tollgate-cli-"));
+  t.after(() => rm(dir, { recursive: true }));
+  return dir;
+}
+
+/** A server that answers everything the same way. */
+async function answering(t: TestContext, status: number, body: string, headers: Record<string, string> = {}) {
+  const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("malformed amounts are refused with the reason and the remedy", async (t) => {
+  const { tollgate, console } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  for (const usd of ["-5", "0", "1e3", "NaN", "0x10", " 12 ", "99999999999999999999", "9007199254740993", ""]) {
+    const ran = await tollgate("topup", "--account", "alice", "--usd", usd, "--id", "pay_1");
+    assert.equal(ran.status, 1, usd);
+    assert.equal(ran.out, "");
+    assert.match(ran.err, /^Refused: `usd` must be an amount above 0/);
+    assert.match(ran.err, /10\.00/);
+  }
+  assert.equal((await console.store.findAccount("alice"))?.balance, 0n);
+});
+
+test("unknown names, used ids and uncovered adjustments are refused", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  await tollgate("topup", "--account", "alice", "--usd", "1", "--id", "pay_1");
+  const refusals: [argv: string[], reason: RegExp][] = [
+    [["account", "create", "alice", "--plan", "pro"], /exists with the plan `free`/],
+    [["account", "create", "bob", "--plan", "por"], /Did you mean `pro`/],
+    [["account", "show", "nobody"], /no account named `nobody`/],
+    [["account", "show", "a/../b"], /`name` must be/],
+    [["key", "create", "--account", "alice", "--group", "bigg"], /Did you mean `big`/],
+    [["key", "revoke", "key_000000000000000000"], /no key with the id/],
+    [["topup", "--account", "alice", "--usd", "2", "--id", "pay_1"], /another amount/],
+    [["account", "adjust", "alice", "--usd", "-2", "--id", "a", "--note", "n"], /available_usd/],
+  ];
+  for (const [argv, reason] of refusals) {
+    const ran = await tollgate(...argv);
+    assert.equal(ran.status, 1, argv.join(" "));
+    assert.equal(ran.out, "");
+    assert.match(ran.err, reason);
+    const asJson = await tollgate(...argv, "--json");
+    assert.equal(asJson.status, 1);
+    assert.equal(asJson.out, "", "nothing that a program would take for an answer");
+  }
+});
+
+test("a wrong or missing token is refused, and the message says where it came from", async (t) => {
+  const { env } = await startGateway(t);
+  const dir = await folder(t);
+  const wrong = await run(["account", "list"], { env: { ...env, TOLLGATE_ADMIN_TOKEN: "wrong-token" } });
+  assert.equal(wrong.status, 1);
+  assert.match(wrong.err, /not the admin token/);
+  assert.match(wrong.err, /came from the environment variable TOLLGATE_ADMIN_TOKEN/);
+  assert.ok(!wrong.err.includes("wrong-token"));
+  const none = await run(["account", "list", "--data", dir], { env: { TOLLGATE_ADMIN_URL: env.TOLLGATE_ADMIN_URL } });
+  assert.equal(none.status, 1);
+  assert.match(none.err, /needs the admin token[\s\S]*admin-token/);
+});
+
+test("the token file of the data folder is used, by option before environment", async (t) => {
+  const { env } = await startGateway(t);
+  const url = { TOLLGATE_ADMIN_URL: env.TOLLGATE_ADMIN_URL };
+  const right = await folder(t);
+  const wrong = await folder(t);
+  await writeFile(join(right, "admin-token"), `${ADMIN_TOKEN}\n`);
+  await writeFile(join(wrong, "admin-token"), "two words\n");
+  assert.equal((await run(["account", "list", "--data", right], { env: url })).status, 0);
+  assert.equal((await run(["account", "list"], { env: { ...url, TOLLGATE_DATA: right } })).status, 0);
+  assert.equal((await run(["account", "list", "--data", right], { env: { ...url, TOLLGATE_DATA: wrong } })).status, 0);
+  const bad = await run(["account", "list", "--data", wrong], { env: url });
+  assert.equal(bad.status, 1);
+  assert.match(bad.err, /is not an admin token/);
+  assert.ok(!bad.err.includes("two words"));
+});
+
+test("without a gateway the message says where it looked and how to start one", async () => {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.close();
+  await once(server, "close");
+  const env = { TOLLGATE_ADMIN_URL: url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
+  const ran = await run(["account", "list"], { env });
+  assert.equal(ran.status, 1);
+  assert.match(ran.err, new RegExp(`No gateway answers at ${url} \\(ECONNREFUSED\\)`));
+  assert.match(ran.err, /tollgate serve/);
+  assert.ok(!ran.err.includes(ADMIN_TOKEN));
+});
+
+test("what is not the admin API, or redirects, is not believed", async (t) => {
+  const page = await answering(t, 200, "<html>welcome</html>", { "content-type": "text/html" });
+  const html = await run(["account", "list"], { env: { TOLLGATE_ADMIN_URL: page, TOLLGATE_ADMIN_TOKEN: "t" } });
+  assert.equal(html.status, 1);
+  assert.match(html.err, /not Tollgate's admin API/);
+  const elsewhere = await answering(t, 307, "", { location: page });
+  const env = { TOLLGATE_ADMIN_URL: elsewhere, TOLLGATE_ADMIN_TOKEN: "t" };
+  const moved = await run(["topup", "--account", "a", "--usd", "1", "--id", "p"], { env });
+  assert.equal(moved.status, 1);
+  assert.match(moved.err, /gave no whole answer/);
+});
+
+test("a lost answer to a write says that its outcome is unknown", async (t) => {
+  const server = createServer((request) => request.socket.destroy());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const env = {
+    TOLLGATE_ADMIN_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    TOLLGATE_ADMIN_TOKEN: "t",
+  };
+  const write = await run(["topup", "--account", "alice", "--usd", "1", "--id", "p"], { env });
+  assert.equal(write.status, 1);
+  assert.match(write.err, /unknown[\s\S]*same --id/);
+  const read = await run(["account", "list"], { env });
+  assert.equal(read.status, 1);
+  assert.doesNotMatch(read.err, /Whether the change/);
+});

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { run } from "./captured-run.ts";
+
+/** Nothing is asked of a gateway when the command itself is wrong. */
+const unasked = () => Promise.reject(new Error("asked a gateway"));
+
+test("misuse is status 2 with a word on standard error and nothing on standard output", async () => {
+  const misuses: string[][] = [
+    [],
+    ["acount", "list"],
+    ["account"],
+    ["account", "destroy", "alice"],
+    ["account", "create"],
+    ["account", "create", "alice", "bob"],
+    ["account", "create", "alice", "--plam", "pro"],
+    ["account", "adjust", "alice", "--usd", "1", "--id", "x"],
+    ["account", "show", ".."],
+    ["account", "show", ""],
+    ["key", "create", "--account", "alice"],
+    ["key", "revoke", "."],
+    ["topup", "--account", "alice", "--usd", "1"],
+    ["topup", "--account", "alice", "--id", "p", "--usd"],
+    ["ledger", "show"],
+    ["serve", "extra"],
+  ];
+  for (const argv of misuses) {
+    const ran = await run(argv, { fetch: unasked, env: { TOLLGATE_ADMIN_TOKEN: "t" } });
+    assert.equal(ran.status, 2, argv.join(" "));
+    assert.equal(ran.out, "", argv.join(" "));
+    assert.ok(ran.err.length > 0, argv.join(" "));
+  }
+  assert.match((await run(["acount", "list"])).err, /Did you mean account\?/);
+});
+
+test("an address that is none, or that carries a password, is status 2 and is not repeated", async () => {
+  for (const url of [
+    "8788",
+    "ftp://127.0.0.1",
+    "http://admin:hunter2@127.0.0.1:8788",
+    "http://127.0.0.1/?token=hunter2",
+  ]) {
+    const ran = await run(["account", "list"], { fetch: unasked, env: { TOLLGATE_ADMIN_URL: url } });
+    assert.equal(ran.status, 2, url);
+    assert.match(ran.err, /TOLLGATE_ADMIN_URL/);
+    assert.ok(!ran.err.includes("hunter2"));
+  }
+});
+
+test("help is status 0 on standard output, with the options that every command has", async () => {
+  for (const argv of [["--help"], ["account", "--help"], ["topup", "--help"], ["help", "key"]]) {
+    const ran = await run(argv);
+    assert.equal(ran.status, 0, argv.join(" "));
+    assert.match(ran.out, /Usage: tollgate/);
+    assert.equal(ran.err, "");
+  }
+  assert.match((await run(["topup", "--help"])).out, /--json/);
+  assert.match((await run(["--version"])).out, /^\d+\.\d+\.\d+\n$/);
+});

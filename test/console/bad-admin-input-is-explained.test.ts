@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import test from "node:test";
+import { startConsole } from "./running-console.ts";
+
+test("an unknown member is named, not removed", async (t) => {
+  const { ask, store } = await startConsole(t);
+  const answer = await ask("POST", "/admin/v1/accounts", { name: "alice", plam: "pro" });
+  assert.equal(answer.status, 400);
+  assert.equal(answer.json.error.code, "unknown_member");
+  assert.match(answer.json.error.message, /`plam`/);
+  assert.match(answer.json.error.remedy, /name, plan/);
+  assert.equal(await store.findAccount("alice"), undefined);
+  const query = await ask("GET", "/admin/v1/accounts?offset=3");
+  assert.equal(query.status, 400);
+  assert.match(query.json.error.message, /query has no member `offset`/);
+});
+
+test("a missing member is named", async (t) => {
+  const { ask } = await startConsole(t);
+  const answer = await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00" });
+  assert.equal(answer.json.error.code, "missing_member");
+  assert.match(answer.json.error.message, /`id`/);
+});
+
+test("a name of the wrong form is refused, in the body and in the path", async (t) => {
+  const { ask, store } = await startConsole(t);
+  for (const name of ["", "-a", ".a", "a b", "a/b", "a".repeat(65), "ä", "a\n", 5, null, ["a"], { a: 1 }, "{a}"]) {
+    const answer = await ask("POST", "/admin/v1/accounts", { name });
+    assert.equal(answer.status, 400, JSON.stringify(name));
+    assert.match(answer.json.error.message, /`name`/);
+  }
+  for (const path of ["%2Fetc", "-a", "%00", "a%20b", "a".repeat(65), "a".repeat(300), "%E0%A4%A"]) {
+    const answer = await ask("GET", `/admin/v1/accounts/${path}`);
+    assert.ok(answer.status === 400 || answer.status === 414, `${path}: ${answer.status}`);
+    assert.equal(typeof answer.json.error.remedy, "string");
+  }
+  assert.equal((await store.listAccounts(undefined, 10)).items.length, 0);
+  const good = await ask("POST", "/admin/v1/accounts", { name: "Team-7_x.y+z@example.com" });
+  assert.equal(good.status, 201);
+  assert.equal((await ask("GET", "/admin/v1/accounts/Team-7_x.y+z@example.com")).status, 200);
+});
+
+test("page limits are whole numbers in their range", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  for (const limit of ["0", "201", "-1", "1.5", "1e2", "abc", "", "9999999"]) {
+    assert.equal((await ask("GET", `/admin/v1/accounts?limit=${limit}`)).status, 400, limit);
+  }
+  for (const search of ["limit=0", "limit=1001", "after=-1", "after=x", "limit=1&limit=2"]) {
+    assert.equal((await ask("GET", `/admin/v1/accounts/alice/ledger?${search}`)).status, 400, search);
+  }
+  assert.equal((await ask("GET", "/admin/v1/accounts/alice/ledger?limit=1000&after=0")).status, 200);
+});
+
+test("bodies that are no JSON objects, too large or of another type are refused in one shape", async (t) => {
+  const { ask } = await startConsole(t);
+  const cases: [body: string, type: string, status: number][] = [
+    ["{", "application/json", 400],
+    ["", "application/json", 400],
+    ["[]", "application/json", 400],
+    ["null", "application/json", 400],
+    ['"alice"', "application/json", 400],
+    ['{"name":"alice","__proto__":{"plan":"pro"}}', "application/json", 400],
+    ['{"name":"alice"}', "text/plain", 415],
+    ["name=alice", "application/x-www-form-urlencoded", 415],
+    [JSON.stringify({ name: "a".repeat(65 * 1024) }), "application/json", 413],
+  ];
+  for (const [body, type, status] of cases) {
+    const answer = await ask("POST", "/admin/v1/accounts", body, { "content-type": type });
+    assert.equal(answer.status, status, `${type} ${body.slice(0, 40)}`);
+    assert.deepEqual(Object.keys(answer.json), ["error"]);
+    assert.deepEqual(Object.keys(answer.json.error), ["code", "message", "remedy"]);
+    assert.ok(!/node_modules|at .*\.(ts|js):/.test(answer.text), "no stack");
+  }
+});
+
+test("an unknown path or method is 404", async (t) => {
+  const { ask } = await startConsole(t);
+  for (const [method, path] of [
+    ["GET", "/"],
+    ["GET", "/admin/v1/nothing"],
+    ["DELETE", "/admin/v1/accounts/alice"],
+    ["POST", "/v1/messages"],
+  ] as const) {
+    const answer = await ask(method, path);
+    assert.equal(answer.status, 404, `${method} ${path}`);
+    assert.equal(typeof answer.json.error.message, "string");
+  }
+});
+
+test("bytes that are not HTTP get 400 and the connection closed", async (t) => {
+  const { url } = await startConsole(t);
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  socket.end("hello\r\n\r\n");
+  let text = "";
+  socket.setEncoding("utf8").on("data", (chunk) => {
+    text += chunk;
+  });
+  await once(socket, "close");
+  assert.match(text, /^HTTP\/1\.1 400 Bad Request\r\n/);
+  assert.equal(JSON.parse(text.split("\r\n\r\n")[1] as string).error.code, "framing");
+});

@@ -1,0 +1,101 @@
+/** Reliability row D1, D2: a client that leaves stops the upstream in the same tick. */
+import assert from "node:assert/strict";
+import { createServer, type Socket } from "node:net";
+import test from "node:test";
+import { ask, assertAnswered, chunked, closing, listening, rawServer, rig, route, SSE_HEAD, upstream } from "./rig.ts";
+
+test("D1: gone while the upstream thinks: its connection closes and no other is tried", async (t) => {
+  const asked = Promise.withResolvers<Socket>();
+  const silent = await rawServer(t, ({ socket }) => asked.resolve(socket));
+  const { dispatcher } = rig(t, [upstream("east", silent), upstream("west", silent)]);
+  const client = new AbortController();
+  const running = dispatcher.run(ask([route("east"), route("west", { priority: 1 })], { signal: client.signal }));
+  const closed = closing(await asked.promise);
+  client.abort();
+  assert.deepEqual([...dispatcher.inFlight().values()], [0, 0]);
+  const result = await running;
+  assert.ok(!result.answered && result.clientGone);
+  assert.deepEqual(
+    result.attempts.map(({ outcome, sentToUpstream }) => [outcome, sentToUpstream]),
+    [["client_gone", true]],
+  );
+  await closed;
+});
+
+test("D1: gone while connecting: the request is never written", async (t) => {
+  let written = 0;
+  const connected = Promise.withResolvers<Socket>();
+  const server = createServer((socket) => {
+    socket.on("data", (chunk) => {
+      written += chunk.length;
+    });
+    socket.on("error", () => {});
+    connected.resolve(socket);
+  });
+  const { dispatcher } = rig(t, [upstream("east", await listening(t, server))]);
+  const client = new AbortController();
+  const running = dispatcher.run(ask([route("east")], { signal: client.signal }));
+  client.abort();
+  const result = await running;
+  assert.ok(!result.answered && result.clientGone);
+  assert.equal(result.attempts[0]?.sentToUpstream, false);
+  const socket = await connected.promise;
+  if (!socket.closed) {
+    const closed = closing(socket);
+    await dispatcher.close();
+    await closed;
+  }
+  assert.equal(written, 0);
+});
+
+test("a client gone before the start costs no attempt", async (t) => {
+  const { dispatcher } = rig(t, [upstream("east", "http://127.0.0.1:9/v1")]);
+  const result = await dispatcher.run(ask([route("east")], { signal: AbortSignal.abort() }));
+  assert.ok(!result.answered && result.clientGone);
+  assert.equal(result.attempts.length, 0);
+});
+
+test("D2: abort after the hand-over destroys the connection, and the sink hears nothing more", async (t) => {
+  const asked = Promise.withResolvers<Socket>();
+  const base = await rawServer(t, ({ socket }) => {
+    socket.write(`${SSE_HEAD}transfer-encoding: chunked\r\n\r\n${chunked("data: a\n\n")}`);
+    asked.resolve(socket);
+  });
+  const { dispatcher } = rig(t, [upstream("east", base)]);
+  const result = await dispatcher.run(ask([route("east")]));
+  assertAnswered(result);
+  const heard: string[] = [];
+  result.body?.consume({
+    data: () => heard.push("data"),
+    end: () => heard.push("end"),
+    error: () => heard.push("error"),
+  });
+  const socket = await asked.promise;
+  const closed = closing(socket);
+  socket.write(chunked("data: b\n\n"));
+  result.body?.abort();
+  assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
+  await closed;
+  assert.deepEqual(heard, []);
+});
+
+test("an inspector that throws is a defect: run rejects and the upstream is let go", async (t) => {
+  const asked = Promise.withResolvers<Socket>();
+  const base = await rawServer(t, ({ socket }) => {
+    socket.write(`${SSE_HEAD}transfer-encoding: chunked\r\n\r\n${chunked("data: a\n\n")}`);
+    asked.resolve(socket);
+  });
+  const { dispatcher } = rig(t, [upstream("east", base)]);
+  const defect = new Error("defect");
+  const inspector = {
+    chunk: () => {
+      throw defect;
+    },
+    end: () => "accept" as const,
+    whole: () => "accept" as const,
+  };
+  await assert.rejects(dispatcher.run(ask([route("east")], { inspector })), defect);
+  assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
+  const socket = await asked.promise;
+  await closing(socket);
+});

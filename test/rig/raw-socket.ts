@@ -1,0 +1,164 @@
+/**
+ * A client that sends exactly the bytes that it is told to, and reads what comes back as HTTP/1.1. For input that no
+ * HTTP library would send.
+ */
+import { connect, type NetConnectOpts, type Socket } from "node:net";
+
+export interface RawResponse {
+  readonly status: number;
+  /** Lower-cased names; of duplicates the last. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** False when the connection ended inside the body. */
+  readonly complete: boolean;
+}
+
+/** Where to connect: a port of 127.0.0.1, or the path of a unix socket. */
+export type Target = { readonly port: number } | { readonly path: string };
+
+export class RawSocket {
+  readonly socket: Socket;
+  /** Resolves when the connection is closed, by whomever and however. */
+  readonly closed: Promise<void>;
+  #received = Buffer.alloc(0);
+  #isClosed = false;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(target: Target) {
+    const options: NetConnectOpts = "port" in target ? { host: "127.0.0.1", port: target.port } : { path: target.path };
+    this.socket = connect({ ...options, allowHalfOpen: true, noDelay: true });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.closed = promise;
+    this.socket.on("data", (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#notify();
+    });
+    // A reset is one of the ways in which a server may close; the close event follows.
+    this.socket.on("error", () => {});
+    this.socket.on("end", () => this.socket.end());
+    this.socket.on("close", () => {
+      this.#isClosed = true;
+      resolve();
+      this.#notify();
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Sends bytes; text is sent as latin1, one byte for each character. */
+  send(...pieces: readonly (string | Uint8Array)[]): this {
+    for (const piece of pieces) this.socket.write(typeof piece === "string" ? Buffer.from(piece, "latin1") : piece);
+    return this;
+  }
+
+  /** Everything received so far, as latin1. */
+  get text(): string {
+    return this.#received.toString("latin1");
+  }
+
+  /** Resolves when `condition` holds of the text received, or the connection has closed. */
+  async until(condition: (text: string) => boolean): Promise<string> {
+    while (!this.#isClosed && !condition(this.text)) await this.#change();
+    return this.text;
+  }
+
+  /** Waits for `count` final responses, or for the close. Interim (1xx) responses are passed over. */
+  async responses(count: number): Promise<readonly RawResponse[]> {
+    for (;;) {
+      const found = parseResponses(this.#received, this.#isClosed);
+      if (found.length >= count || this.#isClosed) return found;
+      await this.#change();
+    }
+  }
+
+  /** Waits until the server has closed, then gives all responses. */
+  async responsesUntilClosed(): Promise<readonly RawResponse[]> {
+    await this.closed;
+    return parseResponses(this.#received, true);
+  }
+
+  /** Closes without ceremony; `reset` sends RST instead of FIN. */
+  close(reset = false): void {
+    if (reset) this.socket.resetAndDestroy();
+    else this.socket.destroy();
+  }
+
+  #change(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#watchers.add(resolve);
+    return promise;
+  }
+
+  #notify(): void {
+    for (const watcher of this.#watchers) watcher();
+    this.#watchers.clear();
+  }
+}
+
+/** Opens a connection, sends the pieces, waits for `count` responses and closes. */
+export async function exchange(target: Target, bytes: string | Uint8Array, count = 1): Promise<readonly RawResponse[]> {
+  const client = new RawSocket(target).send(bytes);
+  const found = await client.responses(count);
+  client.close();
+  return found;
+}
+
+/** Opens a connection, sends the bytes, and reads until the server closes. */
+export function untilClosed(target: Target, bytes: string | Uint8Array): Promise<readonly RawResponse[]> {
+  return new RawSocket(target).send(bytes).responsesUntilClosed();
+}
+
+/** The final responses in what a server sent; the last may be incomplete only if the connection has closed. */
+export function parseResponses(received: Buffer, closed: boolean): readonly RawResponse[] {
+  const found: RawResponse[] = [];
+  let at = 0;
+  for (;;) {
+    const headEnd = received.indexOf("\r\n\r\n", at);
+    if (headEnd === -1) return found;
+    const [statusLine = "", ...lines] = received.toString("latin1", at, headEnd).split("\r\n");
+    const status = Number(statusLine.split(" ")[1]);
+    const headers: Record<string, string> = {};
+    for (const line of lines) headers[line.slice(0, line.indexOf(":")).toLowerCase()] = line.slice(line.indexOf(":") + 1).trim();
+    const bodyStart = headEnd + 4;
+    if (status < 200) {
+      at = bodyStart;
+      continue;
+    }
+    const body = headers["transfer-encoding"] === "chunked" ? chunkedBody(received, bodyStart) : plainBody(received, bodyStart, headers, closed);
+    if (!body.complete && !closed) return found;
+    found.push({ status, headers, body: body.bytes.toString("utf8"), complete: body.complete });
+    if (!body.complete) return found;
+    at = body.end;
+  }
+}
+
+interface ParsedBody {
+  readonly bytes: Buffer;
+  readonly end: number;
+  readonly complete: boolean;
+}
+
+function plainBody(received: Buffer, start: number, headers: Readonly<Record<string, string>>, closed: boolean): ParsedBody {
+  const length = headers["content-length"];
+  if (length === undefined) return { bytes: received.subarray(start), end: received.length, complete: closed };
+  const end = start + Number(length);
+  return { bytes: received.subarray(start, end), end, complete: received.length >= end };
+}
+
+function chunkedBody(received: Buffer, start: number): ParsedBody {
+  const parts: Buffer[] = [];
+  let at = start;
+  for (;;) {
+    const lineEnd = received.indexOf("\r\n", at);
+    const size = lineEnd === -1 ? Number.NaN : Number.parseInt(received.toString("latin1", at, lineEnd), 16);
+    const dataStart = lineEnd + 2;
+    if (Number.isNaN(size) || received.length < dataStart + size + 2) {
+      return { bytes: Buffer.concat(parts), end: received.length, complete: false };
+    }
+    if (size === 0) return { bytes: Buffer.concat(parts), end: dataStart + 2, complete: true };
+    parts.push(received.subarray(dataStart, dataStart + size));
+    at = dataStart + size + 2;
+  }
+}

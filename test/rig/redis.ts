@@ -1,0 +1,195 @@
+/**
+ * Real Redis servers for tests: single, cluster, primary with Sentinel; each in a folder of its own, on free ports of
+ * 127.0.0.1, stopped by process id. With `faketime` the server lives in a time that the test writes (libfaketime).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The system calls of the rig go through real time: a server that does not come up fails the test. */
+const START_TIMEOUT_MS = 10_000;
+const POLL_MS = 10;
+
+export interface TestRedis {
+  readonly port: number;
+  readonly url: string;
+  readonly pid: number;
+  /** Sends one command over a connection of its own. @returns the raw reply (RESP2). */
+  command(...words: string[]): Promise<string>;
+  /** Sets the server's clock, milliseconds since the epoch; only with `faketime`. */
+  setTime(epochMs: number): void;
+  /** Stops the process without its knowing (SIGSTOP), and lets it go on. */
+  freeze(): void;
+  thaw(): void;
+  stop(): Promise<void>;
+}
+
+export interface TestRedisOptions {
+  readonly faketime?: boolean;
+  /** Further arguments of redis-server, as on its command line. */
+  readonly args?: readonly string[];
+  /** `sentinel` runs the same binary as a sentinel with this configuration file. */
+  readonly sentinelConfig?: string;
+}
+
+/** Starts a server and waits until it answers. */
+export async function startRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-redis-"));
+  const port = await freePort();
+  const clock = join(dir, "clock");
+  if (options.faketime) writeClock(clock, Date.UTC(2026, 0, 1));
+  const process_ = launch(dir, port, clock, options);
+  const exited = once(process_, "exit");
+  const stop = async (): Promise<void> => {
+    if (process_.exitCode === null && process_.signalCode === null) {
+      process_.kill("SIGCONT");
+      process_.kill("SIGKILL");
+      await exited;
+    }
+    rmSync(dir, { recursive: true, force: true });
+  };
+  const redis: TestRedis = {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    pid: process_.pid as number,
+    command: (...words) => sendCommand(port, words),
+    setTime: (epochMs) => writeClock(clock, epochMs),
+    freeze: () => void process_.kill("SIGSTOP"),
+    thaw: () => void process_.kill("SIGCONT"),
+    stop,
+  };
+  try {
+    await answering(redis, process_);
+    return redis;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function launch(dir: string, port: number, clock: string, options: TestRedisOptions): ChildProcess {
+  const network = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", dir, "--loglevel", "warning"];
+  const config = join(dir, "sentinel.conf");
+  if (options.sentinelConfig !== undefined) writeFileSync(config, options.sentinelConfig);
+  const args =
+    options.sentinelConfig === undefined
+      ? [...network, "--save", "", "--appendonly", "no", "--enable-debug-command", "local", ...(options.args ?? [])]
+      : [config, "--sentinel", ...network, ...(options.args ?? [])];
+  const child = spawn("redis-server", args, {
+    stdio: "ignore",
+    env: { ...process.env, ...(options.faketime ? faketimeEnvironment(clock) : {}) },
+  });
+  // Without a listener a missing program would end the test process; `answering` tells of it.
+  child.on("error", () => undefined);
+  return child;
+}
+
+/**
+ * libfaketime asks for memory while it looks up the real clock, and jemalloc asks for the time while it sets itself up:
+ * each waits for the other and the server hangs. With libc preloaded after it, memory comes from libc and both start.
+ */
+function faketimeEnvironment(clock: string): Record<string, string> {
+  const [library] = globSync("/usr/lib/*/faketime/libfaketime.so.1");
+  if (library === undefined) throw new Error("libfaketime is missing: install the Debian package libfaketime");
+  return {
+    LD_PRELOAD: `${library} libc.so.6`,
+    FAKETIME_TIMESTAMP_FILE: clock,
+    FAKETIME_NO_CACHE: "1",
+    DONT_FAKE_MONOTONIC: "1",
+    TZ: "UTC",
+  };
+}
+
+/** A date without a sign is an absolute, frozen time to libfaketime. Renamed into place, so that no half is read. */
+function writeClock(path: string, epochMs: number): void {
+  const iso = new Date(epochMs).toISOString();
+  writeFileSync(`${path}.new`, `${iso.slice(0, 10)} ${iso.slice(11, 23)}\n`);
+  renameSync(`${path}.new`, path);
+}
+
+async function answering(redis: TestRedis, child: ChildProcess): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadline) {
+    if (child.pid === undefined) throw new Error("redis-server is missing: install the Debian package redis-server");
+    if (child.exitCode !== null) throw new Error(`redis-server ended at once with status ${child.exitCode}`);
+    const reply = await redis.command("PING").catch(() => "");
+    if (reply.startsWith("+PONG")) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error("redis-server did not answer");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no port");
+  // A cluster node also listens on its port + 10,000.
+  return address.port < 55_000 ? address.port : freePort();
+}
+
+/** One command, one connection; the reply is complete when the first chunk has its last line, enough for a rig. */
+async function sendCommand(port: number, words: readonly string[]): Promise<string> {
+  const socket: Socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    socket.write(`*${words.length}\r\n${words.map((w) => `$${Buffer.byteLength(w)}\r\n${w}\r\n`).join("")}`);
+    const [chunk] = (await once(socket, "data")) as [Buffer];
+    return chunk.toString();
+  } finally {
+    socket.destroy();
+  }
+}
+
+export interface TestCluster {
+  readonly nodes: readonly { host: string; port: number }[];
+  readonly servers: readonly TestRedis[];
+  stop(): Promise<void>;
+}
+
+const SLOTS = 16_384;
+
+/** Three primaries that share the slots, without replicas. */
+export async function startRedisCluster(): Promise<TestCluster> {
+  const servers: TestRedis[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+  try {
+    for (let i = 0; i < 3; i++) servers.push(await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }));
+    await joinCluster(servers);
+    return { nodes: servers.map(({ port }) => ({ host: "127.0.0.1", port })), servers, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function joinCluster(servers: readonly TestRedis[]): Promise<void> {
+  const [first] = servers as [TestRedis];
+  for (const [i, server] of servers.entries()) {
+    const from = Math.floor((i * SLOTS) / servers.length);
+    const to = Math.floor(((i + 1) * SLOTS) / servers.length) - 1;
+    await server.command("CLUSTER", "ADDSLOTSRANGE", `${from}`, `${to}`);
+    await server.command("CLUSTER", "SET-CONFIG-EPOCH", `${i + 1}`);
+    if (server !== first) await server.command("CLUSTER", "MEET", "127.0.0.1", `${first.port}`);
+  }
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadline) {
+    const infos = await Promise.all(servers.map((server) => server.command("CLUSTER", "INFO")));
+    const whole = infos.every((info) => info.includes("cluster_state:ok") && info.includes("cluster_known_nodes:3"));
+    if (whole) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error("the cluster did not come together");
+}
+
+/** A sentinel that watches a primary under a name. */
+export function startSentinel(name: string, primary: TestRedis): Promise<TestRedis> {
+  return startRedis({ sentinelConfig: `sentinel monitor ${name} 127.0.0.1 ${primary.port} 1\n` });
+}

@@ -1,0 +1,46 @@
+/**
+ * Programs that tests run for real and that come from the system, not from npm. Missing ones are installed where that
+ * is possible, else named; a test for a real server is never skipped in silence.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+interface SystemPackage {
+  /** The name of the Debian package. */
+  readonly name: string;
+  readonly present: () => boolean;
+}
+
+const onPath = (program: string) => () =>
+  [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"].some((folder) =>
+    existsSync(join(folder, program)),
+  );
+
+const PACKAGES: readonly SystemPackage[] = [
+  { name: "redis-server", present: onPath("redis-server") },
+  { name: "redis-sentinel", present: onPath("redis-sentinel") },
+  { name: "nginx", present: onPath("nginx") },
+  { name: "libfaketime", present: () => globSync("/usr/lib/*/faketime/libfaketime.so.1").length > 0 },
+  { name: "openssl", present: onPath("openssl") },
+];
+
+/** Installs what is missing, or throws an error that names it and the command that installs it. */
+export function ensureSystemPackages(): void {
+  const missing = PACKAGES.filter((wanted) => !wanted.present()).map((wanted) => wanted.name);
+  if (missing.length === 0) return;
+  const command = `apt-get install -y ${missing.join(" ")}`;
+  console.log(`Installing what the tests need: ${missing.join(", ")}`);
+  try {
+    const quiet = {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    } as const;
+    execFileSync("apt-get", ["-q", "update"], quiet);
+    execFileSync("apt-get", ["-q", "install", "-y", "--no-install-recommends", ...missing], quiet);
+  } catch (error) {
+    throw new Error(`The tests need the Debian packages ${missing.join(", ")}. Install them with: ${command}`, {
+      cause: error,
+    });
+  }
+}

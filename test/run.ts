@@ -1,0 +1,50 @@
+/**
+ * `npm test`: makes sure that the real servers are there, runs every test file and ends with `N passed, N failed`.
+ * Arguments are folders or files below test/; none means all of them. `--report FILE` writes the counts as JSON.
+ */
+import { globSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { parseArgs } from "node:util";
+import { ensureSystemPackages } from "./rig/system-packages.ts";
+
+/** The longest that one test file may take; a file that hangs fails the run and names itself. */
+const FILE_TIMEOUT_MS = 300_000;
+/** Test files at once: the machines have two cores, and most files wait on a server for much of their time. */
+const CONCURRENCY = 2;
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { report: { type: "string" } } });
+
+function filesOf(selection: readonly string[]): string[] {
+  const wanted = selection.length === 0 ? ["test"] : selection;
+  const found = wanted.flatMap((path) =>
+    statSync(path).isDirectory() ? globSync(join(path, "**/*.test.ts")) : [path],
+  );
+  return [...new Set(found)].sort();
+}
+
+ensureSystemPackages();
+const files = filesOf(positionals);
+let passed = 0;
+let failed = 0;
+const stream = run({ files, concurrency: CONCURRENCY, timeout: FILE_TIMEOUT_MS });
+// Files count as the tests inside them; a file without any would otherwise pass as a test of its own.
+const isFile = (event: { name: string; nesting: number }) => event.nesting === 0 && event.name.endsWith(".test.ts");
+stream.on("test:pass", (event) => {
+  if (!isFile(event) && event.details.type !== "suite") passed++;
+});
+stream.on("test:fail", (event) => {
+  if (event.details.type !== "suite") failed++;
+  process.exitCode = 1;
+});
+stream.once("end", () => {
+  if (passed + failed === 0) {
+    console.error(`No test ran (${files.length} files).`);
+    process.exitCode = 1;
+  }
+  if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed }));
+  console.log(`\n${passed} passed, ${failed} failed`);
+});
+stream.compose(spec).pipe(process.stdout);
