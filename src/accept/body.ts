@@ -6,19 +6,19 @@ import type { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "../values/errors.ts";
 import { mediaTypeOf } from "../wire/header.ts";
 import { framing } from "./framing.ts";
-import type { Headers } from "./headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 
 const FIRST_BUFFER_BYTES = 16_384;
 
 /** The bytes that the head promises; undefined when the body is chunked. */
-export function declaredBytes(headers: Headers): number | undefined {
+export function declaredBytes(headers: RequestHeaders): number | undefined {
   if (headers.has("transfer-encoding")) return undefined;
   return Number(headers.get("content-length") ?? 0);
 }
 
 export class RequestBody {
   readonly #req: IncomingMessage;
-  readonly #headers: Headers;
+  readonly #headers: RequestHeaders;
   readonly #bytesMax: number;
   readonly #sendContinue: () => void;
   #fault: Refusal | undefined;
@@ -26,7 +26,7 @@ export class RequestBody {
   #result: Promise<Uint8Array | Refusal> | undefined;
 
   /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
-  constructor(req: IncomingMessage, headers: Headers, bytesMax: number, sendContinue: () => void) {
+  constructor(req: IncomingMessage, headers: RequestHeaders, bytesMax: number, sendContinue: () => void) {
     this.#req = req;
     this.#headers = headers;
     this.#bytesMax = bytesMax;

@@ -37,9 +37,14 @@ export class Connection {
     this.#answerRaw = answerRaw;
   }
 
-  /** Whether the connection must not be used after the answers that are still owed. */
-  get isBroken(): boolean {
-    return this.#broken !== undefined;
+  /** Whether nothing but the answer of the current request may still leave. */
+  get isSpent(): boolean {
+    return this.#rawAnswered;
+  }
+
+  /** An answer has been sent on the bare socket: whatever else arrives is not read. */
+  refused(): void {
+    this.#rawAnswered = true;
   }
 
   /** Takes a parsed request: starts it, or lets it wait for its turn. */
@@ -53,6 +58,8 @@ export class Connection {
 
   /** The answer to the current request has left or can no longer leave: the next one's turn. */
   answered(exchange: Exchange): void {
+    // An idle connection must not hold on to the body of its last request.
+    if (this.#last === exchange && exchange.req.complete) this.#last = undefined;
     if (this.#current !== exchange) return;
     this.#current = undefined;
     if (this.#socket.destroyed) return;

@@ -2,7 +2,7 @@
  * Cross-origin requests, for the origins that the operator named and no others (reliability row 83). Without
  * configuration no answer carries an `access-control-*` header.
  */
-import type { Headers } from "./headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 import type { ReplyHeaders } from "./reply.ts";
 
 const PREFLIGHT_AGE_S = 600;
@@ -16,7 +16,7 @@ const NONE: ReplyHeaders = Object.freeze({});
  * The headers that every answer to this request carries.
  * @param origins as configured, compared character by character; `*` is not special.
  */
-export function corsHeaders(origins: readonly string[], headers: Headers): ReplyHeaders {
+export function corsHeaders(origins: readonly string[], headers: RequestHeaders): ReplyHeaders {
   if (origins.length === 0) return NONE;
   const origin = headers.get("origin");
   if (origin === undefined || !origins.includes(origin)) return { vary: "Origin" };
@@ -30,7 +30,7 @@ export function corsHeaders(origins: readonly string[], headers: Headers): Reply
 export function preflightHeaders(
   origins: readonly string[],
   method: string,
-  headers: Headers,
+  headers: RequestHeaders,
 ): ReplyHeaders | undefined {
   if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return undefined;
   if (!origins.includes(headers.get("origin") ?? "")) return undefined;

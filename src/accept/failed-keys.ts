@@ -50,7 +50,7 @@ export class FailedKeys {
    */
   failed(address: string | undefined): number | undefined {
     if (address === undefined) return undefined;
-    const entry = this.#entryOf(address);
+    const entry = this.#entryOf(bucketOf(address));
     entry.failures += 1;
     if (entry.failures <= this.#limits.failuresPerMinute) return undefined;
     return Math.ceil((entry.failuresSinceMs + MINUTE_MS - this.#clock.monotonicMs()) / 1_000);
@@ -62,9 +62,10 @@ export class FailedKeys {
    */
   mayLookUp(address: string | undefined): boolean {
     if (address === undefined) return true;
-    const known = this.#entries.get(address);
+    const bucket = bucketOf(address);
+    const known = this.#entries.get(bucket);
     if (known === undefined || !this.#isOver(known)) return true;
-    const entry = this.#entryOf(address);
+    const entry = this.#entryOf(bucket);
     entry.lookUps += 1;
     return entry.lookUps <= this.#limits.lookUpsPerSecond;
   }
@@ -74,16 +75,16 @@ export class FailedKeys {
     return recent && entry.failures > this.#limits.failuresPerMinute;
   }
 
-  #entryOf(address: string): Entry {
+  #entryOf(bucket: string): Entry {
     const nowMs = this.#clock.monotonicMs();
-    let entry = this.#entries.get(address);
+    let entry = this.#entries.get(bucket);
     if (entry === undefined) {
       this.#forgetOldest();
       entry = { failures: 0, failuresSinceMs: nowMs, lookUps: 0, lookUpsSinceMs: nowMs };
     } else {
-      this.#entries.delete(address);
+      this.#entries.delete(bucket);
     }
-    this.#entries.set(address, entry);
+    this.#entries.set(bucket, entry);
     if (nowMs - entry.failuresSinceMs >= MINUTE_MS) {
       entry.failures = 0;
       entry.failuresSinceMs = nowMs;
@@ -100,4 +101,14 @@ export class FailedKeys {
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
+}
+
+/**
+ * Whom the failures of an address are counted for. One host usually owns a whole /64 of IPv6, so that it could give
+ * every attempt an address of its own. A rarely written form (`::` before the fifth group) falls into a wider bucket.
+ */
+function bucketOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [left = ""] = address.split("::");
+  return `${left.split(":").slice(0, 4).join(":")}::/64`;
 }

@@ -3,7 +3,7 @@
  * ends or whom it is for (reliability rows 5 to 9; RFC 9112 sections 3.2, 6.1 and 11.2).
  */
 import { type Refusal, refusal } from "../values/errors.ts";
-import type { Headers } from "./headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
 
 /** The parts of a request head that framing depends on; node's `IncomingMessage` has them. */
@@ -20,7 +20,7 @@ const SINGLE = ["host", "content-length", "transfer-encoding", "content-type", "
  * Checks the head of a request that Node has parsed.
  * @returns a refusal that closes the connection (400, 414, 417, 431), or undefined when the framing is beyond doubt.
  */
-export function framingFault(head: RequestHead, headers: Headers, limits: HttpLimits): Refusal | undefined {
+export function framingFault(head: RequestHead, headers: RequestHeaders, limits: HttpLimits): Refusal | undefined {
   if (head.httpVersion !== "1.1" && head.httpVersion !== "1.0")
     return framing("Only HTTP/1.1 and HTTP/1.0 are spoken.");
   if (head.rawHeaders.length / 2 > limits.headersMax) {
@@ -38,7 +38,7 @@ export function framingFault(head: RequestHead, headers: Headers, limits: HttpLi
   return bodyFramingFault(head.httpVersion, headers) ?? expectationFault(headers);
 }
 
-function bodyFramingFault(httpVersion: string, headers: Headers): Refusal | undefined {
+function bodyFramingFault(httpVersion: string, headers: RequestHeaders): Refusal | undefined {
   const coding = headers.get("transfer-encoding");
   const length = headers.get("content-length");
   if (coding !== undefined) {
@@ -50,7 +50,7 @@ function bodyFramingFault(httpVersion: string, headers: Headers): Refusal | unde
   return undefined;
 }
 
-function expectationFault(headers: Headers): Refusal | undefined {
+function expectationFault(headers: RequestHeaders): Refusal | undefined {
   const expect = headers.get("expect");
   if (expect === undefined || expect.toLowerCase() === "100-continue") return undefined;
   return refusal("expectation_failed");

@@ -6,7 +6,7 @@
 /** Headers that prove who the client is: `key.ts` reads them, nobody else ever sees them. */
 const SECRET_NAMES: ReadonlySet<string> = new Set(["authorization", "x-api-key", "proxy-authorization", "cookie"]);
 
-export class Headers {
+export class RequestHeaders {
   readonly #values = new Map<string, string[]>();
 
   /** @param raw names and values in turn, as in `req.rawHeaders`. */
@@ -40,8 +40,8 @@ export class Headers {
   }
 
   /** The same headers without the credentials: what leaves this folder. */
-  withoutSecrets(): Headers {
-    const rest = new Headers([]);
+  withoutSecrets(): RequestHeaders {
+    const rest = new RequestHeaders([]);
     for (const [name, values] of this.#values) if (!SECRET_NAMES.has(name)) rest.#values.set(name, values);
     return rest;
   }

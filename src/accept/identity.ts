@@ -5,10 +5,10 @@
 import type { Socket } from "node:net";
 import { normalIp } from "../wire/address.ts";
 import { cidrMatcher, rightmostUntrusted } from "../wire/header.ts";
-import type { Headers } from "./headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 
 /** Gives the client's address, or undefined when none can be trusted. */
-export type ClientAddressOf = (socket: Socket, headers: Headers) => string | undefined;
+export type ClientAddressOf = (socket: Socket, headers: RequestHeaders) => string | undefined;
 
 /** Forwarding chains longer than this are not walked. */
 const FORWARDED_CHARS_MAX = 2_048;
@@ -35,7 +35,7 @@ export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The caller's trace context when it is well-formed, else undefined. */
-export function traceparentOf(headers: Headers): string | undefined {
+export function traceparentOf(headers: RequestHeaders): string | undefined {
   const values = headers.all("traceparent");
   const [value] = values;
   return values.length === 1 && value !== undefined && TRACEPARENT.test(value) ? value : undefined;

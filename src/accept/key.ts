@@ -4,7 +4,7 @@
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import { looksLikeKey, readKey, type WellFormedKey } from "../values/key.ts";
-import type { Headers } from "./headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 
 /** `"noise"` has the written form and a wrong checksum: an unknown key that costs the store nothing. */
 export type PresentedKey = WellFormedKey | "noise";
@@ -13,7 +13,7 @@ export type PresentedKey = WellFormedKey | "noise";
  * Reads the key from `Authorization: Bearer` and `x-api-key`.
  * @returns the key, or a refusal: `missing_key`, `malformed_key`, `conflicting_keys`.
  */
-export function keyOf(headers: Headers): PresentedKey | Refusal {
+export function keyOf(headers: RequestHeaders): PresentedKey | Refusal {
   const authorization = headers.all("authorization");
   const apiKey = headers.all("x-api-key");
   if (authorization.length > 1) return conflict("The authorization header appears more than once.");
@@ -28,7 +28,7 @@ export function keyOf(headers: Headers): PresentedKey | Refusal {
 }
 
 /** Whether a request carries anything where a key would be: it was meant for the API, whatever its path. */
-export function carriesKey(headers: Headers): boolean {
+export function carriesKey(headers: RequestHeaders): boolean {
   return headers.has("x-api-key") || bearerText(headers.get("authorization")) !== undefined;
 }
 

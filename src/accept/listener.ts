@@ -8,70 +8,22 @@ import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
-import type { Clock } from "../values/time.ts";
 import { declaredBytes, RequestBody } from "./body.ts";
 import { Connection, type Exchange } from "./connection.ts";
+import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
-import { Headers } from "./headers.ts";
+import { RequestHeaders } from "./headers.ts";
 import { HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, traceparentOf } from "./identity.ts";
-import { keyOf, type PresentedKey } from "./key.ts";
-import { answerRaw, type ClientError, protocolOfPacket, type Rendered, refusalOf } from "./raw-answer.ts";
+import { keyOf } from "./key.ts";
+import { answerRaw, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, standardHeaders } from "./reply.ts";
-import { protocolOfTarget, type Route, routeOf, splitTarget } from "./routes.ts";
-import { builtInSite, meantForApi, type Site } from "./site.ts";
+import { protocolOfTarget, routeOf, splitTarget } from "./routes.ts";
+import { builtInSite, meantForApi } from "./site.ts";
 import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
-/** A request whose framing and path are beyond doubt. */
-export interface AcceptedRequest {
-  readonly id: RequestId;
-  readonly route: Exclude<Route, { kind: "site" } | { kind: "probe" }>;
-  /** The protocol in whose shape errors are written. */
-  readonly protocol: Protocol;
-  readonly method: string;
-  /** As it came, without the query. */
-  readonly path: string;
-  readonly query: string;
-  /** Without the credentials. */
-  readonly headers: Headers;
-  /** The key that was presented, or why there is none. */
-  readonly key: PresentedKey | Refusal;
-  /** Undefined when no address can be trusted. */
-  readonly clientAddress: string | undefined;
-  readonly traceparent: string | undefined;
-  /** When the head had been read, on the monotonic clock. */
-  readonly receivedAtMs: number;
-  /** Aborted when the client leaves before it has the whole answer. */
-  readonly signal: AbortSignal;
-  /** Reads the body, once; every call gives the same bytes or the same refusal. */
-  readBody(): Promise<Uint8Array | Refusal>;
-}
-
-export interface ListenerOptions {
-  readonly address: Address;
-  readonly bodyBytesMax: number;
-  /** CIDR blocks and `unix`. */
-  readonly trustProxy: readonly string[];
-  readonly corsOrigins: readonly string[];
-  readonly clock: Clock;
-  readonly newRequestId: () => RequestId;
-  readonly limits?: Partial<HttpLimits>;
-  /** Answers everything that is not the API's; the built-in page unless given. */
-  readonly site?: Site;
-}
-
-/** What the pipeline does with what arrives. */
-export interface Handlers {
-  /** Serves a request. A promise that resolves before anything was answered is a defect. */
-  onRequest(request: AcceptedRequest, reply: Reply): void | Promise<void>;
-  /** Answers a refusal of accept's own (framing, 404, 405, 426). */
-  onRefusal(refused: Refusal, protocol: Protocol, reply: Reply): void;
-  /** Renders a refusal where there is no reply to give it to, or where a handler has crashed. */
-  renderRefusal(refused: Refusal, protocol: Protocol, requestId: string): Rendered;
-  /** A defect: an exception of a handler. The request has been answered with 500, or cut. */
-  onCrash(error: unknown): void;
-}
+export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 
 /** A body smaller than this that nobody wants is read and thrown away, to keep the connection. */
 const DISCARD_BYTES_MAX = 65_536;
@@ -124,6 +76,8 @@ export class Listener {
     );
     await promise;
     this.#server.off("error", reject);
+    // From here on an error is one of accepting (no descriptor left): told, survived, and over when one is free again.
+    this.#server.on("error", (error) => this.#handlers.onCrash(error));
     if (address.kind === "tcp") return { ...address, port: (this.#server.address() as AddressInfo).port };
     await restrictSocket(address.path);
     return address;
@@ -173,9 +127,7 @@ export class Listener {
     server.on("request", (req, res) => this.#onRequest(req, res, false));
     server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
     server.on("checkExpectation", (req, res) => this.#onRequest(req, res, false));
-    server.on("connect", (_req, socket) =>
-      this.#answerRaw(socket as Socket, framing("CONNECT is not spoken."), "chat"),
-    );
+    server.on("connect", (_req, socket) => this.#connectionOf(socket as Socket).failed(new Error("CONNECT")));
     server.on("clientError", (error: ClientError, socket) => this.#connectionOf(socket as Socket).failed(error));
     return server;
   }
@@ -185,7 +137,9 @@ export class Listener {
     socket.on("close", () => {
       this.#openConnections -= 1;
     });
-    if (this.#openConnections > this.#limits.connectionsMax) this.#answerRaw(socket, refusal("overloaded"), "chat");
+    if (this.#openConnections <= this.#limits.connectionsMax) return;
+    this.#connectionOf(socket).refused();
+    this.#answerRaw(socket, refusal("overloaded"), "chat");
   }
 
   #connectionOf(socket: Socket): Connection {
@@ -200,15 +154,19 @@ export class Listener {
   }
 
   #answerRaw(socket: Socket, refused: Refusal, protocol: Protocol): void {
-    const id = this.#options.newRequestId();
-    const { headers, requestId } = standardHeaders(id, protocol);
-    const rendered = this.#handlers.renderRefusal(refused, protocol, requestId);
-    answerRaw(socket, { ...rendered, headers: { ...headers, ...rendered.headers } }, this.#limits.lingerMs);
+    try {
+      const { headers, requestId } = standardHeaders(this.#options.newRequestId(), protocol);
+      const rendered = this.#handlers.renderRefusal(refused, protocol, requestId);
+      answerRaw(socket, { ...rendered, headers: { ...headers, ...rendered.headers } }, this.#limits.lingerMs);
+    } catch (error) {
+      this.#handlers.onCrash(error);
+      socket.destroy();
+    }
   }
 
   #onRequest(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
     const connection = this.#connectionOf(req.socket);
-    const headers = new Headers(req.rawHeaders);
+    const headers = new RequestHeaders(req.rawHeaders);
     const { path } = splitTarget(req.url ?? "");
     const protocol = protocolOfTarget(path);
     const id = this.#options.newRequestId();
@@ -222,8 +180,8 @@ export class Listener {
     const reply = new Reply(res, {
       id,
       headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
-      mustClose: () => this.#draining || connection.isBroken,
-      bodyPending: () => mayArrive && !discardable && !req.complete && !connection.isBroken,
+      mustClose: () => this.#draining || connection.isSpent,
+      bodyPending: () => mayArrive && !discardable && !req.complete && !connection.isSpent,
       lingerMs: this.#limits.lingerMs,
       writeStallMs: this.#limits.writeStallMs,
     });
@@ -317,7 +275,7 @@ export class Listener {
 
 interface Parsed {
   readonly req: IncomingMessage;
-  readonly headers: Headers;
+  readonly headers: RequestHeaders;
   readonly body: RequestBody;
   readonly protocol: Protocol;
   readonly id: RequestId;

@@ -50,6 +50,8 @@ export function protocolOfPacket(packet: Uint8Array | undefined): Protocol {
  * @param headers names in lower case; `content-length` and `connection` are ours.
  */
 export function answerRaw(socket: Socket, rendered: Rendered, lingerMs: number): void {
+  // A socket that Node has handed over (CONNECT) has no listener of its own left (row 78).
+  socket.on("error", () => {});
   if (!socket.writable) {
     socket.destroy();
     return;

@@ -4,7 +4,7 @@
  * `Site`; requests that were meant for the API get the built-in page from it too.
  */
 import { PROTOCOL_NAMES, PROTOCOLS } from "../values/protocol.ts";
-import type { Headers } from "./headers.ts";
+import type { RequestHeaders } from "./headers.ts";
 import { carriesKey } from "./key.ts";
 import type { Reply, ReplyHeaders } from "./reply.ts";
 import { hintFor, hintHeader } from "./routes.ts";
@@ -52,7 +52,7 @@ export const builtInSite: Site = (request, reply) => {
 };
 
 /** Whether a request for the site looks like one that missed the API: a POST with a key or JSON. */
-export function meantForApi(method: string, headers: Headers): boolean {
+export function meantForApi(method: string, headers: RequestHeaders): boolean {
   const json = headers.get("content-type")?.toLowerCase().startsWith("application/json") === true;
   return method === "POST" && (json || carriesKey(headers));
 }

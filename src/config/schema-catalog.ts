@@ -1,6 +1,5 @@
 /** The part of the schema that says what is sold: plans, models, prices, groups and cards. */
 import { EFFORTS } from "../values/catalog.ts";
-import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import {
   count,
@@ -29,7 +28,7 @@ export const PLAIN_NAMES = {
   rule: "starts with a letter or digit, followed by up to 63 of A-Z a-z 0-9 . _ -",
 };
 
-const plainName = (description: string) =>
+export const plainName = (description: string) =>
   text({
     description,
     pattern: PLAIN_NAMES.pattern.slice(1, -1),
@@ -298,5 +297,3 @@ export const cards = mapOf(
     },
   ),
 );
-
-export { PROTOCOL_NAMES, plainName };

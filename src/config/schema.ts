@@ -1,6 +1,7 @@
 /** The whole of `tollgate.yaml` as a schema; `tollgate.schema.json` is generated from it. */
+import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
-import { cards, groups, models, PLAIN_NAMES, PROTOCOL_NAMES, plainName, plans } from "./schema-catalog.ts";
+import { cards, groups, models, PLAIN_NAMES, plainName, plans } from "./schema-catalog.ts";
 import {
   count,
   duration,

@@ -53,6 +53,8 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     cancel = options.clock.after(SETTLE_MS, () => load(false));
   };
   const watcher = watch(dirname(options.file), { persistent: false }, later);
+  // The file may have changed between the load that gave `text` and the watch.
+  if (textHash(options) !== inForce) later();
   watcher.on("error", (error) => {
     const message = `the folder of the file can no longer be watched (${codeOf(error)}); reload by SIGHUP`;
     if (!closed) options.onProblems([{ file: options.file, line: 1, column: 1, key: "", message }]);

@@ -163,7 +163,7 @@ export class SseReader {
 
 /**
  * The position of the first CR or LF from `at` on, or the length. Hardly any upstream sends a CR: without one the search
- * is the runtime's own, several times as fast as ours.
+ * is the runtime's own, two to three times as fast as a loop of ours.
  */
 function endOfLine(bytes: Buffer, at: number, hasCr: boolean): number {
   if (!hasCr) {

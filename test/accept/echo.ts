@@ -5,7 +5,12 @@
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
 import { readEnvelope } from "../../src/accept/envelope.ts";
-import { type AcceptedRequest, createListener, type Handlers, type ListenerOptions } from "../../src/accept/listener.ts";
+import {
+  type AcceptedRequest,
+  createListener,
+  type Handlers,
+  type ListenerOptions,
+} from "../../src/accept/listener.ts";
 import type { Rendered } from "../../src/accept/raw-answer.ts";
 import type { Reply } from "../../src/accept/reply.ts";
 import { answerOf, isRefusal, type Refusal } from "../../src/values/errors.ts";

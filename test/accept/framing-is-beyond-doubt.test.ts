@@ -16,8 +16,16 @@ const full = (...lines: readonly string[]) => head(LINE, HOST, AUTH, JSON_TYPE, 
 
 /** Row, input, statuses that count; in each case the connection closes and the pipeline sees no request. */
 const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
-  ["row 1: content-length before transfer-encoding", `${full("Content-Length: 6", "Transfer-Encoding: chunked")}0\r\n\r\n`, [400]],
-  ["row 1: transfer-encoding before content-length", `${full("Transfer-Encoding: chunked", "Content-Length: 6")}0\r\n\r\n`, [400]],
+  [
+    "row 1: content-length before transfer-encoding",
+    `${full("Content-Length: 6", "Transfer-Encoding: chunked")}0\r\n\r\n`,
+    [400],
+  ],
+  [
+    "row 1: transfer-encoding before content-length",
+    `${full("Transfer-Encoding: chunked", "Content-Length: 6")}0\r\n\r\n`,
+    [400],
+  ],
   ...["Content-Length: 1\r\nContent-Length: 2", "Content-Length: 1\r\nContent-Length: 1"].map(twoLines),
   ...["2, 2", "+2", "-1", "0x2", "", "18446744073709551618"].map(
     (value) => [`row 2: content-length ${value || "empty"}`, `${full(`Content-Length: ${value}`)}{}`, [400]] as const,
@@ -26,7 +34,11 @@ const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
   ["row 3: vertical tab in the length", `${full("Content-Length: \x0b2")}{}`, [400]],
   ...["xchunked", "chunked, identity", "chunked\r\nTransfer-Encoding: chunked", "\r\n chunked", "chunked, chunked"].map(
     (value) =>
-      [`row 4: transfer-encoding ${JSON.stringify(value)}`, `${full(`Transfer-Encoding: ${value}`)}0\r\n\r\n`, [400]] as const,
+      [
+        `row 4: transfer-encoding ${JSON.stringify(value)}`,
+        `${full(`Transfer-Encoding: ${value}`)}0\r\n\r\n`,
+        [400],
+      ] as const,
   ),
   ["row 5: gzip, chunked", `${full("Transfer-Encoding: gzip, chunked")}2\r\n{}\r\n0\r\n\r\n`, [400]],
   [
@@ -37,7 +49,11 @@ const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
   ["row 7: two hosts", `${full(HOST, "Content-Length: 2")}{}`, [400]],
   ["row 7: no host", `${head(LINE, AUTH, JSON_TYPE, "Content-Length: 2")}{}`, [400]],
   ["row 8: HTTP/0.9", "GET /a\r\n\r\n", [400]],
-  ["row 9: absolute form", `${head("POST http://evil/v1/messages HTTP/1.1", HOST, AUTH, JSON_TYPE, "Content-Length: 2")}{}`, [400]],
+  [
+    "row 9: absolute form",
+    `${head("POST http://evil/v1/messages HTTP/1.1", HOST, AUTH, JSON_TYPE, "Content-Length: 2")}{}`,
+    [400],
+  ],
   ["row 9: OPTIONS *", head("OPTIONS * HTTP/1.1", HOST), [400]],
   ["row 9: CONNECT", head("CONNECT evil:80 HTTP/1.1", "Host: evil:80"), [400]],
   ["row 10: bare LF", `${LINE}\n${HOST}\n${AUTH}\nContent-Length: 2\n\n{}`, [400]],
@@ -48,10 +64,16 @@ const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
   ["row 10: no colon", full("XA"), [400]],
   ["row 15: 17 KB of headers", full(`X-A: ${"x".repeat(17_000)}`), [400, 431]],
   ["row 15: 150 headers", full(...Array.from({ length: 150 }, (_, i) => `x-${i}: 1`)), [400, 431]],
-  ["row 15: 2,500 headers before the key", head(LINE, HOST, ...Array<string>(2_500).fill("a:1"), `x-api-key: ${KEY}`), [400, 431]],
+  [
+    "row 15: 2,500 headers before the key",
+    head(LINE, HOST, ...Array<string>(2_500).fill("a:1"), `x-api-key: ${KEY}`),
+    [400, 431],
+  ],
   ["row 16: a target of 9 KB", head(`GET /${"x".repeat(9_000)} HTTP/1.1`, HOST), [414]],
   ["row 19: an unknown expectation", `${full("Expect: x", "Content-Length: 2")}{}`, [417]],
   ["row 23: a tab behind a header's name", head("GET /v1/models HTTP/1.1", HOST, `X-Api-Key\t: ${KEY}`), [400]],
+  ["row 77: an escape in a user agent", `${full("User-Agent: \x1b[31m")}{}`, [400]],
+  ["row 77: an escape in the target", head("GET /\x1b[31m HTTP/1.1", HOST), [400]],
   ["row 25: the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [400]],
 ];
 
@@ -106,7 +128,10 @@ test("row 13: a content-length in the trailers is 400", async (t) => {
   const size = Buffer.byteLength(CHAT_BODY).toString(16);
   const bytes = `${full("Transfer-Encoding: chunked")}${size}\r\n${CHAT_BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`;
   const responses = await untilClosed(echo.target, bytes);
-  assert.deepEqual(responses.map((response) => response.status), [400]);
+  assert.deepEqual(
+    responses.map((response) => response.status),
+    [400],
+  );
 });
 
 test("row 13: a key in the trailers is no key", async (t) => {
@@ -124,7 +149,10 @@ test("row 14: a request behind connection: close is never parsed", async (t) => 
   const echo = await startEcho(t);
   const first = request({ headers: [JSON_TYPE, `Content-Length: ${CHAT_BODY.length}`, "Connection: close"] });
   const responses = await untilClosed(echo.target, Buffer.concat([first, request({})]));
-  assert.deepEqual(responses.map((response) => response.status), [200]);
+  assert.deepEqual(
+    responses.map((response) => response.status),
+    [200],
+  );
   assert.equal(echo.requests.length, 1);
 });
 

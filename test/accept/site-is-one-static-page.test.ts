@@ -50,7 +50,11 @@ test("row 42: nothing of the admin listener is here", async (t) => {
 });
 
 const FROM_EVIL = ["Origin: https://evil.test", "Content-Type: application/json", "Content-Length: 2"];
-const PREFLIGHT = ["Origin: https://app.test", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization, x-stainless-os"];
+const PREFLIGHT = [
+  "Origin: https://app.test",
+  "Access-Control-Request-Method: POST",
+  "Access-Control-Request-Headers: authorization, x-stainless-os",
+];
 
 test("row 83: no access-control header unless the origin is configured", async (t) => {
   const plain = await startEcho(t);
@@ -62,7 +66,10 @@ test("row 83: no access-control header unless the origin is configured", async (
     const [preflight] = await exchange(echo.target, request({ line, headers: evil, body: "" }));
     assert.equal(preflight?.status, 405);
     for (const response of [post, preflight]) {
-      assert.equal(Object.keys(response?.headers ?? {}).some((name) => name.startsWith("access-control")), false);
+      assert.equal(
+        Object.keys(response?.headers ?? {}).some((name) => name.startsWith("access-control")),
+        false,
+      );
     }
   }
 });

@@ -10,7 +10,7 @@ import { openStore } from "../../src/store/open.ts";
 
 export async function openTestStore(t: TestContext): Promise<Store> {
   const dir = await mkdtemp(join(tmpdir(), "tollgate-console-"));
-  const store = openStore({ kind: "embedded", dir }, {});
+  const store = await openStore({ kind: "embedded", dir }, {});
   t.after(async () => {
     await store.close();
     await rm(dir, { recursive: true });

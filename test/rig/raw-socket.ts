@@ -120,13 +120,17 @@ export function parseResponses(received: Buffer, closed: boolean): readonly RawR
     const [statusLine = "", ...lines] = received.toString("latin1", at, headEnd).split("\r\n");
     const status = Number(statusLine.split(" ")[1]);
     const headers: Record<string, string> = {};
-    for (const line of lines) headers[line.slice(0, line.indexOf(":")).toLowerCase()] = line.slice(line.indexOf(":") + 1).trim();
+    for (const line of lines)
+      headers[line.slice(0, line.indexOf(":")).toLowerCase()] = line.slice(line.indexOf(":") + 1).trim();
     const bodyStart = headEnd + 4;
     if (status < 200) {
       at = bodyStart;
       continue;
     }
-    const body = headers["transfer-encoding"] === "chunked" ? chunkedBody(received, bodyStart) : plainBody(received, bodyStart, headers, closed);
+    const body =
+      headers["transfer-encoding"] === "chunked"
+        ? chunkedBody(received, bodyStart)
+        : plainBody(received, bodyStart, status, headers, closed);
     if (!body.complete && !closed) return found;
     found.push({ status, headers, body: body.bytes.toString("utf8"), complete: body.complete });
     if (!body.complete) return found;
@@ -140,8 +144,16 @@ interface ParsedBody {
   readonly complete: boolean;
 }
 
-function plainBody(received: Buffer, start: number, headers: Readonly<Record<string, string>>, closed: boolean): ParsedBody {
-  const length = headers["content-length"];
+const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
+
+function plainBody(
+  received: Buffer,
+  start: number,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  closed: boolean,
+): ParsedBody {
+  const length = NO_BODY.has(status) ? "0" : headers["content-length"];
   if (length === undefined) return { bytes: received.subarray(start), end: received.length, complete: closed };
   const end = start + Number(length);
   return { bytes: received.subarray(start, end), end, complete: received.length >= end };

@@ -84,6 +84,10 @@ function launch(dir: string, port: number, clock: string, options: TestRedisOpti
   });
   // Without a listener a missing program would end the test process; `answering` tells of it.
   child.on("error", () => undefined);
+  // A test that dies takes its servers with it.
+  const reap = (): void => void child.kill("SIGKILL");
+  process.once("exit", reap);
+  child.once("exit", () => process.removeListener("exit", reap));
   return child;
 }
 
@@ -103,10 +107,13 @@ function faketimeEnvironment(clock: string): Record<string, string> {
   };
 }
 
-/** A date without a sign is an absolute, frozen time to libfaketime. Renamed into place, so that no half is read. */
+/**
+ * A date without a sign is an absolute, frozen time to libfaketime. It reads the fraction as a double and rounds down, so
+ * half a millisecond is added. Renamed into place, so that no half is read.
+ */
 function writeClock(path: string, epochMs: number): void {
   const iso = new Date(epochMs).toISOString();
-  writeFileSync(`${path}.new`, `${iso.slice(0, 10)} ${iso.slice(11, 23)}\n`);
+  writeFileSync(`${path}.new`, `${iso.slice(0, 10)} ${iso.slice(11, 23)}5\n`);
   renameSync(`${path}.new`, path);
 }
 
@@ -161,7 +168,8 @@ export async function startRedisCluster(): Promise<TestCluster> {
     await Promise.all(servers.map((server) => server.stop()));
   };
   try {
-    for (let i = 0; i < 3; i++) servers.push(await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }));
+    for (let i = 0; i < 3; i++)
+      servers.push(await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }));
     await joinCluster(servers);
     return { nodes: servers.map(({ port }) => ({ host: "127.0.0.1", port })), servers, stop };
   } catch (error) {

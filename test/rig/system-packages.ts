@@ -2,7 +2,7 @@
  * Programs that tests run for real and that come from the system, not from npm. Missing ones are installed where that
  * is possible, else named; a test for a real server is never skipped in silence.
  */
-import { execFileSync } from "node:child_process";
+import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
 import { existsSync, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -32,10 +32,10 @@ export function ensureSystemPackages(): void {
   const command = `apt-get install -y ${missing.join(" ")}`;
   console.log(`Installing what the tests need: ${missing.join(", ")}`);
   try {
-    const quiet = {
+    const quiet: ExecFileSyncOptions = {
       stdio: ["ignore", "ignore", "inherit"],
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-    } as const;
+    };
     execFileSync("apt-get", ["-q", "update"], quiet);
     execFileSync("apt-get", ["-q", "install", "-y", "--no-install-recommends", ...missing], quiet);
   } catch (error) {

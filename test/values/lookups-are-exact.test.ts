@@ -21,6 +21,7 @@ test("a group serves a model by its exact name or by a prefix with a final star"
   }
   assert.ok(groupServes(groupOf("*"), "anything"));
   assert.ok(!groupServes(groupOf("a*b"), "axb"), "a star elsewhere is a character");
+  assert.ok(!groupServes(groupOf("a*b"), "a*c"), "and makes no prefix");
   assert.ok(!groupServes(groupOf("a.c"), "abc"), "nothing is a regular expression");
   assert.ok(!groupServes(groupOf(), "a"));
 });

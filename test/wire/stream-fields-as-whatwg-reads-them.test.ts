@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { sseFrame } from "../../src/wire/sse.ts";
-import { frameOf, framesOf } from "./frames.ts";
+import { everyByte, frameOf, framesOf } from "./frames.ts";
 
 function read(text: string): [event: string, data: string | undefined][] {
   const { frames, overflowed } = framesOf([Buffer.from(text)]);
@@ -75,6 +75,15 @@ test("a leading byte order mark is no part of the first line; a later one is", (
   ]);
   assert.deepEqual(read("\ufeff\ufeffdata: 1\n\n"), [["", undefined]]);
   assert.deepEqual(read("\ufeff"), [["", undefined]]);
+});
+
+test("the beginning of a byte order mark that never comes is text of the first line", () => {
+  for (const start of [[0xef], [0xef, 0xbb], [0xef, 0xbb, 0xbe]]) {
+    const bytes = Buffer.from([...start, 0x0a, 0x0a]);
+    for (const chunks of [[bytes], everyByte(bytes)]) {
+      assert.deepEqual(framesOf(chunks).frames, [{ raw: bytes.toString("latin1"), event: "", data: undefined }]);
+    }
+  }
 });
 
 test("the end of the stream gives the last frame even when its line ends are missing", () => {

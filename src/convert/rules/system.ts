@@ -30,3 +30,8 @@ export function reminder(turn: SystemTurn): string {
 export function isBlank(text: string): boolean {
   return text.trim() === "";
 }
+
+/** The text of a failed tool result, where the target has no flag for it (2.0.12). */
+export function errorText(told: string): string {
+  return /^error/i.test(told) ? told : `Error: ${told}`;
+}

@@ -42,7 +42,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const key: KeyFacts = { id: row.id as string, group: row.grp as string };
   if (row.status === "revoked") return refused("revoked_key", key.group);
   const live = context.live(ask.tag);
-  const before = rememberedAnswer(context, ask, live, key);
+  const before = rememberedAnswer(context, ask, live, key, nowMs);
   if (before !== undefined) return before;
   sweepHolds(live, nowMs);
 
@@ -61,14 +61,15 @@ function rememberedAnswer(
   ask: AdmitAsk,
   live: Live,
   key: KeyFacts,
+  nowMs: number,
 ): Admitted | AdmitRefused | undefined {
   const held = live.holds.get(ask.requestId);
   if (held !== undefined) return admittedOf(ask.tag, held);
   const mark = context.db.get(
-    "SELECT record FROM settled WHERE tag = ? AND rid = ? AND expires > ?",
+    "SELECT record FROM settled WHERE tag = ? AND rid = ? AND expires >= ?",
     ask.tag,
     ask.requestId,
-    context.latestMs,
+    nowMs,
   );
   if (mark === undefined) return undefined;
   // Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and goes nowhere.

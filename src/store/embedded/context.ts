@@ -7,7 +7,6 @@ export class Context {
   readonly db: Database;
   readonly #now: () => number;
   readonly #live = new Map<AccountTag, Live>();
-  #latestMs = 0;
 
   constructor(db: Database, now: () => number) {
     this.db = db;
@@ -16,14 +15,7 @@ export class Context {
 
   /** The store's clock, milliseconds since the epoch; read once per operation. */
   nowMs(): number {
-    const nowMs = Math.trunc(this.#now());
-    if (nowMs > this.#latestMs) this.#latestMs = nowMs;
-    return nowMs;
-  }
-
-  /** The latest instant seen: a settled mark that has expired stays expired when the clock is set back. */
-  get latestMs(): number {
-    return this.#latestMs;
+    return Math.trunc(this.#now());
   }
 
   /** What an account has in flight; call it only for accounts that exist, so that strangers cannot fill the map. */

@@ -16,7 +16,7 @@ export function readLedger(context: Context, tag: AccountTag, afterSeq: number, 
 
 export function inspect(context: Context, tag: AccountTag): AccountState | undefined {
   const { db } = context;
-  context.nowMs();
+  const nowMs = context.nowMs();
   const row = findAccountRow(db, tag);
   if (row === undefined) return undefined;
   const live = context.live(tag);
@@ -41,7 +41,7 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
         entitlement: holdEntitlement(record),
       })),
     buckets: Object.fromEntries([...live.buckets].sort(([a], [b]) => (a < b ? -1 : 1))),
-    settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires > ? ORDER BY rid", "rid", context.latestMs),
+    settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires >= ? ORDER BY rid", "rid", nowMs),
     ledger: db.all("SELECT * FROM ledger WHERE tag = ? ORDER BY seq", tag).map(toLedgerLine),
     payments: texts("SELECT id FROM payments WHERE tag = ? ORDER BY id", "id"),
     days: daysOf(context, tag),

@@ -21,10 +21,10 @@ export function settle(context: Context, ask: SettleAsk): SettleAnswer {
   const account = findAccountRow(db, ask.tag);
   if (account === undefined) return { outcome: "unknown_account" };
   const mark = db.get(
-    "SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires > ?",
+    "SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?",
     ask.tag,
     ask.requestId,
-    context.latestMs,
+    nowMs,
   );
   if (mark !== undefined) {
     const recorded = nanoUsd(mark.amount as bigint);
@@ -87,8 +87,8 @@ function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord
     nowMs + SETTLED_MARK_MS,
   );
   db.run(
-    "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires <= ? LIMIT ?)",
-    context.latestMs,
+    "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
+    nowMs,
     MARK_SWEEP_MAX,
   );
 }

@@ -23,6 +23,8 @@ export interface Connection {
   scan(pattern: string): Promise<string[]>;
   /** INFO of every primary that we talk to. */
   info(): Promise<string[]>;
+  /** Resolves at once while connected, else with the next connection. */
+  ready(): Promise<void>;
   close(): void;
 }
 
@@ -94,7 +96,9 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
         ...credentials(settings),
       });
     case "redis-cluster": {
-      const { retryStrategy: _perNode, enableOfflineQueue: _cluster, ...nodeOptions } = options;
+      // With stringNumbers ioredis 6.0.0 compares slot numbers of CLUSTER SLOTS as texts and leaves slots without a node
+      // ("5461" > "10921"). Our scripts reply in texts anyway.
+      const { retryStrategy: _perNode, enableOfflineQueue: _cluster, stringNumbers: _texts, ...nodeOptions } = options;
       return new Cluster(
         settings.nodes.map(({ host, port }) => ({ host, port })),
         {
@@ -119,6 +123,8 @@ function credentials(settings: Extract<RedisSettings, { username: unknown }>): R
 }
 
 function wrap(client: Redis | Cluster): Connection {
+  // One promise for all who wait, so that an outage adds one listener and not one for each request.
+  let next: Promise<void> | undefined;
   const primaries = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
   return {
     evalsha: (sha, keys, values) => client.evalsha(sha, keys.length, ...keys, ...values),
@@ -137,6 +143,16 @@ function wrap(client: Redis | Cluster): Connection {
       // Without a known primary there is nothing to ask, and an empty answer would look fit.
       if (nodes.length === 0) throw new Error("no primary is known");
       return Promise.all(nodes.map((node) => node.info()));
+    },
+    ready() {
+      if (client.status === "ready") return Promise.resolve();
+      next ??= new Promise((resolve) => {
+        client.once("ready", () => {
+          next = undefined;
+          resolve();
+        });
+      });
+      return next;
     },
     close: () => client.disconnect(),
   };

@@ -12,6 +12,8 @@ import type { Script } from "./scripts.ts";
 const TOTAL_MS = 480;
 /** Pause before the second try, with jitter. */
 const PAUSE_MS = 10;
+/** How long the second try waits for a connection that was lost: a reset is over in so long, an outage is not. */
+const RECONNECT_MS = 200;
 /** Steps that wait for Redis at one time; beyond it they are refused at once, so that a slow Redis costs no memory. */
 const STEPS_IN_FLIGHT_MAX = 10_000;
 
@@ -56,10 +58,11 @@ export class Runner {
     } catch (error) {
       refuseDefect(error);
     }
+    const leftMs = (): number => Math.max(1, TOTAL_MS - (performance.now() - startMs));
     await pause(PAUSE_MS * (0.5 + Math.random()));
-    const leftMs = Math.max(1, TOTAL_MS - (performance.now() - startMs));
     try {
-      return await within(leftMs, () => work(this.connection));
+      await within(Math.min(RECONNECT_MS, leftMs()), () => this.connection.ready());
+      return await within(leftMs(), () => work(this.connection));
     } catch (error) {
       refuseDefect(error);
       throw new StoreError("unavailable", `Redis did not answer: ${messageOf(error)}`, { cause: error });

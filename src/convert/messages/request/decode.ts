@@ -1,6 +1,6 @@
 /** Anthropic Messages requests into the hub's words (protocols.md 1.2.2; rules MC.q and MR.q). */
-import { EFFORTS } from "../../values/catalog.ts";
-import type { Refusal } from "../../values/errors.ts";
+import { EFFORTS } from "../../../values/catalog.ts";
+import type { Refusal } from "../../../values/errors.ts";
 import type {
   AssistantPart,
   FilePart,
@@ -13,10 +13,10 @@ import type {
   TextPart,
   ToolResult,
   UserPart,
-} from "../hub.ts";
-import { mediaType } from "../rules/media.ts";
-import { restOf } from "../rules/options.ts";
-import { provePairs } from "../rules/pairing.ts";
+} from "../../hub.ts";
+import { mediaType } from "../../rules/media.ts";
+import { restOf } from "../../rules/options.ts";
+import { provePairs } from "../../rules/pairing.ts";
 import {
   isGiven,
   isRecord,
@@ -28,11 +28,11 @@ import {
   optionalWord,
   record,
   text,
-} from "../rules/read.ts";
-import { refuse, refusing } from "../rules/refuse.ts";
-import { isBlank, withoutAttribution } from "../rules/system.ts";
-import { TurnList } from "../rules/turns.ts";
-import { decodeToolChoice, decodeTools } from "./shape.ts";
+} from "../../rules/read.ts";
+import { refuse, refusing } from "../../rules/refuse.ts";
+import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { TurnList } from "../../rules/turns.ts";
+import { decodeToolChoice, decodeTools } from "../shape.ts";
 
 /**
  * A messages request as a hub request, or what is wrong with it.

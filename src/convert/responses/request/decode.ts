@@ -1,8 +1,8 @@
 /** OpenAI Responses requests into the hub's words (protocols.md 1.3.1; rules RC.q and RM.q). */
-import type { Refusal } from "../../values/errors.ts";
-import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RequestFacts, RestField } from "../hub.ts";
-import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../rules/options.ts";
-import { provePairs } from "../rules/pairing.ts";
+import type { Refusal } from "../../../values/errors.ts";
+import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RequestFacts, RestField } from "../../hub.ts";
+import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
+import { provePairs } from "../../rules/pairing.ts";
 import {
   isGiven,
   optionalCount,
@@ -11,11 +11,11 @@ import {
   optionalRecord,
   optionalText,
   optionalWord,
-} from "../rules/read.ts";
-import { refusing } from "../rules/refuse.ts";
-import { isBlank, withoutAttribution } from "../rules/system.ts";
-import { Conversation } from "./input-decode.ts";
-import { decodeToolChoice, decodeTools } from "./shape.ts";
+} from "../../rules/read.ts";
+import { refusing } from "../../rules/refuse.ts";
+import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { decodeToolChoice, decodeTools } from "../shape.ts";
+import { Conversation } from "./input.ts";
 
 /**
  * A responses request as a hub request, or what is wrong with it.

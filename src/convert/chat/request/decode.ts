@@ -1,5 +1,5 @@
 /** Chat Completions requests into the hub's words (protocols.md 1.1.1; rules CM.q and CR.q). */
-import type { Refusal } from "../../values/errors.ts";
+import type { Refusal } from "../../../values/errors.ts";
 import type {
   AssistantPart,
   FilePart,
@@ -12,10 +12,10 @@ import type {
   ToolResult,
   Turn,
   UserPart,
-} from "../hub.ts";
-import { sourceOfUrl } from "../rules/media.ts";
-import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../rules/options.ts";
-import { provePairs } from "../rules/pairing.ts";
+} from "../../hub.ts";
+import { sourceOfUrl } from "../../rules/media.ts";
+import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
+import { provePairs } from "../../rules/pairing.ts";
 import {
   isGiven,
   isRecord,
@@ -27,11 +27,11 @@ import {
   optionalWord,
   record,
   text,
-} from "../rules/read.ts";
-import { refuse, refusing } from "../rules/refuse.ts";
-import { isBlank, withoutAttribution } from "../rules/system.ts";
-import { TurnList } from "../rules/turns.ts";
-import { decodeToolChoice, decodeTools } from "./shape.ts";
+} from "../../rules/read.ts";
+import { refuse, refusing } from "../../rules/refuse.ts";
+import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { TurnList } from "../../rules/turns.ts";
+import { decodeToolChoice, decodeTools } from "../shape.ts";
 
 /**
  * A chat request as a hub request, or what is wrong with it.

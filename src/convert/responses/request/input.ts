@@ -11,14 +11,14 @@ import type {
   ToolRef,
   ToolResult,
   UserPart,
-} from "../hub.ts";
-import { sourceOfUrl } from "../rules/media.ts";
-import { isGiven, isRecord, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
-import { refuse } from "../rules/refuse.ts";
-import { isBlank, withoutAttribution } from "../rules/system.ts";
-import { typedInput } from "../rules/tool-typed.ts";
-import { TurnList } from "../rules/turns.ts";
-import { decodeTools } from "./shape.ts";
+} from "../../hub.ts";
+import { sourceOfUrl } from "../../rules/media.ts";
+import { isGiven, isRecord, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
+import { refuse } from "../../rules/refuse.ts";
+import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { typedInput } from "../../rules/tool-typed.ts";
+import { TurnList } from "../../rules/turns.ts";
+import { decodeTools } from "../shape.ts";
 
 /** Items of hosted tools: their work is done and cannot be shown to another vendor (RC.q8). */
 const HOSTED_ITEMS: ReadonlySet<string> = new Set([

@@ -1,0 +1,65 @@
+/**
+ * What accept gives to the pipeline, and what it asks of it.
+ */
+import type { Refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
+import type { RequestId } from "../values/request-id.ts";
+import type { Address } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import type { RequestHeaders } from "./headers.ts";
+import type { HttpLimits } from "./http-limits.ts";
+import type { PresentedKey } from "./key.ts";
+import type { Rendered } from "./raw-answer.ts";
+import type { Reply } from "./reply.ts";
+import type { Route } from "./routes.ts";
+import type { Site } from "./site.ts";
+
+/** A request whose framing and path are beyond doubt. */
+export interface AcceptedRequest {
+  readonly id: RequestId;
+  readonly route: Exclude<Route, { kind: "site" } | { kind: "probe" }>;
+  /** The protocol in whose shape errors are written. */
+  readonly protocol: Protocol;
+  readonly method: string;
+  /** As it came, without the query. */
+  readonly path: string;
+  readonly query: string;
+  /** Without the credentials. */
+  readonly headers: RequestHeaders;
+  /** The key that was presented, or why there is none. */
+  readonly key: PresentedKey | Refusal;
+  /** Undefined when no address can be trusted. */
+  readonly clientAddress: string | undefined;
+  readonly traceparent: string | undefined;
+  /** When the head had been read, on the monotonic clock. */
+  readonly receivedAtMs: number;
+  /** Aborted when the client leaves before it has the whole answer. */
+  readonly signal: AbortSignal;
+  /** Reads the body, once; every call gives the same bytes or the same refusal. */
+  readBody(): Promise<Uint8Array | Refusal>;
+}
+
+export interface ListenerOptions {
+  readonly address: Address;
+  readonly bodyBytesMax: number;
+  /** CIDR blocks and `unix`. */
+  readonly trustProxy: readonly string[];
+  readonly corsOrigins: readonly string[];
+  readonly clock: Clock;
+  readonly newRequestId: () => RequestId;
+  readonly limits?: Partial<HttpLimits>;
+  /** Answers everything that is not the API's; the built-in page unless given. */
+  readonly site?: Site;
+}
+
+/** What the pipeline does with what arrives. */
+export interface Handlers {
+  /** Serves a request. A promise that resolves before anything was answered is a defect. */
+  onRequest(request: AcceptedRequest, reply: Reply): void | Promise<void>;
+  /** Answers a refusal of accept's own (framing, 404, 405, 426). */
+  onRefusal(refused: Refusal, protocol: Protocol, reply: Reply): void;
+  /** Renders a refusal where there is no reply to give it to, or where a handler has crashed. */
+  renderRefusal(refused: Refusal, protocol: Protocol, requestId: string): Rendered;
+  /** A defect: an exception of a handler. The request has been answered with 500, or cut. */
+  onCrash(error: unknown): void;
+}

@@ -1,0 +1,122 @@
+/** Requests of the chat protocol, both ways; this half writes them (directions MC and RC). */
+import type { Refusal } from "../../values/errors.ts";
+import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
+import type { Encoded, HostedTool, HubRequest, JsonObject, OutputFormat, ToolRef } from "../hub.ts";
+import { effortIsLost, openaiEffort } from "../rules/effort.ts";
+import { planFormat, schemaMembers } from "../rules/format.ts";
+import { CallIds, shortUserId } from "../rules/ids.ts";
+import { Losses } from "../rules/losses.ts";
+import { isRecord } from "../rules/read.ts";
+import { refuse, refusing } from "../rules/refuse.ts";
+import { encoded, planReply } from "../rules/reply-plan.ts";
+import { openaiSampling, planStop } from "../rules/sampling.ts";
+import { joinTexts } from "../rules/system.ts";
+import { NameBook } from "../rules/tool-names.ts";
+import { offerTools } from "../rules/tool-offer.ts";
+import { writeTurns } from "./request/turns.ts";
+import { encodeTool, encodeToolChoice } from "./shape.ts";
+
+export { decodeRequest } from "./request/decode.ts";
+
+/** The request for a chat upstream, or why this route cannot carry it. Equal requests give equal bytes. */
+export function encodeRequest(
+  hub: HubRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+  context: ConvertContext,
+): Encoded | Refusal {
+  return refusing(() => encode(hub, route, permitted, context));
+}
+
+function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded {
+  const { capabilities } = route;
+  const losses = new Losses(permitted.strict);
+  losses.leaveOut(hub.rest);
+  const names = new NameBook("chat");
+  const carriesHosted = (tool: HostedTool) =>
+    hub.client !== "messages" && capabilities.openaiNative && tool.hosted.startsWith("web_search");
+  const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: false }, names, losses);
+  const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
+  settleEnd(messages, hub, route);
+  const carries = (one: OutputFormat) => one.type === "json_object" || capabilities.structuredOutputs;
+  const format = planFormat(hub, carries, losses);
+  const stop = planStop(hub, route);
+  if (effortIsLost(hub.reasoning, capabilities)) losses.drop(hub.reasoning.param);
+  const isCustom = (tool: ToolRef) => capabilities.customTools && names.defined(tool)?.kind === "custom";
+  const hasTools = offer.tools.length > 0;
+  const body = {
+    model: route.upstreamModel,
+    messages: [...systemMessage(hub, format.line, capabilities.systemRole), ...messages],
+    [capabilities.maxTokensField]: outputLimit(hub, route, permitted),
+    tools: hasTools ? offer.tools.map((tool) => encodeTool(tool, capabilities.customTools)) : undefined,
+    tool_choice: hasTools ? encodeToolChoice(offer.choice, (tool) => names.nameOf(tool), isCustom) : undefined,
+    parallel_tool_calls: hasTools && hub.parallelTools === false ? false : undefined,
+    web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0]),
+    stop: stop.sent,
+    ...openaiSampling(hub, route, losses),
+    reasoning_effort: openaiEffort(hub.reasoning, capabilities),
+    response_format: format.native && responseFormat(format.native),
+    logprobs: hub.logprobs && true,
+    top_logprobs: hub.logprobs?.top,
+    ...nativeMembers(hub, route, losses),
+    stream: hub.stream || undefined,
+    stream_options: hub.stream && capabilities.streamUsage ? { include_usage: true } : undefined,
+  };
+  return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
+}
+
+/** MC.q1, RC.q1. */
+function systemMessage(hub: HubRequest, line: string | undefined, role: string): readonly JsonObject[] {
+  const content = [joinTexts(hub.system), line].filter((one) => one).join("\n\n");
+  return content === "" ? [] : [{ role, content }];
+}
+
+/** A messages client means a prefill by an assistant at the end, which chat servers do not know (MC.q8). */
+function settleEnd(messages: readonly JsonObject[], hub: HubRequest, route: RouteFacts): void {
+  const last = messages.at(-1);
+  if (last === undefined) {
+    const param = hub.client === "responses" ? "input" : "messages";
+    refuse("missing_field", param, "There must be at least one user message.");
+  }
+  if (last.role === "assistant" && hub.client === "messages" && !route.capabilities.prefill) {
+    refuse("untranslatable", "messages", "The conversation must not end with an assistant message for this model.");
+  }
+}
+
+function outputLimit(hub: HubRequest, route: RouteFacts, permitted: Permitted): number | undefined {
+  const wanted = permitted.outputLimit ?? hub.outputLimit?.tokens;
+  return wanted === undefined ? undefined : Math.min(wanted, route.maxOutputTokens);
+}
+
+function responseFormat(format: OutputFormat): JsonObject {
+  return format.type === "json_object"
+    ? { type: "json_object" }
+    : { type: "json_schema", json_schema: schemaMembers(format) };
+}
+
+/** A web search as chat writes it: the place nested once more than responses does. */
+function webSearchOptions(tool: HostedTool): JsonObject {
+  const { search_context_size, user_location: place } = tool.native;
+  if (!isRecord(place) || isRecord(place.approximate)) return { search_context_size, user_location: place };
+  const { type: _, ...approximate } = place;
+  return { search_context_size, user_location: { type: "approximate", approximate } };
+}
+
+/** Members that only servers of the protocol's own vendor know (MC.q15, MC.q16, RC.q11, RC.q16). */
+function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
+  const tier = hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
+  if (route.capabilities.openaiNative) {
+    return {
+      safety_identifier: hub.userId && shortUserId(hub.userId),
+      service_tier: tier,
+      verbosity: hub.verbosity,
+      metadata: hub.metadata,
+      moderation: hub.moderation,
+      ...hub.promptCache,
+    };
+  }
+  if (hub.verbosity !== undefined) losses.drop(hub.client === "responses" ? "text.verbosity" : "verbosity");
+  if (tier !== undefined && tier !== "auto" && tier !== "default") losses.drop("service_tier");
+  if (hub.moderation !== undefined) losses.drop("moderation");
+  return {};
+}

@@ -1,0 +1,164 @@
+/** The hub's turns as chat messages (MC.q1-q8, RC.q1-q6; 2.0.3, 2.0.5, 2.0.12). */
+import type { ConvertContext, RouteFacts } from "../../exchange.ts";
+import type {
+  AssistantTurn,
+  FilePart,
+  HubRequest,
+  ImagePart,
+  JsonObject,
+  ReasoningPart,
+  ToolCallPart,
+  ToolResult,
+  UserPart,
+} from "../../hub.ts";
+import { openReasoning } from "../../rules/envelope.ts";
+import type { CallIds } from "../../rules/ids.ts";
+import { carriedFile, carriedImage, titledText, urlOfSource } from "../../rules/media.ts";
+import { callsOf, settleResults } from "../../rules/pairing.ts";
+import { refuse } from "../../rules/refuse.ts";
+import { errorText, joinTexts, reminder } from "../../rules/system.ts";
+import type { NameBook } from "../../rules/tool-names.ts";
+import { argumentsText } from "../../rules/tool-wrap.ts";
+
+/** What the writer of a conversation needs beside the turns. */
+export interface ChatScribe {
+  readonly hub: HubRequest;
+  readonly route: RouteFacts;
+  readonly context: ConvertContext;
+  readonly names: NameBook;
+  readonly ids: CallIds;
+}
+
+type Media = ImagePart | FilePart;
+
+/** The whole conversation, system text of the beginning aside. */
+export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
+  const messages: JsonObject[] = [];
+  const turns = settleResults(scribe.hub.turns);
+  let shown: readonly Media[] = [];
+  for (const turn of turns) {
+    // Images of tool results open the user message behind them, which is made when there is none (2.0.12).
+    if (turn.role !== "user" && turn.role !== "tool" && shown.length > 0) {
+      messages.push(userMessage(shown, scribe.route));
+      shown = [];
+    }
+    if (turn.role === "user") {
+      messages.push(userMessage([...shown, ...turn.parts], scribe.route));
+      shown = [];
+    } else if (turn.role === "tool") {
+      for (const result of turn.results) messages.push(toolMessage(result, scribe));
+      shown = turn.results.flatMap((result) => result.content.filter(isShown));
+    } else if (turn.role === "assistant") {
+      const message = assistantMessage(turn, scribe);
+      if (message) messages.push(message);
+    } else if (scribe.route.capabilities.midSystem) {
+      messages.push({ role: scribe.route.capabilities.systemRole, content: joinTexts(turn.parts) });
+    } else messages.push({ role: "user", content: reminder(turn) });
+  }
+  if (shown.length > 0) messages.push(userMessage(shown, scribe.route));
+  return messages;
+}
+
+/** Whether a part of a tool result has to be shown in a user message: tool messages are text only. */
+function isShown(part: ToolResult["content"][number]): part is Media {
+  return part.type === "image" || (part.type === "file" && !isTextFile(part));
+}
+
+function isTextFile(part: FilePart): boolean {
+  const { source } = part;
+  return source.kind === "text" || (source.kind === "base64" && source.mediaType.startsWith("text/"));
+}
+
+function userMessage(parts: readonly UserPart[], route: RouteFacts): JsonObject {
+  const written = parts.map((part) => contentPart(part, route));
+  const only = written.length === 1 ? written[0] : undefined;
+  if (written.length === 0) return { role: "user", content: "" };
+  return { role: "user", content: only?.type === "text" ? only.text : written };
+}
+
+function contentPart(part: UserPart, route: RouteFacts): JsonObject {
+  if (part.type === "text") return { type: "text", text: part.text };
+  if (part.type === "image") {
+    const url = urlOfSource(carriedImage(part, route.capabilities));
+    return { type: "image_url", image_url: { url, detail: part.detail } };
+  }
+  if (part.type === "file") return fileContent(part, route);
+  return refuse("untranslatable", part.param, "Audio cannot be carried to this model.");
+}
+
+function fileContent(part: FilePart, route: RouteFacts): JsonObject {
+  const file = carriedFile(part, route.capabilities);
+  if (file.kind === "text") return { type: "text", text: titledText(part.name, file.text) };
+  if (file.kind === "url")
+    return refuse("untranslatable", part.param, "Files by address cannot be carried to this model.");
+  return { type: "file", file: { file_data: urlOfSource(file), filename: part.name } };
+}
+
+function toolMessage(result: ToolResult, scribe: ChatScribe): JsonObject {
+  return { role: "tool", tool_call_id: scribe.ids.ofResult(result.callId), content: resultText(result, scribe) };
+}
+
+/** A tool result in one string (MC.q4). */
+function resultText(result: ToolResult, scribe: ChatScribe): string {
+  const told = result.content.map((part) => pieceOf(part, scribe)).join("\n");
+  return result.isError ? errorText(told) : told;
+}
+
+function pieceOf(part: ToolResult["content"][number], scribe: ChatScribe): string {
+  if (part.type === "text") return part.text;
+  if (part.type === "image") return "[image]";
+  if (part.type === "tool-reference") return scribe.names.nameOf({ kind: "function", name: part.name });
+  const file = isTextFile(part) ? carriedFile(part, scribe.route.capabilities) : undefined;
+  return file?.kind === "text" ? titledText(part.name, file.text) : "[file]";
+}
+
+/** One assistant message; undefined when nothing of the turn can be said in chat. */
+function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject | undefined {
+  const content = spokenText(turn);
+  const calls = callsOf(turn).map((call) => writtenCall(call, scribe));
+  if (content === "" && calls.length === 0) return undefined;
+  return {
+    role: "assistant",
+    content: content === "" ? null : content,
+    reasoning_content: restoredText(turn, scribe),
+    tool_calls: calls.length > 0 ? calls : undefined,
+  };
+}
+
+/** Texts joined: within a message seamlessly (MC.q5), a blank line between messages (RC.q4). */
+function spokenText(turn: AssistantTurn): string {
+  const pieces: string[] = [];
+  for (const part of turn.parts) {
+    if ((part.type !== "text" && part.type !== "refusal") || part.text === "") continue;
+    if (part.startsMessage && pieces.length > 0) pieces.push("\n\n");
+    pieces.push(part.text);
+  }
+  return pieces.join("");
+}
+
+function writtenCall(call: ToolCallPart, scribe: ChatScribe): JsonObject {
+  const id = scribe.ids.ofCall(call.id);
+  const name = scribe.names.nameOf(call.tool);
+  if (call.tool.kind === "custom" && scribe.route.capabilities.customTools) {
+    return { id, type: "custom", custom: { name, input: call.input } };
+  }
+  return { id, type: "function", function: { name, arguments: argumentsText(call.tool, call.input) } };
+}
+
+/** The reasoning that a `roundtrip` upstream wants back: all of a turn's, or none (2.0.5). */
+function restoredText(turn: AssistantTurn, scribe: ChatScribe): string | undefined {
+  if (scribe.route.capabilities.reasoningContent !== "roundtrip") return undefined;
+  const parts = turn.parts.filter((part) => part.type === "reasoning");
+  const texts = parts.map((part) => readableText(part, scribe));
+  return texts.length > 0 && texts.every((one) => one !== undefined) ? texts.join("\n\n") : undefined;
+}
+
+/**
+ * Reasoning text from our envelope. What came without any seal is the client's own word, as chat clients bring it back
+ * (and responses clients that did not ask for encrypted content); a messages client's is signed by whoever made it.
+ */
+function readableText(part: ReasoningPart, scribe: ChatScribe): string | undefined {
+  if (part.opaque === undefined) return scribe.hub.client === "messages" || part.text === "" ? undefined : part.text;
+  const native = openReasoning(part.opaque, scribe.route, scribe.context);
+  return native?.every((one) => typeof one === "string") ? native.join("\n\n") : undefined;
+}

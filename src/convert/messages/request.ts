@@ -1,0 +1,125 @@
+/** Requests of the messages protocol, both ways; this half writes them (directions CM and RM). */
+import type { Refusal } from "../../values/errors.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
+import type { Encoded, HubRequest, JsonObject } from "../hub.ts";
+import { planFormat } from "../rules/format.ts";
+import { CallIds } from "../rules/ids.ts";
+import { Losses } from "../rules/losses.ts";
+import { refuse, refusing } from "../rules/refuse.ts";
+import { encoded, planReply } from "../rules/reply-plan.ts";
+import { messagesSampling, planStop } from "../rules/sampling.ts";
+import { closedSchema } from "../rules/schema.ts";
+import { planThinking } from "../rules/thinking.ts";
+import { NameBook } from "../rules/tool-names.ts";
+import { isForced, offerTools, type ToolOffer } from "../rules/tool-offer.ts";
+import { type Block, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
+import { encodeTool, encodeToolChoice } from "./shape.ts";
+
+export { decodeRequest } from "./request/decode.ts";
+
+/** Most cache breakpoints that one request may carry (1.2.2). */
+const BREAKPOINTS_MAX = 4;
+
+/** The member that holds the conversation, by the client's protocol. */
+const CONVERSATION: Readonly<Record<Protocol, string>> = { chat: "messages", messages: "messages", responses: "input" };
+
+/** The request for a messages upstream, or why this route cannot carry it. Equal requests give equal bytes. */
+export function encodeRequest(
+  hub: HubRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+  context: ConvertContext,
+): Encoded | Refusal {
+  return refusing(() => encode(hub, route, permitted, context));
+}
+
+function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded {
+  const losses = new Losses(permitted.strict);
+  losses.leaveOut(hub.rest);
+  refuseForeign(hub);
+  const names = new NameBook("messages");
+  const fromMessages = hub.client === "messages";
+  const offer = offerTools(
+    hub,
+    { capabilities: route.capabilities, carriesHosted: () => fromMessages, allowedNatively: false },
+    names,
+    losses,
+  );
+  const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
+  settleEnd(messages, hub, route);
+  const format = planFormat(hub, (one) => one.type === "json_schema" && route.capabilities.structuredOutputs, losses);
+  const system = textBlocks(hub.system);
+  if (format.line !== undefined) system.push({ type: "text", text: format.line });
+  const tools: Block[] = [
+    ...offer.tools.map((tool) => ({ ...encodeTool(tool, fromMessages) })),
+    ...offer.hosted.map((tool) => ({ ...tool.native })),
+  ];
+  keepLastBreakpoints([tools, system, ...messages.map((message) => message.content)].flat());
+  const obstacles = { forcedTool: isForced(offer.choice), brokenLoop: endsInBareCalls(messages) };
+  const thinking = planThinking(hub, route, permitted, obstacles, losses);
+  const stop = planStop(hub, route);
+  if (hub.verbosity !== undefined) losses.drop(hub.client === "responses" ? "text.verbosity" : "verbosity");
+  const schema = format.native?.type === "json_schema" ? closedSchema(format.native.schema) : undefined;
+  const body = {
+    model: route.upstreamModel,
+    max_tokens: thinking.maxTokens,
+    system: system.length > 0 ? system : undefined,
+    messages,
+    tools: tools.length > 0 ? tools : undefined,
+    tool_choice: toolChoice(hub, offer, names),
+    stop_sequences: stop.sent,
+    ...messagesSampling(hub, route, thinking.active, losses),
+    thinking: thinking.thinking,
+    output_config: outputConfig(thinking.effort, schema),
+    metadata: hub.userId === undefined ? undefined : { user_id: hub.userId },
+    service_tier: serviceTier(hub, losses),
+    stream: hub.stream || undefined,
+  };
+  return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
+}
+
+/** CM.q19, RM.q10. */
+function refuseForeign(hub: HubRequest): void {
+  if (hub.logprobs) refuse("unsupported_parameter", hub.logprobs.param, "This model gives no token probabilities.");
+  if (hub.moderation !== undefined) {
+    refuse("unsupported_parameter", "moderation", "This model's server does not moderate.");
+  }
+}
+
+/** An assistant at the end is a prefill, which most models refuse (CM.q11). */
+function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFacts): void {
+  const param = CONVERSATION[hub.client];
+  const last = messages.at(-1);
+  if (last === undefined) refuse("missing_field", param, "There must be at least one user message.");
+  if (last.role !== "assistant") return;
+  if (!route.capabilities.prefill) {
+    refuse("untranslatable", param, "The conversation must not end with an assistant message for this model.");
+  }
+  const block = last.content.at(-1);
+  if (block?.type === "text" && typeof block.text === "string") block.text = block.text.trimEnd();
+}
+
+function keepLastBreakpoints(blocks: readonly Block[]): void {
+  const marked = blocks.filter((block) => block.cache_control !== undefined);
+  for (const block of marked.slice(0, Math.max(0, marked.length - BREAKPOINTS_MAX))) block.cache_control = undefined;
+}
+
+function toolChoice(hub: HubRequest, offer: ToolOffer, names: NameBook): JsonObject | undefined {
+  if (offer.tools.length + offer.hosted.length === 0) return undefined;
+  return encodeToolChoice(offer.choice, hub.parallelTools, (tool) => names.nameOf(tool));
+}
+
+function outputConfig(effort: string | undefined, schema: JsonObject | undefined): JsonObject | undefined {
+  if (effort === undefined && schema === undefined) return undefined;
+  return { effort, format: schema && { type: "json_schema", schema } };
+}
+
+/** CM.q18. */
+function serviceTier(hub: HubRequest, losses: Losses): string | undefined {
+  const tier = hub.serviceTier;
+  if (tier === undefined || tier === "auto") return undefined;
+  if (tier === "default" || tier === "standard_only") return "standard_only";
+  losses.drop("service_tier");
+  return undefined;
+}

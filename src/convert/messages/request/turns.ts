@@ -1,0 +1,199 @@
+/** The hub's turns as messages of the messages protocol (CM.q1-q11, RM.q1-q4; G4-G7, 2.0.3, 2.0.5, 2.0.12). */
+import type { ConvertContext, RouteFacts } from "../../exchange.ts";
+import type {
+  AssistantTurn,
+  FilePart,
+  HubRequest,
+  JsonObject,
+  ReasoningPart,
+  TextPart,
+  ToolResult,
+  Turn,
+  UserPart,
+} from "../../hub.ts";
+import { openReasoning } from "../../rules/envelope.ts";
+import type { CallIds } from "../../rules/ids.ts";
+import { carriedFile, messagesImageSource } from "../../rules/media.ts";
+import { settleResults } from "../../rules/pairing.ts";
+import { isRecord } from "../../rules/read.ts";
+import { refuse } from "../../rules/refuse.ts";
+import { isBlank, reminder } from "../../rules/system.ts";
+import type { NameBook } from "../../rules/tool-names.ts";
+import { argumentsObject } from "../../rules/tool-wrap.ts";
+import { cacheControl } from "../shape.ts";
+
+/** A block as it is written; `cache_control` may still be taken away. */
+export type Block = Record<string, unknown>;
+
+export interface Message {
+  readonly role: "user" | "assistant" | "system";
+  readonly content: Block[];
+}
+
+/** What the writer of a conversation needs beside the turns. */
+export interface MessagesScribe {
+  readonly hub: HubRequest;
+  readonly route: RouteFacts;
+  readonly context: ConvertContext;
+  readonly names: NameBook;
+  readonly ids: CallIds;
+}
+
+/** The whole conversation, roles alternating. */
+export function writeTurns(scribe: MessagesScribe): readonly Message[] {
+  const messages: Message[] = [];
+  const turns = settleResults(scribe.hub.turns);
+  for (const [index, turn] of turns.entries()) {
+    if (turn.role === "user") writeUser(messages, turn.parts, turn.param, scribe.route);
+    else if (turn.role === "tool")
+      push(
+        messages,
+        "user",
+        turn.results.map((result) => resultBlock(result, scribe)),
+      );
+    else if (turn.role === "assistant") push(messages, "assistant", assistantBlocks(turn, scribe));
+    else if (takesSystemHere(messages, turns[index + 1], scribe)) {
+      messages.push({ role: "system", content: textBlocks(turn.parts) });
+    } else push(messages, "user", [{ type: "text", text: reminder(turn) }]);
+  }
+  return messages;
+}
+
+/** Neighbours of one role are one message (G7). */
+function push(messages: Message[], role: "user" | "assistant", blocks: readonly Block[]): void {
+  if (blocks.length === 0) return;
+  const last = messages.at(-1);
+  if (last?.role !== role) messages.push({ role, content: [...blocks] });
+  else for (const block of blocks) last.content.push(block);
+}
+
+/** Where the protocol takes a system message: behind a user message, and last or before an assistant's (1.2.2). */
+function takesSystemHere(messages: readonly Message[], next: Turn | undefined, scribe: MessagesScribe): boolean {
+  if (!scribe.route.capabilities.midSystem) return false;
+  return messages.at(-1)?.role === "user" && (next === undefined || next.role === "assistant");
+}
+
+function writeUser(messages: Message[], parts: readonly UserPart[], param: string, route: RouteFacts): void {
+  const blocks = contentBlocks(parts, route);
+  if (blocks.length === 0 && messages.at(-1)?.role !== "user") {
+    refuse("untranslatable", param, "A user message must have content that is not only white space."); // G6
+  }
+  push(messages, "user", blocks);
+}
+
+/** Text blocks without the blank ones, whose cache breakpoints move to the block before (G6). */
+export function textBlocks(parts: readonly TextPart[]): Block[] {
+  const blocks: Block[] = [];
+  for (const part of parts) pushText(blocks, part);
+  return blocks;
+}
+
+function pushText(blocks: Block[], part: TextPart): void {
+  const last = blocks.at(-1);
+  if (!isBlank(part.text)) blocks.push(marked({ type: "text", text: part.text }, part.cache));
+  else if (part.cache !== undefined && last !== undefined) last.cache_control ??= cacheControl(part.cache);
+}
+
+function marked(block: Block, cache: TextPart["cache"]): Block {
+  if (cache !== undefined) block.cache_control = cacheControl(cache);
+  return block;
+}
+
+function contentBlocks(parts: readonly UserPart[], route: RouteFacts): Block[] {
+  const blocks: Block[] = [];
+  for (const part of parts) {
+    if (part.type === "text") pushText(blocks, part);
+    else if (part.type === "image") {
+      const source = messagesImageSource(part, route.capabilities);
+      blocks.push(marked({ type: "image", source }, part.cache));
+    } else if (part.type === "file") blocks.push(marked(documentBlock(part, route), part.cache));
+    else refuse("untranslatable", part.param, "Audio cannot be carried to this model.");
+  }
+  return blocks;
+}
+
+/** The one type of bytes that a document may have, beside plain text. */
+const PDF = "application/pdf";
+
+function documentBlock(part: FilePart, route: RouteFacts): Block {
+  const file = carriedFile(part, route.capabilities);
+  const title = part.name;
+  if (file.kind === "text") {
+    return { type: "document", source: { type: "text", media_type: "text/plain", data: file.text }, title };
+  }
+  if (file.kind === "url") return { type: "document", source: { type: "url", url: file.url }, title };
+  if (file.mediaType !== PDF) refuse("untranslatable", part.param, "Files must be PDF or plain text for this model.");
+  return { type: "document", source: { type: "base64", media_type: PDF, data: file.data }, title };
+}
+
+function resultBlock(result: ToolResult, scribe: MessagesScribe): Block {
+  const block: Block = {
+    type: "tool_result",
+    tool_use_id: scribe.ids.ofResult(result.callId),
+    content: resultContent(result, scribe),
+  };
+  if (result.isError) block.is_error = true;
+  return marked(block, result.cache);
+}
+
+function resultContent(result: ToolResult, scribe: MessagesScribe): unknown {
+  const only = result.content[0];
+  if (result.plain && only?.type === "text") return only.text;
+  const blocks: Block[] = [];
+  for (const part of result.content) {
+    if (part.type !== "tool-reference") for (const block of contentBlocks([part], scribe.route)) blocks.push(block);
+    else {
+      const name = scribe.names.nameOf({ kind: "function", name: part.name });
+      blocks.push({ type: "tool_reference", tool_name: name });
+    }
+  }
+  return blocks.length > 0 ? blocks : "";
+}
+
+function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly Block[] {
+  const reasoning = restoredReasoning(turn, scribe);
+  const blocks: Block[] = [];
+  for (const part of turn.parts) {
+    if (part.type === "text") pushText(blocks, part);
+    else if (part.type === "refusal")
+      pushText(blocks, { type: "text", text: part.text }); // CM.q5
+    else if (part.type === "tool-call") {
+      const id = scribe.ids.ofCall(part.id);
+      const input = argumentsObject(part.tool, part.input);
+      blocks.push({ type: "tool_use", id, name: scribe.names.nameOf(part.tool), input });
+    } else for (const block of reasoning?.get(part) ?? []) blocks.push({ ...block });
+  }
+  return blocks;
+}
+
+/** The thinking blocks behind a turn's reasoning parts: all of them, or none (2.0.5). */
+function restoredReasoning(
+  turn: AssistantTurn,
+  scribe: MessagesScribe,
+): ReadonlyMap<ReasoningPart, readonly JsonObject[]> | undefined {
+  const restored = new Map<ReasoningPart, readonly JsonObject[]>();
+  for (const part of turn.parts) {
+    if (part.type !== "reasoning") continue;
+    const blocks = restoredBlocks(part, scribe);
+    if (blocks === undefined) return undefined;
+    restored.set(part, blocks);
+  }
+  return restored;
+}
+
+function restoredBlocks(part: ReasoningPart, scribe: MessagesScribe): readonly JsonObject[] | undefined {
+  const { hub, route, context } = scribe;
+  const native = hub.client === "messages" ? [part.native] : openReasoning(part.opaque, route, context);
+  return originBlocks(native)?.filter((block) => block.type === "thinking" || block.type === "redacted_thinking");
+}
+
+function originBlocks(native: readonly unknown[] | undefined): readonly JsonObject[] | undefined {
+  return native?.every(isRecord) ? native : undefined;
+}
+
+/** Whether the last assistant message calls tools without the thinking that led to the calls (2.0.4). */
+export function endsInBareCalls(messages: readonly Message[]): boolean {
+  const last = messages.findLast((message) => message.role === "assistant");
+  if (last === undefined || !last.content.some((block) => block.type === "tool_use")) return false;
+  return !last.content.some((block) => block.type === "thinking" || block.type === "redacted_thinking");
+}

@@ -1,0 +1,152 @@
+/** Requests of the responses protocol, both ways; this half writes them (directions CR and MR). */
+import type { Refusal } from "../../values/errors.ts";
+import { PROTOCOLS } from "../../values/protocol.ts";
+import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
+import type { Encoded, HostedTool, HubRequest, JsonObject, OutputFormat, ToolRef } from "../hub.ts";
+import { effortIsLost, openaiEffort } from "../rules/effort.ts";
+import { planFormat, schemaMembers } from "../rules/format.ts";
+import { CallIds, shortUserId } from "../rules/ids.ts";
+import { Losses } from "../rules/losses.ts";
+import { isRecord } from "../rules/read.ts";
+import { refuse, refusing } from "../rules/refuse.ts";
+import { encoded, planReply } from "../rules/reply-plan.ts";
+import { openaiSampling, planStop } from "../rules/sampling.ts";
+import { joinTexts } from "../rules/system.ts";
+import { NameBook } from "../rules/tool-names.ts";
+import { offerTools } from "../rules/tool-offer.ts";
+import { writeItems } from "./request/items.ts";
+import { encodeTool, encodeToolChoice } from "./shape.ts";
+
+export { decodeRequest } from "./request/decode.ts";
+
+/** The request for a responses upstream, or why this route cannot carry it. Equal requests give equal bytes. */
+export function encodeRequest(
+  hub: HubRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+  context: ConvertContext,
+): Encoded | Refusal {
+  return refusing(() => encode(hub, route, permitted, context));
+}
+
+function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded {
+  const { capabilities } = route;
+  const losses = new Losses(permitted.strict);
+  losses.leaveOut(hub.rest);
+  const names = new NameBook("responses");
+  const fromResponses = hub.client === "responses";
+  const carriesHosted = (tool: HostedTool) => fromResponses || tool.demanded;
+  const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: true }, names, losses);
+  const items = writeItems({ hub, route, context, names, ids: new CallIds() });
+  settleEnd(items, hub, route);
+  const carries = (one: OutputFormat) => one.type === "json_object" || capabilities.structuredOutputs;
+  const format = planFormat(hub, carries, losses);
+  const stop = planStop(hub, route);
+  const isCustom = (tool: ToolRef) => capabilities.customTools && names.defined(tool)?.kind === "custom";
+  const tools = [
+    ...offer.tools.map((tool) => encodeTool(tool, capabilities.customTools, fromResponses)),
+    ...offer.hosted.map((tool) => (tool.demanded ? webSearchTool(tool) : tool.native)),
+  ];
+  const hasTools = tools.length > 0;
+  const body = {
+    model: route.upstreamModel,
+    instructions: [joinTexts(hub.system), format.line].filter((one) => one).join("\n\n") || undefined,
+    input: items,
+    tools: hasTools ? tools : undefined,
+    tool_choice: hasTools ? encodeToolChoice(offer.choice, (tool) => names.nameOf(tool), isCustom) : undefined,
+    parallel_tool_calls: hasTools ? hub.parallelTools : undefined,
+    max_output_tokens: outputLimit(hub, route, permitted),
+    ...openaiSampling(hub, route, losses),
+    reasoning: reasoning(hub, route, losses),
+    text: textOptions(hub, format.native),
+    include: include(hub, route),
+    top_logprobs: hub.logprobs?.top,
+    safety_identifier: hub.userId && shortUserId(hub.userId),
+    service_tier: serviceTier(hub),
+    ...hub.promptCache,
+    ...nativeMembers(hub, route, losses),
+    store: false, // G11, CR.q16: nothing is remembered upstream.
+    stream: hub.stream || undefined,
+  };
+  return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
+}
+
+/** A messages client means a prefill by an assistant at the end, which this protocol cannot continue (MC.q8). */
+function settleEnd(items: readonly JsonObject[], hub: HubRequest, route: RouteFacts): void {
+  const last = items.at(-1);
+  if (last === undefined) {
+    const param = hub.client === "responses" ? "input" : "messages";
+    refuse("missing_field", param, "There must be at least one user message.");
+  }
+  if (last.role === "assistant" && hub.client === "messages" && !route.capabilities.prefill) {
+    refuse("untranslatable", "messages", "The conversation must not end with an assistant message for this model.");
+  }
+}
+
+/** CR.q7, MR.q5: within the route's limit, never below what the protocol takes. */
+function outputLimit(hub: HubRequest, route: RouteFacts, permitted: Permitted): number | undefined {
+  const wanted = permitted.outputLimit ?? hub.outputLimit?.tokens;
+  if (wanted === undefined) return undefined;
+  return Math.max(Math.min(wanted, route.maxOutputTokens), PROTOCOLS.responses.limitFloor);
+}
+
+/** Whether the upstream's model reasons at all, as far as its capabilities tell. */
+function reasons(route: RouteFacts): boolean {
+  return route.capabilities.efforts.length > 0;
+}
+
+/** CR.q10, MR.q6. */
+function reasoning(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject | undefined {
+  const wish = hub.reasoning;
+  if (effortIsLost(wish, route.capabilities)) losses.drop(wish.param);
+  if (!reasons(route)) return undefined;
+  const effort = openaiEffort(wish, route.capabilities);
+  const summary = wish.off ? undefined : summaryOf(hub);
+  return effort === undefined && summary === undefined ? undefined : { effort, summary };
+}
+
+/** A messages client that thinks sees summaries, unless it asked not to. */
+function summaryOf(hub: HubRequest): string | undefined {
+  const { reasoning: wish } = hub;
+  if (hub.client !== "messages") return wish.summary;
+  if (wish.display === "omitted") return undefined;
+  return wish.thinking !== undefined || wish.effort !== undefined ? "auto" : undefined;
+}
+
+function include(hub: HubRequest, route: RouteFacts): readonly string[] | undefined {
+  const wanted: string[] = [];
+  if (hub.client !== "chat" && hub.reply.encryptedReasoning && reasons(route)) {
+    wanted.push("reasoning.encrypted_content");
+  }
+  if (hub.logprobs) wanted.push("message.output_text.logprobs"); // CR.q11
+  return wanted.length > 0 ? wanted : undefined;
+}
+
+function textOptions(hub: HubRequest, format: OutputFormat | undefined): JsonObject | undefined {
+  if (format === undefined && hub.verbosity === undefined) return undefined;
+  return { format: format && flatFormat(format), verbosity: hub.verbosity };
+}
+
+function flatFormat(format: OutputFormat): JsonObject {
+  return format.type === "json_object" ? { type: "json_object" } : { type: "json_schema", ...schemaMembers(format) };
+}
+
+/** Chat's own member as a tool, the place one level up (CR.q14). */
+function webSearchTool(tool: HostedTool): JsonObject {
+  const { search_context_size, user_location: place } = tool.native;
+  const approximate = isRecord(place) && isRecord(place.approximate) ? place.approximate : place;
+  const location = isRecord(approximate) ? { ...approximate, type: "approximate" } : undefined;
+  return { type: "web_search", search_context_size, user_location: location };
+}
+
+/** Messages' words for the tier in this protocol's. */
+function serviceTier(hub: HubRequest): string | undefined {
+  return hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
+}
+
+/** Members that only servers of the protocol's own vendor know (CR.q13). */
+function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
+  if (route.capabilities.openaiNative) return { metadata: hub.metadata, moderation: hub.moderation };
+  if (hub.moderation !== undefined) losses.drop("moderation");
+  return {};
+}

@@ -1,0 +1,185 @@
+/** The hub's turns as items of the responses protocol (CR.q1-q6, MR.q2-q4; 2.0.5, 2.0.12). */
+import type { ConvertContext, RouteFacts } from "../../exchange.ts";
+import type {
+  AssistantTurn,
+  FilePart,
+  HubRequest,
+  ImagePart,
+  JsonObject,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResult,
+  UserPart,
+} from "../../hub.ts";
+import { openReasoning } from "../../rules/envelope.ts";
+import type { CallIds } from "../../rules/ids.ts";
+import { carriedFile, carriedImage, titledText, urlOfSource } from "../../rules/media.ts";
+import { isRecord } from "../../rules/read.ts";
+import { refuse } from "../../rules/refuse.ts";
+import { errorText, joinTexts } from "../../rules/system.ts";
+import type { NameBook } from "../../rules/tool-names.ts";
+import { argumentsText } from "../../rules/tool-wrap.ts";
+
+/** What the writer of a conversation needs beside the turns. */
+export interface ResponsesScribe {
+  readonly hub: HubRequest;
+  readonly route: RouteFacts;
+  readonly context: ConvertContext;
+  readonly names: NameBook;
+  readonly ids: CallIds;
+}
+
+/** The whole conversation as items, system text of the beginning aside. */
+export function writeItems(scribe: ResponsesScribe): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  const customCalls = new Set<string>();
+  for (const turn of scribe.hub.turns) {
+    if (turn.role === "user") {
+      items.push({ type: "message", role: "user", content: userContent(turn.parts, turn.plain, scribe.route) });
+    } else if (turn.role === "system") {
+      items.push({ type: "message", role: "developer", content: joinTexts(turn.parts) }); // CR.q1, MR.q2
+    } else if (turn.role === "assistant") {
+      for (const item of assistantItems(turn, scribe)) items.push(item);
+      noteCustomCalls(turn, scribe, customCalls);
+    } else {
+      for (const result of turn.results) items.push(outputItem(result, customCalls.has(result.callId), scribe));
+    }
+  }
+  return items;
+}
+
+function userContent(parts: readonly UserPart[], plain: boolean, route: RouteFacts): unknown {
+  const only = parts[0];
+  if (plain && parts.length === 1 && only?.type === "text") return only.text;
+  return parts.map((part) => inputPart(part, route));
+}
+
+function inputPart(part: UserPart, route: RouteFacts): JsonObject {
+  if (part.type === "text") return inputText(part);
+  if (part.type === "image") return inputImage(part, route);
+  if (part.type === "file") return inputFile(part, route);
+  return refuse("untranslatable", part.param, "Audio cannot be carried to this model.");
+}
+
+function inputText(part: TextPart): JsonObject {
+  return { type: "input_text", text: part.text };
+}
+
+function inputImage(part: ImagePart, route: RouteFacts): JsonObject {
+  const url = urlOfSource(carriedImage(part, route.capabilities));
+  return { type: "input_image", image_url: url, detail: part.detail ?? "auto" };
+}
+
+function inputFile(part: FilePart, route: RouteFacts): JsonObject {
+  const file = carriedFile(part, route.capabilities);
+  if (file.kind === "text") return { type: "input_text", text: titledText(part.name, file.text) };
+  if (file.kind === "url") return { type: "input_file", file_url: file.url };
+  return { type: "input_file", filename: part.name ?? "file", file_data: urlOfSource(file) };
+}
+
+function isNativeCustom(call: ToolCallPart, scribe: ResponsesScribe): boolean {
+  return call.tool.kind === "custom" && scribe.route.capabilities.customTools;
+}
+
+function noteCustomCalls(turn: AssistantTurn, scribe: ResponsesScribe, custom: Set<string>): void {
+  for (const part of turn.parts) {
+    if (part.type !== "tool-call") continue;
+    if (isNativeCustom(part, scribe)) custom.add(part.id);
+    else custom.delete(part.id);
+  }
+}
+
+/** Items of one assistant turn in order; item ids are left out, since each vendor has its own (CR.q3, CR.q4). */
+function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly JsonObject[] {
+  const reasoning = restoredReasoning(turn, scribe);
+  const items: JsonObject[] = [];
+  let content: JsonObject[] | undefined;
+  for (const part of turn.parts) {
+    if (part.type === "text" || part.type === "refusal") {
+      if (part.text === "") continue;
+      if (content === undefined || part.startsMessage) {
+        content = [];
+        items.push({ type: "message", role: "assistant", content });
+      }
+      content.push(
+        part.type === "text"
+          ? { type: "output_text", text: part.text, annotations: [] }
+          : { type: "refusal", refusal: part.text },
+      );
+      continue;
+    }
+    content = undefined;
+    if (part.type === "tool-call") items.push(callItem(part, scribe));
+    else for (const item of reasoning?.get(part) ?? []) items.push(item);
+  }
+  return withoutLooseReasoning(items);
+}
+
+function callItem(call: ToolCallPart, scribe: ResponsesScribe): JsonObject {
+  const name = scribe.names.nameOf(call.tool);
+  const callId = scribe.ids.ofCall(call.id);
+  return isNativeCustom(call, scribe)
+    ? { type: "custom_tool_call", call_id: callId, name, input: call.input }
+    : { type: "function_call", call_id: callId, name, arguments: argumentsText(call.tool, call.input) };
+}
+
+/** Reasoning that nothing follows is refused by its own vendor, so it is left out. */
+function withoutLooseReasoning(items: readonly JsonObject[]): readonly JsonObject[] {
+  const last = items.findLastIndex((item) => item.type !== "reasoning");
+  return items.slice(0, last + 1);
+}
+
+/** The reasoning items behind a turn's reasoning parts: all of them, or none (2.0.5). */
+function restoredReasoning(
+  turn: AssistantTurn,
+  scribe: ResponsesScribe,
+): ReadonlyMap<ReasoningPart, readonly JsonObject[]> | undefined {
+  const restored = new Map<ReasoningPart, readonly JsonObject[]>();
+  for (const part of turn.parts) {
+    if (part.type !== "reasoning") continue;
+    const items = restoredItems(part, scribe);
+    if (items === undefined) return undefined;
+    restored.set(part, items);
+  }
+  return restored;
+}
+
+function restoredItems(part: ReasoningPart, scribe: ResponsesScribe): readonly JsonObject[] | undefined {
+  const { hub, route, context } = scribe;
+  const native = hub.client === "responses" ? [part.native] : openReasoning(part.opaque, route, context);
+  if (!native?.every(isRecord)) return undefined;
+  return native.filter((item) => item.type === "reasoning").map(replayed);
+}
+
+/** A reasoning item as it may come back: `status` is the server's to say. */
+function replayed(item: JsonObject): JsonObject {
+  const { status: _, ...kept } = item;
+  return kept;
+}
+
+function outputItem(result: ToolResult, custom: boolean, scribe: ResponsesScribe): JsonObject {
+  return {
+    type: custom ? "custom_tool_call_output" : "function_call_output",
+    call_id: scribe.ids.ofResult(result.callId),
+    output: outputContent(result, scribe),
+  };
+}
+
+function outputContent(result: ToolResult, scribe: ResponsesScribe): unknown {
+  const only = result.content[0];
+  if (result.plain && only?.type === "text") return result.isError ? errorText(only.text) : only.text;
+  const parts = result.content.map((part) =>
+    part.type === "tool-reference"
+      ? { type: "input_text", text: scribe.names.nameOf({ kind: "function", name: part.name }) }
+      : inputPart(part, scribe.route),
+  );
+  return result.isError ? markedAsError(parts) : parts;
+}
+
+/** The first text says that the call failed (2.0.12). */
+function markedAsError(parts: readonly JsonObject[]): readonly JsonObject[] {
+  const first = parts.findIndex((part) => part.type === "input_text" && typeof part.text === "string");
+  if (first < 0) return [{ type: "input_text", text: errorText("") }, ...parts];
+  return parts.map((part, index) => (index === first ? { ...part, text: errorText(String(part.text)) } : part));
+}

@@ -1,0 +1,43 @@
+/** Structured output where the upstream has no word for it: a line of system text (2.0.10). */
+import type { Protocol } from "../../values/protocol.ts";
+import type { HubRequest, JsonObject, OutputFormat } from "../hub.ts";
+import type { Losses } from "./losses.ts";
+
+/** The member in which each client asked for a format. */
+const FORMAT_PARAM: Readonly<Record<Protocol, string>> = {
+  chat: "response_format",
+  messages: "output_config.format",
+  responses: "text.format",
+};
+
+/** The name of a schema whose client's protocol has none. */
+const NAMELESS = "response";
+
+export interface FormatPlan {
+  /** The format to be written natively. */
+  readonly native: OutputFormat | undefined;
+  /** The line to be added to the system text instead. */
+  readonly line: string | undefined;
+}
+
+/**
+ * Native where the upstream can, else a line, which is a declared loss.
+ * @param carries whether the upstream has a member for this kind of format.
+ */
+export function planFormat(hub: HubRequest, carries: (format: OutputFormat) => boolean, losses: Losses): FormatPlan {
+  const { format } = hub;
+  if (format === undefined || carries(format)) return { native: format, line: undefined };
+  losses.drop(FORMAT_PARAM[hub.client]);
+  return { native: undefined, line: approximation(format) };
+}
+
+function approximation(format: OutputFormat): string {
+  if (format.type === "json_object") return "Respond only with one valid JSON object.";
+  return `Respond only with one valid JSON object that follows this JSON Schema:\n${JSON.stringify(format.schema)}`;
+}
+
+/** The members of a schema format that chat nests and responses writes flat. */
+export function schemaMembers(format: Extract<OutputFormat, { type: "json_schema" }>): JsonObject {
+  const { name, description, schema, strict } = format;
+  return { name: name ?? NAMELESS, description, schema, strict };
+}

@@ -1,0 +1,88 @@
+/** Sampling members and stop strings on their way to an upstream (CM.q13, CM.q14, MC.q10, MC.q11, 2.0.9). */
+import type { RouteFacts } from "../exchange.ts";
+import type { HubRequest } from "../hub.ts";
+import type { Losses } from "./losses.ts";
+import { isBlank } from "./system.ts";
+
+/** Most stop strings that chat takes. */
+const CHAT_STOPS_MAX = 4;
+
+/** Smallest `top_p` that messages takes beside thinking. */
+const THINKING_TOP_P_MIN = 0.95;
+
+export interface SentSampling {
+  readonly temperature?: number | undefined;
+  readonly top_p?: number | undefined;
+  readonly top_k?: number | undefined;
+}
+
+/** Sampling for a chat or responses upstream; values that change nothing are left out in silence. */
+export function openaiSampling(hub: HubRequest, route: RouteFacts, losses: Losses): SentSampling {
+  const { temperature, topP, topK } = hub.sampling;
+  if (topK !== undefined) losses.drop("top_k");
+  if (route.capabilities.sampling === "full") return { temperature, top_p: topP };
+  dropTemperature(hub, losses);
+  dropTopP(hub, losses);
+  return {};
+}
+
+/**
+ * Sampling for a messages upstream.
+ * @param thinking whether the request asks for thinking.
+ */
+export function messagesSampling(hub: HubRequest, route: RouteFacts, thinking: boolean, losses: Losses): SentSampling {
+  const { temperature, topP, topK } = hub.sampling;
+  if (route.capabilities.sampling === "none") {
+    dropTemperature(hub, losses);
+    dropTopP(hub, losses);
+    if (topK !== undefined) losses.drop("top_k");
+    return {};
+  }
+  if (thinking) {
+    dropTemperature(hub, losses);
+    if (topK !== undefined) losses.drop("top_k");
+    if (topP === undefined || topP >= THINKING_TOP_P_MIN) return { top_p: topP };
+    dropTopP(hub, losses);
+    return {};
+  }
+  if (temperature === undefined) return { top_p: topP, top_k: topK };
+  dropTopP(hub, losses); // Newer models refuse both together.
+  return { temperature: Math.min(temperature, 1), top_k: topK };
+}
+
+function dropTemperature(hub: HubRequest, losses: Losses): void {
+  const { temperature } = hub.sampling;
+  if (temperature !== undefined && temperature !== 1) losses.drop("temperature");
+}
+
+function dropTopP(hub: HubRequest, losses: Losses): void {
+  const { topP } = hub.sampling;
+  if (topP !== undefined && topP < 1) losses.drop("top_p");
+}
+
+export interface StopPlan {
+  /** What the upstream is told; undefined: nothing. */
+  readonly sent: readonly string[] | undefined;
+  /** What the reply side watches for (2.0.9). */
+  readonly emulated: readonly string[];
+}
+
+function split(told: readonly string[], emulated: readonly string[]): StopPlan {
+  return { sent: told.length > 0 ? told : undefined, emulated };
+}
+
+/**
+ * Stop strings for the upstream: told natively, or watched for by the reply side. Messages refuses strings of white space
+ * only: those are watched for here, which the client cannot tell from the real thing (CM.q13). More than chat takes are
+ * all watched for (MC.q10).
+ */
+export function planStop(hub: HubRequest, route: RouteFacts): StopPlan {
+  if (route.capabilities.stop === "emulate") return split([], hub.stop);
+  if (route.protocol === "messages") {
+    return split(
+      hub.stop.filter((stop) => !isBlank(stop)),
+      hub.stop.filter(isBlank),
+    );
+  }
+  return route.protocol === "chat" && hub.stop.length > CHAT_STOPS_MAX ? split([], hub.stop) : split(hub.stop, []);
+}

@@ -1,0 +1,200 @@
+/**
+ * A whole gateway for tests, with the simulator behind it: in this process (`startGatewayHere`) or as processes of their
+ * own (`spawnGateway`), which is what a test of several replicas or of signals needs.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { formatProblem, loadConfig } from "../../src/config.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/server.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { type AccountTag, newAccountTag, newKey } from "../../src/values/key.ts";
+import { parseUsd } from "../../src/values/money.ts";
+import type { Settings } from "../../src/values/settings.ts";
+import type { Clock } from "../../src/values/time.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+export interface ConfigPlaces {
+  readonly upstreamUrl: string;
+  readonly dir: string;
+  /** The `store:` setting; embedded in `dir` unless given. */
+  readonly store?: string | undefined;
+}
+
+/**
+ * The configuration of most tests. One model per protocol under its own name and one that the route renames; `money` in
+ * the name of a group says that it is pay-per-use; prices are 1 USD (input) and 10 USD (output) per million tokens.
+ */
+export function testConfig({ upstreamUrl, dir, store }: ConfigPlaces): string {
+  const price = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
+  const model = (upstream: string, more = "") =>
+    `{plans: [free, pro], price: ${price}, context_tokens: 200000, max_output_tokens: 32000, routes: [{upstream: ${upstream}${more}}]}`;
+  return `
+listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+admin_token: test-admin-token
+store: ${JSON.stringify(store ?? `embedded:${join(dir, "data")}`)}
+journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
+sealing_keys: [test-sealing-key]
+default_plan: free
+plans: {free: {}, pro: {}}
+upstreams:
+  up-chat: {protocol: chat, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-chat}
+  up-messages: {protocol: messages, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-messages}
+  up-responses: {protocol: responses, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-responses}
+models:
+  chat-1: ${model("up-chat")}
+  messages-1: ${model("up-messages")}
+  responses-1: ${model("up-responses")}
+  chat-alias: ${model("up-chat", ", model: chat-1-2026-08")}
+  messages-alias: ${model("up-messages", ", model: messages-1-2026-08")}
+  responses-alias: ${model("up-responses", ", model: responses-1-2026-08")}
+  pro-only: {plans: [pro], price: ${price}, context_tokens: 200000, routes: [{upstream: up-chat}]}
+  other-family: ${model("up-chat")}
+groups:
+  money: {kind: pay_per_use, models: ["chat-*", "messages-*", "responses-*", pro-only]}
+  double-money: {kind: pay_per_use, models: ["chat-*"], multiplier: "2.0"}
+  limited-money: {kind: pay_per_use, models: ["chat-*", "messages-*", "responses-*"], limits: {requests_per_minute: 2, tokens_per_minute: 100000, concurrency: 2}}
+  cards: {kind: time_card, models: ["chat-*", "messages-*", "responses-*"]}
+cards:
+  day: {plan: pro, group: cards, lasts: 1d, quota: {spend: "5"}}
+`;
+}
+
+export interface TestAccount {
+  readonly tag: AccountTag;
+  readonly name: string;
+  readonly key: string;
+  readonly keyId: string;
+}
+
+/** Makes an account with funds and a key. */
+export async function makeAccount(
+  store: Store,
+  options: { usd?: string; group?: string; plan?: string } = {},
+): Promise<TestAccount> {
+  const tag = newAccountTag(randomBytes);
+  const name = `account-${tag}`;
+  const made = await store.createAccount({ tag, name, plan: options.plan ?? "free" });
+  if (made === "exists") throw new Error("a random tag was taken");
+  const amount = parseUsd(options.usd ?? "10");
+  if (amount === undefined) throw new Error(`not an amount: ${options.usd}`);
+  if (amount > 0n) await store.credit(tag, { id: `funds-${tag}`, amount, kind: "topup", note: "test" });
+  const key = newKey(tag, randomBytes);
+  await store.createKey(tag, { id: key.id, hash: key.hash, group: options.group ?? "money" });
+  return { tag, name, key: key.text, keyId: key.id };
+}
+
+export interface GatewayHere {
+  /** `http://127.0.0.1:port`, without `/v1`. */
+  readonly url: string;
+  readonly port: number;
+  readonly adminUrl: string;
+  readonly gateway: Gateway;
+  readonly store: Store;
+  readonly simulator: Simulator;
+  /** Log lines so far, parsed. */
+  readonly log: Record<string, unknown>[];
+  account(options?: Parameters<typeof makeAccount>[1]): Promise<TestAccount>;
+  close(): Promise<void>;
+}
+
+/** Starts a gateway and its simulator in this process, in a folder of its own that `close` removes. */
+export async function startGatewayHere(
+  options: {
+    config?: (places: ConfigPlaces) => string;
+    store?: string;
+    simulator?: SimulatorOptions;
+    clock?: Clock;
+    settings?: (settings: Settings) => Settings;
+  } = {},
+): Promise<GatewayHere> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-test-"));
+  const simulator = await startSimulator(options.simulator);
+  const text = (options.config ?? testConfig)({ upstreamUrl: simulator.url, dir, store: options.store });
+  const settings = settingsOf(text);
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({ level: "debug", destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  const gateway = await startGateway({
+    settings: options.settings ? options.settings(settings) : settings,
+    log,
+    ...(options.clock ? { clock: options.clock } : {}),
+  });
+  const { listen, admin } = gateway;
+  if (listen.kind !== "tcp" || admin.kind !== "tcp") throw new Error("tests listen on ports");
+  return {
+    url: `http://127.0.0.1:${listen.port}`,
+    port: listen.port,
+    adminUrl: `http://127.0.0.1:${admin.port}`,
+    gateway,
+    store: gateway.store,
+    simulator,
+    log: lines,
+    account: (wanted) => makeAccount(gateway.store, wanted),
+    async close() {
+      await gateway.close();
+      await simulator.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Settings from a text that must be good. */
+export function settingsOf(text: string): Settings {
+  const loaded = loadConfig({ file: "test.yaml", text, env: {} });
+  if ("settings" in loaded) return loaded.settings;
+  throw new Error(loaded.problems.map(formatProblem).join("\n"));
+}
+
+export interface GatewayProcess {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly child: ChildProcess;
+  /** Everything that it has printed. */
+  output(): string;
+  /** Sends a signal and resolves with the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves. */
+export async function spawnGateway(text: string): Promise<GatewayProcess> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
+  const file = join(dir, "tollgate.yaml");
+  writeFileSync(file, text);
+  const child = spawn(process.execPath, [MAIN, "serve", "--config", file], {
+    cwd: dir,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const printed: string[] = [];
+  const exited = once(child, "exit").then(([code]) => {
+    rmSync(dir, { recursive: true, force: true });
+    return code as number | null;
+  });
+  child.stderr?.on("data", (data: Buffer) => printed.push(String(data)));
+  const serving = Promise.withResolvers<{ listen: string; admin: string }>();
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+    printed.push(`${line}\n`);
+    if (!line.includes('"tollgate serves"')) return;
+    serving.resolve(JSON.parse(line) as { listen: string; admin: string });
+  });
+  void exited.then((code) => serving.reject(new Error(`the gateway ended with ${code}:\n${printed.join("")}`)));
+  const { listen, admin } = await serving.promise;
+  return {
+    url: listen,
+    adminUrl: admin,
+    child,
+    output: () => printed.join(""),
+    stop(signal = "SIGINT") {
+      if (child.exitCode === null) child.kill(signal);
+      return exited;
+    },
+  };
+}

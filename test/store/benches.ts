@@ -1,0 +1,90 @@
+/** The forms of the store under test, each with its clock in the test's hand where that is possible. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Store } from "../../src/store/contract.ts";
+import { openStore } from "../../src/store/open.ts";
+import { Secret } from "../../src/values/secret.ts";
+import { startRedis, startRedisCluster, startSentinel, type TestRedis } from "../rig/redis.ts";
+import type { Bench } from "./contract.ts";
+
+const START_MS = Date.UTC(2026, 5, 1, 12);
+
+export const openUrl = (redis: TestRedis): Promise<Store> => openStore({ kind: "redis", url: new Secret(redis.url) });
+
+export async function embeddedBench(): Promise<Bench> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-embedded-"));
+  let nowMs = START_MS;
+  const store = await openStore({ kind: "embedded", dir: join(dir, "data") }, { now: () => nowMs });
+  return {
+    store,
+    nowMs: () => nowMs,
+    setTime(epochMs) {
+      nowMs = epochMs;
+    },
+    async close() {
+      await store.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A real Redis that lives in the test's time (libfaketime). */
+export async function redisBench(): Promise<Bench & { readonly redis: TestRedis }> {
+  const redis = await startRedis({ faketime: true });
+  let nowMs = START_MS;
+  redis.setTime(nowMs);
+  const store = await openUrl(redis);
+  return {
+    redis,
+    store,
+    nowMs: () => nowMs,
+    setTime(epochMs) {
+      nowMs = epochMs;
+      redis.setTime(epochMs);
+    },
+    async close() {
+      await store.close();
+      await redis.stop();
+    },
+  };
+}
+
+const noClock = (): never => {
+  throw new Error("this form has the machine's clock");
+};
+
+export async function clusterBench(): Promise<Bench> {
+  const cluster = await startRedisCluster();
+  const { nodes } = cluster;
+  const store = await openStore({
+    kind: "redis-cluster",
+    nodes,
+    tls: false,
+    username: undefined,
+    password: undefined,
+  });
+  const close = async () => {
+    await store.close();
+    await cluster.stop();
+  };
+  return { store, nowMs: Date.now, setTime: noClock, close };
+}
+
+export async function sentinelBench(): Promise<Bench> {
+  const primary = await startRedis();
+  const sentinel = await startSentinel("tollgate", primary);
+  const store = await openStore({
+    kind: "redis-sentinel",
+    sentinels: [{ host: "127.0.0.1", port: sentinel.port }],
+    name: "tollgate",
+    username: undefined,
+    password: undefined,
+  });
+  const close = async () => {
+    await store.close();
+    await sentinel.stop();
+    await primary.stop();
+  };
+  return { store, nowMs: Date.now, setTime: noClock, close };
+}

@@ -1,0 +1,166 @@
+/** What is charged, absorbed and written, exactly once. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { AccountState, Store } from "../../src/store/contract.ts";
+import type { AccountTag } from "../../src/values/key.ts";
+import { nanoUsd } from "../../src/values/money.ts";
+import { utcDay } from "../../src/values/time.ts";
+import { admitAsk, admitted, cardTerms, causeOf, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import type { Ask } from "./contract.ts";
+
+async function stateOf(store: Store, tag: AccountTag): Promise<AccountState> {
+  const state = await store.inspect(tag);
+  assert.ok(state);
+  return state;
+}
+
+const movements = (state: AccountState) =>
+  state.ledger.map((l) => `${l.seq} ${l.kind} ${l.debit}>${l.credit} ${l.amount} =${l.balance}`);
+
+/** Balance = sum of the lines that touch it; held = sum of the holds (invariants 1 and 3). */
+export function assertIdentities(state: AccountState): void {
+  const { account } = state;
+  let sum = 0n;
+  for (const line of state.ledger) {
+    if (line.credit === account.id) sum += line.amount;
+    if (line.debit === account.id) sum -= line.amount;
+  }
+  assert.equal(account.balance, sum, "the ledger's sum");
+  assert.equal(account.balance, account.topped - account.spent, "the counters");
+  const heldOf = (id: string | undefined) =>
+    state.holds.filter((hold) => hold.entitlement === id).reduce((total, hold) => total + hold.amount, 0n);
+  assert.equal(account.held, heldOf(undefined), "the holds");
+  for (const card of state.entitlements) assert.equal(card.held, heldOf(card.id), `the holds of ${card.id}`);
+  assert.equal(state.inFlight, state.holds.length);
+  assert.ok(account.balance - account.held >= 0n, "never below zero");
+}
+
+export function settlementTests(ask: Ask): void {
+  test("a charge is posted once; the same again is a duplicate, another amount a mismatch (invariants 4, 6)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sonce");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const charge = settleAsk(request, permit, { amount: 40n });
+    assert.deepEqual(await store.settle(charge), { outcome: "settled", charged: 40n, absorbed: 0n, balance: 960n });
+    assert.deepEqual(await store.settle(charge), { outcome: "duplicate" });
+    assert.deepEqual(await store.settle({ ...charge, amount: nanoUsd(41n) }), { outcome: "mismatch", recorded: 40n });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state), [
+      "1 topup topup>acct_Sonce00000 1000 =1000",
+      "2 usage acct_Sonce00000>revenue:big 40 =960",
+    ]);
+    assert.deepEqual(state.days, { [utcDay(permit.storeTimeMs)]: { "big|big-1|key_Sonce": 40n } });
+    assert.deepEqual(state.settled, [ridOf(1)]);
+    assertIdentities(state);
+  });
+
+  test("a settled request that asks again gets its old answer and holds nothing", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sagain");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    await store.settle(settleAsk(request, permit, { amount: 1n }));
+    assert.deepEqual(await store.admit(request), permit);
+    assert.equal((await stateOf(store, tag)).inFlight, 0);
+  });
+
+  test("a request withdrawn before it arrives is refused and holds nothing (row B4)", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Searly");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const unknown = { storeTimeMs: nowMs(), group: "", keyId: "", entitlement: undefined };
+    const answer = await store.settle(settleAsk(request, unknown, { voided: true }));
+    assert.equal(answer.outcome, "settled");
+    assert.equal(causeOf(await store.admit(request)), "concurrency");
+    assert.deepEqual((await stateOf(store, tag)).holds, []);
+  });
+
+  test("a charge above its hold takes free funds, and only the rest is absorbed (promise 1)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sover", { funds: 150n });
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    admitted(await store.admit(admitAsk({ tag, requestId: ridOf(2) })));
+    const answer = await store.settle(settleAsk(request, permit, { amount: 130n }));
+    assert.deepEqual(answer, { outcome: "settled", charged: 100n, absorbed: 30n, balance: 50n });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 usage acct_Sover00000>revenue:big 100 =50",
+      "3 absorbed absorbed:over_hold>revenue:big 30 =50",
+    ]);
+    assertIdentities(state);
+  });
+
+  test("a voided request gives everything back; what its attempt cost is a line of its own (lessons A4)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Svoid");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const voided = settleAsk(request, permit, { voided: true });
+    assert.deepEqual(await store.settle(voided), { outcome: "settled", charged: 0n, absorbed: 0n, balance: 1_000n });
+    assert.equal((await stateOf(store, tag)).ledger.length, 1);
+    const failed = admitAsk({ tag, requestId: ridOf(2) });
+    const permit2 = admitted(await store.admit(failed));
+    await store.settle(
+      settleAsk(failed, permit2, { voided: true, absorbed: 7n, absorbedCause: "client_gone", upstream: "east" }),
+    );
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), ["2 absorbed absorbed:client_gone>upstream:east 7 =1000"]);
+    assertIdentities(state);
+  });
+
+  test("a card pays up to its face quota and never more (lessons B23 to B27)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Scard", { group: "cards", funds: 500n });
+    const quota = nanoUsd(120n);
+    const card = { id: "Scard1", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "c" };
+    await store.grant(tag, { ...card, quota });
+    const groups = [cardTerms()];
+    const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups });
+    const permit = admitted(await store.admit(request));
+    const answer = await store.settle(settleAsk(request, permit, { amount: 150n }));
+    assert.deepEqual(answer, { outcome: "settled", charged: 120n, absorbed: 30n, balance: 500n });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 card card>ent_Scard1 120 =500",
+      "3 usage ent_Scard1>revenue:cards 120 =500",
+      "4 absorbed absorbed:over_hold>revenue:cards 30 =500",
+    ]);
+    assert.equal(state.entitlements[0]?.spent, 120n);
+    assertIdentities(state);
+  });
+
+  test("an unmetered request writes a line of 0", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sunmetered", { group: "cards", funds: 0n });
+    const card = { id: "Sun", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "c" };
+    await store.grant(tag, { ...card, quota: undefined });
+    const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [cardTerms()] });
+    const permit = admitted(await store.admit(request));
+    await store.settle(settleAsk(request, permit, { memo: '{"input":5}' }));
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), ["2 usage ent_Sun>revenue:cards 0 =0"]);
+    assert.equal(state.ledger[1]?.memo, '{"input":5}');
+    assert.deepEqual(state.days, {});
+  });
+
+  test("a charge of an unknown account changes nothing (row B12)", async () => {
+    const { store, nowMs } = ask();
+    const request = admitAsk({ tag: "Sghost0000" as AccountTag, requestId: ridOf(1) });
+    const permit = { storeTimeMs: nowMs(), group: "big", keyId: "k", entitlement: undefined };
+    assert.deepEqual(await store.settle(settleAsk(request, permit, { amount: 1n })), { outcome: "unknown_account" });
+    assert.equal(await store.inspect(request.tag), undefined);
+  });
+
+  test("the largest charge leaves exactly one nano-dollar (F5)", async () => {
+    const { store } = ask();
+    const most = 9_000_000_000_000_000n;
+    const tag = await makeAccount(store, "Slargest", { funds: most });
+    const request = admitAsk({ tag, requestId: ridOf(1), groups: [terms({ holdFull: most })] });
+    const permit = admitted(await store.admit(request));
+    const answer = await store.settle(settleAsk(request, permit, { amount: most - 1n }));
+    assert.deepEqual(answer, { outcome: "settled", charged: most - 1n, absorbed: 0n, balance: 1n });
+    assertIdentities(await stateOf(store, tag));
+  });
+}

@@ -1,0 +1,35 @@
+/** The suite that every store passes: `keepsTheContract` registers it for one kind of store. */
+import { after, before, describe } from "node:test";
+import type { Store } from "../../src/store/contract.ts";
+import { admissionTests } from "./contract-admit.ts";
+import { limitTests } from "./contract-limits.ts";
+import { recordTests } from "./contract-records.ts";
+import { settlementTests } from "./contract-settle.ts";
+
+/** A store under test, with its clock in the test's hand. */
+export interface Bench {
+  readonly store: Store;
+  /** The store's clock, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  readonly setTime: (epochMs: number) => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Gives the bench of the running suite. */
+export type Ask = () => Bench;
+
+/** @param clock false where the store's clock cannot be set: tests of time are left to the other forms. */
+export function keepsTheContract(name: string, open: () => Promise<Bench>, { clock = true } = {}): void {
+  describe(`${name} keeps the contract`, () => {
+    let bench: Bench;
+    before(async () => {
+      bench = await open();
+    });
+    after(() => bench?.close());
+    const ask: Ask = () => bench;
+    admissionTests(ask);
+    settlementTests(ask);
+    recordTests(ask);
+    if (clock) limitTests(ask);
+  });
+}

@@ -1,0 +1,109 @@
+/** Random operations for the differential test: few accounts, keys, groups, cards and ids, so that they collide. */
+import fc from "fast-check";
+import type { GroupTerms } from "../../src/store/contract.ts";
+import { DAY_MS, terms } from "./asks.ts";
+
+const HOUR_MS = 3_600_000;
+
+const account = fc.constantFrom(0, 1);
+const key = fc.constantFrom(0, 1, 2);
+const rid = fc.integer({ min: 1, max: 30 });
+const group = fc.constantFrom("big", "small", "cards", "more");
+const plan = fc.constantFrom("free", "pro");
+/** Mostly small, so that funds run out; sometimes at the border of 2^53. */
+const amount = fc.oneof(
+  { weight: 8, arbitrary: fc.bigInt(0n, 200n) },
+  { weight: 1, arbitrary: fc.bigInt(8_999_999_999_999_000n, 9_000_000_000_000_000n) },
+);
+const tokens = fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 0, max: 200 }) }, fc.constantFrom(0, 1_000_000_000));
+const limit = fc.constantFrom(undefined, undefined, 1, 3, 60, 1_000, 1_000_000_000);
+
+const termsOf = fc
+  .record({
+    group,
+    holdFull: amount,
+    part: fc.integer({ min: 0, max: 4 }),
+    requestsPerMinute: limit,
+    tokensPerMinute: limit,
+    concurrency: fc.constantFrom(2, 10, 100, 100),
+    perKey: fc.boolean(),
+  })
+  .map(({ part, ...rest }): GroupTerms => {
+    const kind = rest.group === "cards" || rest.group === "more" ? "time_card" : "pay_per_use";
+    return terms({ ...rest, kind, holdMin: (rest.holdFull * BigInt(part)) / 4n });
+  });
+
+const operation = {
+  admit: fc.record({
+    do: fc.constant("admit" as const),
+    account,
+    key: fc.constantFrom(0, 0, 0, 0, 1, 1, 1, 1, 2, 9),
+    rid,
+    plans: fc.constantFrom(["free", "pro"], ["free", "pro"], ["free"], ["pro", "none"], ["none"]),
+    groups: fc.uniqueArray(termsOf, { selector: (t) => t.group, minLength: 2, maxLength: 4 }),
+    inputTokens: tokens,
+    holdTtlMs: fc.constantFrom(1, 1_000, 60_000, DAY_MS),
+    again: fc.constantFrom(false, false, true),
+  }),
+  settle: fc.record({
+    do: fc.constant("settle" as const),
+    account,
+    rid,
+    amount,
+    absorbed: fc.oneof(fc.constant(0n), amount),
+    tokensTaken: tokens,
+    tokensUsed: tokens,
+    tokensPerMinute: limit,
+    voided: fc.boolean(),
+    model: fc.constantFrom("m1", "m2"),
+    ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),
+  }),
+  credit: fc.record({
+    do: fc.constant("credit" as const),
+    account,
+    id: fc.constantFrom("p1", "p2", "p3", "p4", "p5", "p6"),
+    amount: fc.oneof(
+      amount,
+      amount.map((a) => -a),
+    ),
+    kind: fc.constantFrom("topup" as const, "adjust" as const),
+  }),
+  grant: fc.record({
+    do: fc.constant("grant" as const),
+    account,
+    id: fc.constantFrom("c1", "c2", "c3", "c4", "c5"),
+    plan,
+    group: fc.constantFrom("cards", "more"),
+    lastsMs: fc.constantFrom(1_000, HOUR_MS, DAY_MS, 30 * DAY_MS),
+    afterPrevious: fc.boolean(),
+    quota: fc.option(amount, { nil: undefined }),
+  }),
+  keyGroup: fc.record({ do: fc.constant("keyGroup" as const), account, key, group }),
+  revoke: fc.record({ do: fc.constant("revoke" as const), account, key }),
+  createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
+  plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
+  read: fc.record({ do: fc.constant("read" as const), account, key }),
+  jump: fc.record({
+    do: fc.constant("jump" as const),
+    byMs: fc.oneof(
+      fc.integer({ min: 1, max: 120_000 }),
+      fc.integer({ min: -120_000, max: -1 }),
+      fc.constantFrom(-HOUR_MS, HOUR_MS, DAY_MS, 48 * HOUR_MS, 97 * HOUR_MS),
+    ),
+  }),
+};
+
+export const anyOperation = fc.oneof(
+  { weight: 24, arbitrary: operation.admit },
+  { weight: 10, arbitrary: operation.settle },
+  { weight: 4, arbitrary: operation.jump },
+  { weight: 3, arbitrary: operation.credit },
+  { weight: 2, arbitrary: operation.grant },
+  { weight: 2, arbitrary: operation.keyGroup },
+  { weight: 1, arbitrary: operation.createKey },
+  { weight: 1, arbitrary: operation.plan },
+  { weight: 1, arbitrary: operation.read },
+  { weight: 1, arbitrary: operation.revoke },
+);
+
+export type Operation = typeof anyOperation extends fc.Arbitrary<infer T> ? T : never;

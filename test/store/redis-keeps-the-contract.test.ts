@@ -1,0 +1,4 @@
+import { redisBench } from "./benches.ts";
+import { keepsTheContract } from "./contract.ts";
+
+keepsTheContract("redis", redisBench);

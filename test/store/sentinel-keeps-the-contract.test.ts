@@ -1,0 +1,4 @@
+import { sentinelBench } from "./benches.ts";
+import { keepsTheContract } from "./contract.ts";
+
+keepsTheContract("sentinel", sentinelBench, { clock: false });
