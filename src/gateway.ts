@@ -16,6 +16,7 @@ import { dataDirOf, keptSecret } from "./kept-secret.ts";
 import { type PipelineParts, serveModel } from "./pipeline.ts";
 import { createRecorder } from "./record.ts";
 import { createSealing } from "./sealing.ts";
+import { abandoned } from "./settle/charge.ts";
 import { createMemoryJournal } from "./settle/journal.ts";
 import { createSettler } from "./settle/settler.ts";
 import { serveSide } from "./side.ts";
@@ -55,6 +56,8 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
+const ABANDONED_MAX = 1_000;
 /** How long settlements may take after the last answer before the process gives up on them. */
 const SETTLE_GRACE_MS = 10_000;
 
@@ -89,7 +92,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const parts: PipelineParts = {
     settings: () => settings,
     clock,
-    admit: { store, catalog: () => settings.catalog, unsettled: settler.unsettled, unknownKeys },
+    admit: {
+      store,
+      catalog: () => settings.catalog,
+      unsettled: settler.unsettled,
+      unknownKeys,
+      abandon(requestId, tag, inputTokens) {
+        // Beyond this many the hold's own end has to do: an outage must not grow memory.
+        if (settler.pending() >= ABANDONED_MAX) return;
+        void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs()));
+      },
+    },
     failedKeys: new FailedKeys(clock),
     dispatcher,
     journal,

@@ -34,6 +34,11 @@ export interface AdmitParts {
   readonly catalog: () => Catalog;
   /** Resolves when the charges that this process has not settled yet for an account are; undefined when there are none. */
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
+  /**
+   * Told of an admission whose outcome is unknown: the store may still carry it out later, so its hold must be voided
+   * once the store answers again (reliability 3.3).
+   */
+  readonly abandon: (requestId: RequestId, tag: AccountTag, inputTokens: number) => void;
   /** Keys found unknown a moment ago, so that a flood of them costs no store. */
   readonly unknownKeys: { has(hash: KeyHash): boolean; add(hash: KeyHash): void };
 }
@@ -92,13 +97,23 @@ async function ask(input: AdmitInput, terms: Terms, parts: AdmitParts): Promise<
     holdTtlMs: input.holdTtlMs,
     again: false,
   };
-  const answer = await parts.store.admit(question);
+  const answer = await sureAdmit(question, parts);
   if (answer.outcome === "admitted" || !WORTH_ANOTHER_TRY.has(answer.cause)) return answer;
   const pending = parts.unsettled(input.key.tag);
   if (!pending) return answer;
   await pending;
   // Only a refusal for concurrency comes after the request bucket has been charged.
-  return parts.store.admit({ ...question, again: answer.cause === "concurrency" });
+  return sureAdmit({ ...question, again: answer.cause === "concurrency" }, parts);
+}
+
+/** Asks; a store that gives no answer may still act on the question, so what it may have held is given up. */
+async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitted | AdmitRefused> {
+  try {
+    return await parts.store.admit(question);
+  } catch (error) {
+    parts.abandon(question.requestId, question.tag, question.inputTokens);
+    throw error;
+  }
 }
 
 function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: Admitted, catalog: Catalog): Permit {

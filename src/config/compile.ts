@@ -46,7 +46,7 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
     heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
     upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
     corsOrigins: readEach(reader, ["cors_origins"], file.cors_origins, readOrigin),
-    log: { level: file.log?.level ?? DEFAULTS.logLevel, pretty: file.log?.pretty ?? DEFAULTS.logPretty },
+    log: { level: file.log?.level ?? DEFAULTS.logLevel },
     upstreams: new Map(
       Object.entries(file.upstreams ?? {}).flatMap(([name, upstream]) =>
         upstream ? [[name, readUpstream(reader, ["upstreams", name], name, upstream, sources)]] : [],
@@ -153,7 +153,6 @@ function readUpstream(
       totalMs: timeout("total", DEFAULTS.timeoutTotalMs),
     },
     maxConcurrency: upstream.max_concurrency ?? DEFAULTS.upstreamConcurrency,
-    stateful: upstream.stateful ?? DEFAULTS.upstreamStateful,
     caFile: readCaFile(reader, [...path, "ca_file"], upstream.ca_file, sources),
   };
 }
@@ -180,8 +179,8 @@ function readHeaders(
   reader: Reader,
   path: Path,
   headers: Readonly<Record<string, string | undefined>>,
-): ReadonlyMap<string, string> {
-  const read = new Map<string, string>();
+): ReadonlyMap<string, Secret> {
+  const read = new Map<string, Secret>();
   for (const [key, value] of Object.entries(headers)) {
     if (value === undefined) continue;
     const name = key.toLowerCase();
@@ -189,7 +188,7 @@ function readHeaders(
     if (OWNED_HEADERS.has(name)) reader.complain(at, `"${key}" is set by Tollgate and cannot be configured`, "key");
     else if (read.has(name)) reader.complain(at, `"${key}" is here twice: header names have no case`, "key");
     else if (!isFieldValue(value)) reader.refuse(at, "must be visible ASCII in one line, without blanks around it");
-    read.set(name, value);
+    read.set(name, new Secret(value));
   }
   return read;
 }

@@ -31,8 +31,6 @@ export const DEFAULTS = {
   /** What a client is answered when no upstream could: 403 keeps front health checks quiet (promise 10). */
   upstreamUnavailableStatus: 403,
   logLevel: "info",
-  /** One JSON object per line; pretty is for a developer's terminal. */
-  logPretty: false,
   /** From the first packet to a usable connection. */
   timeoutConnectMs: 3 * SECOND_MS,
   /** Streams: from the request sent to the first body byte. */
@@ -45,8 +43,6 @@ export const DEFAULTS = {
   timeoutTotalMs: 20 * MINUTE_MS,
   /** Requests in flight to one upstream, per process. */
   upstreamConcurrency: 200,
-  /** Whether ids of upstream-side state may pass (promise 14). */
-  upstreamStateful: false,
   /** Output tokens of a model that names no maximum; lowered to the context where that is smaller. */
   maxOutputTokens: 32_000,
   /** Output limit of a request that names none; never above the model's `max_output_tokens`. */

@@ -5,7 +5,6 @@ import { cards, groups, models, PLAIN_NAMES, plainName, plans } from "./schema-c
 import {
   count,
   duration,
-  flag,
   listOf,
   mapOf,
   oneOf,
@@ -67,12 +66,6 @@ const upstream = section(
         default: DEFAULTS.upstreamConcurrency,
         min: 1,
         max: LIMITS.concurrencyMax,
-      }),
-    ),
-    stateful: optional(
-      flag({
-        description: "Ids of state on its side (previous_response_id, files) may pass.",
-        default: DEFAULTS.upstreamStateful,
       }),
     ),
     ca_file: optional(
@@ -211,7 +204,6 @@ export const configSchema = section(
               "debug",
             ]),
           ),
-          pretty: optional(flag({ description: "Lines for people, not for machines.", default: DEFAULTS.logPretty })),
         },
       ),
     ),

@@ -2,10 +2,11 @@
  * A route of the admin API as a value: where it is, what it takes, what it does. Knows no HTTP framework; `server.ts`
  * hangs the routes on one, after the schemas have judged the input.
  */
-import type { Static, TSchema } from "typebox";
+
 import type { Store } from "../store/contract.ts";
 import type { Catalog } from "../values/catalog.ts";
 import type { RandomBytes } from "../values/key.ts";
+import type { Static, TSchema } from "./schema.ts";
 
 /** What routes work with. */
 export interface ConsoleParts {

@@ -2,7 +2,7 @@
  * The forms of everything the admin API takes. Each `description` completes the sentence "must be ..." in a complaint,
  * and `x-remedy` says what to write instead, so the words stand beside the rule that they explain.
  */
-import { Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 
 /** Accounts on one page at most: the store's own limit. */
 export const ACCOUNTS_PAGE_MAX = 200;
@@ -91,3 +91,5 @@ export const NewKey = Type.Object({ group: Configured }, closed);
 export const NewGroup = Type.Object({ group: Configured }, closed);
 export const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
 export const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }, closed);
+
+export type { Static, TSchema };

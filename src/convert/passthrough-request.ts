@@ -13,10 +13,10 @@ const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, or the refusal of a field that this route cannot be given. */
 export function spliceRequest(request: ClientRequest, route: RouteFacts, permitted: Permitted): Uint8Array | Refusal {
-  const stateful = firstStateField(request);
-  if (stateful !== undefined) {
+  const stateField = firstStateField(request);
+  if (stateField !== undefined) {
     const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
-    return refusal("unsupported_parameter", { model: request.model, param: stateful, detail });
+    return refusal("unsupported_parameter", { model: request.model, param: stateField, detail });
   }
   const set: Record<string, string> = {};
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);

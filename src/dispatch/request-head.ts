@@ -43,7 +43,10 @@ const FORWARDED_VALUE_LENGTH_MAX = 1024;
 export function compileRequestHead(
   settings: UpstreamSettings,
 ): (stream: boolean, forwarded: readonly (readonly [string, string])[]) => string[] {
-  const configured = [...settings.headers].map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  const configured = [...settings.headers].map(([name, value]): [string, string] => [
+    name.toLowerCase(),
+    value.reveal(),
+  ]);
   const ours = new Map<string, string>([
     ["content-type", "application/json"],
     ["accept-encoding", "identity"],

@@ -99,6 +99,33 @@ function voided(terms: ChargeTerms): SettleAsk {
   };
 }
 
+/**
+ * Gives up an admission whose outcome is unknown: should the store have carried it out, or still do so, it holds nothing.
+ * @param nowMs the time at which the answer failed to come; the store's own is not known.
+ */
+export function abandoned(requestId: RequestId, tag: AccountTag, inputTokens: number, nowMs: number): SettleAsk {
+  return {
+    requestId,
+    tag,
+    admittedAtMs: nowMs,
+    group: "",
+    kind: "pay_per_use",
+    entitlement: undefined,
+    keyId: "",
+    perKey: false,
+    model: "",
+    amount: ZERO,
+    absorbed: ZERO,
+    absorbedCause: undefined,
+    upstream: undefined,
+    tokensTaken: inputTokens,
+    tokensUsed: 0,
+    tokensPerMinute: undefined,
+    voided: true,
+    memo: "{}",
+  };
+}
+
 function least(a: NanoUsd, b: NanoUsd): NanoUsd {
   return a < b ? a : b;
 }

@@ -7,8 +7,10 @@ import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
 import type { AdmitAsk, GroupTerms, SettleAsk, Store } from "./contract.ts";
 
 /** The longest name, id or note that is stored. */
-const TEXT_CHARS_MAX = 4_096;
+const TEXT_CHARS_MAX = 16_384;
 const NAME_CHARS_MAX = 256;
+/** All kinds of tokens of one request together, each of which is believed up to TOKEN_COUNT_MAX. */
+const TOKENS_MAX = 8 * TOKEN_COUNT_MAX;
 /** A page of a listing, and of the ledger. */
 export const PAGE_MAX = 200;
 export const LEDGER_PAGE_MAX = 1_000;
@@ -54,7 +56,7 @@ export function checkAdmit(ask: AdmitAsk): void {
   checkRequestId(ask.requestId);
   checkTag(ask.tag);
   checkKeyHash(ask.keyHash);
-  demand(isCount(ask.inputTokens, TOKEN_COUNT_MAX), "inputTokens is a whole number");
+  demand(isCount(ask.inputTokens, TOKENS_MAX), "inputTokens is a whole number");
   demand(isCount(ask.holdTtlMs, 1e12) && ask.holdTtlMs > 0, "holdTtlMs is a whole number above 0");
   for (const terms of ask.groups) checkTerms(terms);
 }
@@ -66,7 +68,7 @@ export function checkSettle(ask: SettleAsk): void {
   demand(!ask.voided || ask.amount === 0n, "a voided request has no amount");
   demand(ask.voided || ask.kind !== "time_card" || ask.entitlement !== undefined, "a time card charge names its card");
   demand(isCount(ask.admittedAtMs, Number.MAX_SAFE_INTEGER), "admittedAtMs is a whole number");
-  demand(isCount(ask.tokensTaken, TOKEN_COUNT_MAX) && isCount(ask.tokensUsed, TOKEN_COUNT_MAX), "tokens are counts");
+  demand(isCount(ask.tokensTaken, TOKENS_MAX) && isCount(ask.tokensUsed, TOKENS_MAX), "tokens are counts");
   demand(
     ask.tokensPerMinute === undefined || (ask.tokensPerMinute >= 1 && isCount(ask.tokensPerMinute, TOKEN_COUNT_MAX)),
     "a limit is a whole number above 0",

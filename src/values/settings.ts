@@ -41,7 +41,7 @@ export interface UpstreamSettings {
   readonly baseUrl: string;
   readonly apiKey: Secret | undefined;
   /** Added to every request to this upstream, after ours. */
-  readonly headers: ReadonlyMap<string, string>;
+  readonly headers: ReadonlyMap<string, Secret>;
   readonly timeouts: {
     readonly connectMs: number;
     /** Streams: from the request sent to the first body byte. */
@@ -55,9 +55,7 @@ export interface UpstreamSettings {
   };
   /** Requests in flight per process. */
   readonly maxConcurrency: number;
-  /** Whether ids of upstream-side state (`previous_response_id`, files, ...) may pass (promise 14). */
-  readonly stateful: boolean;
-  /** `proxy` and TLS material arrive with issue 5's identities; verification is never switched off. */
+  /** PEM file of the only authorities that its certificate may come from; verification is never switched off. */
   readonly caFile: string | undefined;
 }
 
@@ -77,7 +75,7 @@ export interface Settings {
   readonly heartbeatMs: number;
   readonly upstreamUnavailableStatus: 403 | 503;
   readonly corsOrigins: readonly string[];
-  readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug"; readonly pretty: boolean };
+  readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug" };
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly catalog: Catalog;
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answerOf } from "../../src/values/errors.ts";
+import { Secret } from "../../src/values/secret.ts";
 import { ask, assertAnswered, jsonReply, refusalIn, replying, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
 
 const refuse = (status: string, message: unknown) => jsonReply(ascii(JSON.stringify({ error: { message } })), status);
@@ -13,7 +14,7 @@ function ascii(json: string): string {
 
 async function refusalFor(t: test.TestContext, reply: string) {
   const base = await replying(t, reply);
-  const settings = upstream("east", base, { headers: new Map([["x-team", "configured-canary-9"]]) });
+  const settings = upstream("east", base, { headers: new Map([["x-team", new Secret("configured-canary-9")]]) });
   const made = rig(t, [settings]);
   const result = await made.dispatcher.run(ask([route("east")], { stream: false }));
   return { refusal: refusalIn(result), result, base, warnings: made.warnings };

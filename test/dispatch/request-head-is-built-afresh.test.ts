@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Protocol } from "../../src/values/protocol.ts";
+import { Secret } from "../../src/values/secret.ts";
 import { ask, assertAnswered, jsonReply, rawServer, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
 
 async function sentBy(t: test.TestContext, protocol: Protocol, stream = false): Promise<string[]> {
@@ -11,10 +12,10 @@ async function sentBy(t: test.TestContext, protocol: Protocol, stream = false): 
     request.socket.write(jsonReply());
   });
   const headers = new Map([
-    ["X-Team", "blue"],
-    ["Content-Length", "1"],
-    ["Transfer-Encoding", "chunked"],
-    ["Host", "evil"],
+    ["X-Team", new Secret("blue")],
+    ["Content-Length", new Secret("1")],
+    ["Transfer-Encoding", new Secret("chunked")],
+    ["Host", new Secret("evil")],
   ]);
   const { dispatcher } = rig(t, [upstream("east", `${base}/?api=2`, { protocol, headers, maxConcurrency: 1 })]);
   const result = await dispatcher.run(

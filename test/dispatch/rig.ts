@@ -99,7 +99,6 @@ export function upstream(name: string, baseUrl: string, more: Partial<UpstreamSe
     headers: new Map(),
     timeouts: { connectMs: 5_000, firstByteMs: 10_000, wholeMs: 10_000, idleMs: 10_000, totalMs: 20_000 },
     maxConcurrency: 10,
-    stateful: false,
     caFile: undefined,
     ...more,
   };

@@ -43,7 +43,7 @@ admin: 127.0.0.1:0
 admin_token: test-admin-token
 store: ${JSON.stringify(store ?? `embedded:${join(dir, "data")}`)}
 journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
-sealing_keys: [test-sealing-key]
+sealing_keys: [test-sealing-key-of-32-characters-or-more]
 default_plan: free
 plans: {free: {}, pro: {}}
 upstreams:
@@ -104,6 +104,10 @@ export interface GatewayHere {
   /** Log lines so far, parsed. */
   readonly log: Record<string, unknown>[];
   account(options?: Parameters<typeof makeAccount>[1]): Promise<TestAccount>;
+  /** Resolves with the first log line that matches, written already or still to come. */
+  logged(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+  /** Resolves with the line that ends a request: its answer has left and its charge is with the store. */
+  requestEnd(requestId: string): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
@@ -119,15 +123,24 @@ export async function startGatewayHere(
 ): Promise<GatewayHere> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-test-"));
   const simulator = await startSimulator(options.simulator);
-  const text = (options.config ?? testConfig)({ upstreamUrl: simulator.url, dir, store: options.store });
-  const settings = settingsOf(text);
-  const lines: Record<string, unknown>[] = [];
-  const log = createLog({ level: "debug", destination: { write: (line) => void lines.push(JSON.parse(line)) } });
-  const gateway = await startGateway({
-    settings: options.settings ? options.settings(settings) : settings,
-    log,
-    ...(options.clock ? { clock: options.clock } : {}),
-  });
+  const lines = new LogLines();
+  const log = createLog({ level: "debug", destination: lines });
+  let gateway: Gateway;
+  try {
+    const settings = settingsOf(
+      (options.config ?? testConfig)({ upstreamUrl: simulator.url, dir, store: options.store }),
+    );
+    gateway = await startGateway({
+      settings: options.settings ? options.settings(settings) : settings,
+      log,
+      ...(options.clock ? { clock: options.clock } : {}),
+    });
+  } catch (error) {
+    // A simulator left behind would keep the failed test's process alive.
+    await simulator.close();
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
   const { listen, admin } = gateway;
   if (listen.kind !== "tcp" || admin.kind !== "tcp") throw new Error("tests listen on ports");
   return {
@@ -137,14 +150,41 @@ export async function startGatewayHere(
     gateway,
     store: gateway.store,
     simulator,
-    log: lines,
+    log: lines.parsed,
     account: (wanted) => makeAccount(gateway.store, wanted),
+    logged: (matches) => lines.find(matches),
+    requestEnd: (requestId) => lines.find((line) => line.msg === "request" && line.request === requestId),
     async close() {
       await gateway.close();
       await simulator.close();
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** Log lines as they come, for tests that wait for one. */
+class LogLines {
+  readonly parsed: Record<string, unknown>[] = [];
+  readonly #waiting = new Set<(line: Record<string, unknown>) => void>();
+
+  write(text: string): void {
+    const line = JSON.parse(text) as Record<string, unknown>;
+    this.parsed.push(line);
+    for (const look of this.#waiting) look(line);
+  }
+
+  find(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
+    const found = this.parsed.find(matches);
+    if (found) return Promise.resolve(found);
+    return new Promise((resolve) => {
+      const look = (line: Record<string, unknown>) => {
+        if (!matches(line)) return;
+        this.#waiting.delete(look);
+        resolve(line);
+      };
+      this.#waiting.add(look);
+    });
+  }
 }
 
 /** Settings from a text that must be good. */
@@ -164,12 +204,15 @@ export interface GatewayProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves. */
-export async function spawnGateway(text: string): Promise<GatewayProcess> {
+/**
+ * Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves.
+ * @param nodeArgs flags for Node itself.
+ */
+export async function spawnGateway(text: string, nodeArgs: readonly string[] = []): Promise<GatewayProcess> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
   writeFileSync(file, text);
-  const child = spawn(process.execPath, [MAIN, "serve", "--config", file], {
+  const child = spawn(process.execPath, [...nodeArgs, MAIN, "serve", "--config", file], {
     cwd: dir,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -100,6 +100,15 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(over), "quota_used");
   });
 
+  test("a card that has not begun pays nothing, though the one before it is used up (lessons B27)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Alater", { group: "cards" });
+    await store.grant(tag, card("Al1", { quota: 5n }));
+    await store.grant(tag, card("Al2", { quota: 500n, afterPrevious: true }));
+    const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [cardTerms()] });
+    assert.equal(causeOf(await store.admit(request)), "quota_used");
+  });
+
   test("a card without quota holds nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aunmetered", { group: "cards", funds: 0n });

@@ -64,7 +64,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
     const { key } = await here.account();
     const body = REQUESTS[protocol].replace(/\}$/, ', "stream":true, "stream_options":{"include_usage":true}}');
     for (const lineEnd of ["\n", "\r\n"] as const) {
-      here.simulator.program({ lineEnd, pings: true, chunkBytes: 7 }, { times: 2 });
+      here.simulator.program({ lineEnd, pings: 2, chunkBytes: 7 }, { times: 2 });
       const text = await (await post(PATHS[protocol], key, body)).text();
       assert.equal(text, await direct(PATHS[protocol], body));
     }

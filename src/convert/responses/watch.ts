@@ -44,8 +44,9 @@ export class ResponsesWatcher implements Watcher {
       const error = objectOf(payload.error) ?? payload;
       return this.#refuse(reported(undefined, error.code));
     }
-    if (type === "keepalive") return NOTHING; // Our own heartbeats keep the numbering of the stream.
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
+    // The upstream numbers its heartbeats like events: without them the client would see a gap.
+    if (type === "keepalive") return this.#response ? passed(event, false) : NOTHING;
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, type, response);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));

@@ -69,6 +69,11 @@ export function carriedFile(part: FilePart, capabilities: Capabilities): Carried
   return source;
 }
 
+/** A name for bytes that came without one: OpenAI's protocols want one with every file. */
+export function fileName(part: FilePart, type: string): string {
+  return part.name ?? (type === "application/pdf" ? "document.pdf" : "file");
+}
+
 /** A text file inside a conversation that has only text: its title on a line of its own, then the text. */
 export function titledText(name: string | undefined, text: string): string {
   return name === undefined || name === "" ? text : `${name}\n${text}`;

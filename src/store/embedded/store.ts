@@ -27,15 +27,20 @@ export function openEmbedded(dir: string, now: () => number): Store {
   );
 }
 
-/** Whatever the disk answers is "unavailable" to the caller; what our own checks throw passes. */
+/** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
 function answering<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    if (cause instanceof StoreError || cause instanceof RangeError) throw cause;
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new StoreError("unavailable", `the embedded store did not answer: ${message}`, { cause });
+    if (!isOfTheDisk(cause)) throw cause;
+    throw new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause });
   }
+}
+
+function isOfTheDisk(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const { code, errno } = error as NodeJS.ErrnoException;
+  return code === "ERR_SQLITE_ERROR" || typeof errno === "number";
 }
 
 class EmbeddedStore implements Store {

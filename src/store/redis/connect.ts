@@ -31,6 +31,7 @@ export interface Connection {
 const CONNECT_TIMEOUT_MS = 2_000;
 /** A connection that owes a reply for so long is given up and made anew; until then its commands pile up. */
 const SOCKET_TIMEOUT_MS = 2_000;
+const SLOTS_REFRESH_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 const SCAN_COUNT = 1_000;
 
@@ -108,6 +109,8 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
           lazyConnect: true,
           clusterRetryStrategy: reconnectDelayMs,
           slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+          // A slot that had no node when the map was read would stay without one: ioredis learns by MOVED only.
+          slotsRefreshInterval: SLOTS_REFRESH_MS,
           redisOptions: { ...nodeOptions, ...(settings.tls ? { tls: {} } : {}), ...credentials(settings) },
         },
       );

@@ -1,21 +1,7 @@
 /** Chat Completions requests into the hub's words (protocols.md 1.1.1; rules CM.q and CR.q). */
 import type { Refusal } from "../../../values/errors.ts";
-import type {
-  AssistantPart,
-  FilePart,
-  HubRequest,
-  ImagePart,
-  JsonObject,
-  RequestFacts,
-  RestField,
-  TextPart,
-  ToolResult,
-  Turn,
-  UserPart,
-} from "../../hub.ts";
-import { sourceOfUrl } from "../../rules/media.ts";
+import type { HubRequest, JsonObject, RequestFacts, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
-import { provePairs } from "../../rules/pairing.ts";
 import {
   isGiven,
   isRecord,
@@ -23,15 +9,13 @@ import {
   optionalFlag,
   optionalList,
   optionalRecord,
-  optionalText,
   optionalWord,
   record,
   text,
 } from "../../rules/read.ts";
 import { refuse, refusing } from "../../rules/refuse.ts";
-import { isBlank, withoutAttribution } from "../../rules/system.ts";
-import { TurnList } from "../../rules/turns.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
+import { decodeMessages } from "./conversation.ts";
 
 /**
  * A chat request as a hub request, or what is wrong with it.
@@ -83,215 +67,6 @@ function decode(json: JsonObject, facts: RequestFacts): HubRequest {
       echo: {},
     },
     rest: decodeRest(json),
-  };
-}
-
-interface Conversation {
-  readonly system: readonly TextPart[];
-  readonly turns: readonly Turn[];
-}
-
-function decodeMessages(value: unknown): Conversation {
-  const messages = optionalList(value, "messages") ?? [];
-  const system: TextPart[] = [];
-  const list = new TurnList();
-  const functions = new FunctionCalls();
-  for (const [index, raw] of messages.entries()) {
-    const param = `messages[${index}]`;
-    const message = record(raw, param);
-    const role = text(message.role, `${param}.role`);
-    if (role === "system" || role === "developer") {
-      const parts = systemParts(message.content, `${param}.content`);
-      if (list.isEmpty) for (const part of parts) system.push(part);
-      else list.pushSystem(parts, param);
-    } else if (role === "user") list.push(userTurn(message, param));
-    else if (role === "assistant") {
-      list.push({ role: "assistant", parts: assistantParts(message, param, functions), param });
-    } else if (role === "tool") list.pushResults([toolResult(message, param)], param);
-    else if (role === "function") list.pushResults([functionResult(message, param, functions)], param);
-    else {
-      refuse("wrong_type", `${param}.role`, "The role must be developer, system, user, assistant, tool or function.");
-    }
-  }
-  provePairs(list.turns, true);
-  return { system, turns: list.turns };
-}
-
-function systemParts(content: unknown, param: string): readonly TextPart[] {
-  return textParts(content, param)
-    .map((part) => ({ ...part, text: withoutAttribution(part.text) }))
-    .filter((part) => !isBlank(part.text));
-}
-
-/** A string or a list of text parts. */
-function textParts(content: unknown, param: string): readonly TextPart[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return (optionalList(content, param) ?? refuse("missing_field", param, `${param} is required.`)).map((raw, index) => {
-    const path = `${param}[${index}]`;
-    const part = record(raw, path);
-    if (part.type !== "text") refuse("wrong_type", `${path}.type`, "Only text parts are allowed here.");
-    return textOf(part, path);
-  });
-}
-
-function textOf(part: JsonObject, path: string): TextPart {
-  return { type: "text", text: text(part.text, `${path}.text`), cache: breakpoint(part, path) };
-}
-
-/** `prompt_cache_breakpoint` of a part (CM.q4). */
-function breakpoint(part: JsonObject, path: string): TextPart["cache"] {
-  const mark = optionalRecord(part.prompt_cache_breakpoint, `${path}.prompt_cache_breakpoint`);
-  return mark === undefined ? undefined : { ttl: mark.ttl === "12h" ? "long" : "short" };
-}
-
-function userTurn(message: JsonObject, param: string): Turn {
-  const { content } = message;
-  const path = `${param}.content`;
-  if (typeof content === "string") {
-    return { role: "user", parts: [{ type: "text", text: content }], plain: true, param };
-  }
-  const list = optionalList(content, path) ?? refuse("missing_field", path, `${path} is required.`);
-  return { role: "user", parts: list.map((raw, index) => userPart(raw, `${path}[${index}]`)), plain: false, param };
-}
-
-function userPart(raw: unknown, path: string): UserPart {
-  const part = record(raw, path);
-  if (part.type === "text") return textOf(part, path);
-  if (part.type === "image_url") return imagePart(part, path);
-  if (part.type === "file") return filePart(part, path);
-  if (part.type === "input_audio") return { type: "audio", param: path };
-  return refuse("wrong_type", `${path}.type`, "The part must be text, image_url, input_audio or file.");
-}
-
-function imagePart(part: JsonObject, path: string): ImagePart {
-  const param = `${path}.image_url`;
-  const image = typeof part.image_url === "string" ? { url: part.image_url } : record(part.image_url, param);
-  return {
-    type: "image",
-    source: sourceOfUrl(text(image.url, `${param}.url`)),
-    detail: optionalText((image as JsonObject).detail, `${param}.detail`),
-    cache: breakpoint(part, path),
-    param,
-  };
-}
-
-function filePart(part: JsonObject, path: string): FilePart {
-  const param = `${path}.file`;
-  const file = record(part.file, param);
-  const name = optionalText(file.filename, `${param}.filename`);
-  const id = optionalText(file.file_id, `${param}.file_id`);
-  const cache = breakpoint(part, path);
-  if (id !== undefined) return { type: "file", source: { kind: "id", id }, name, cache, param };
-  return { type: "file", source: sourceOfUrl(text(file.file_data, `${param}.file_data`)), name, cache, param };
-}
-
-/** Ids for calls in the deprecated form, which has none: the ordinal of the call in the request (CM.q7). */
-class FunctionCalls {
-  #made = 0;
-  #answered = 0;
-  next(): string {
-    return `call_fn_${this.#made++}`;
-  }
-  answer(): string {
-    return `call_fn_${this.#answered++}`;
-  }
-}
-
-function assistantParts(message: JsonObject, param: string, functions: FunctionCalls): readonly AssistantPart[] {
-  if (isGiven(message.audio)) {
-    refuse("unsupported_parameter", `${param}.audio`, "Audio cannot be carried to this model."); // CM.q8
-  }
-  const parts: AssistantPart[] = [...reasoningParts(message), ...contentParts(message, param)];
-  for (const [index, raw] of (optionalList(message.tool_calls, `${param}.tool_calls`) ?? []).entries()) {
-    parts.push(toolCall(raw, `${param}.tool_calls[${index}]`));
-  }
-  const call = optionalRecord(message.function_call, `${param}.function_call`);
-  if (call) {
-    const path = `${param}.function_call`;
-    parts.push({
-      type: "tool-call",
-      id: functions.next(),
-      tool: { kind: "function", name: text(call.name, `${path}.name`) },
-      input: optionalText(call.arguments, `${path}.arguments`) ?? "",
-      param: path,
-    });
-  }
-  return parts;
-}
-
-/** `reasoning_content`, or `reasoning` as some servers call it: readable text, or an envelope of ours (CM.q9). */
-function reasoningParts(message: JsonObject): readonly AssistantPart[] {
-  const given = [message.reasoning_content, message.reasoning].find((one) => typeof one === "string" && one !== "");
-  if (typeof given !== "string") return [];
-  const sealed = given.startsWith("gw1.");
-  return [{ type: "reasoning", text: sealed ? "" : given, opaque: sealed ? given : undefined, native: given }];
-}
-
-function contentParts(message: JsonObject, param: string): readonly AssistantPart[] {
-  const path = `${param}.content`;
-  const parts: AssistantPart[] = [];
-  if (typeof message.content === "string") parts.push({ type: "text", text: message.content, startsMessage: true });
-  else {
-    for (const [index, raw] of (optionalList(message.content, path) ?? []).entries()) {
-      parts.push(assistantPart(record(raw, `${path}[${index}]`), `${path}[${index}]`, index === 0));
-    }
-  }
-  const refusalText = optionalText(message.refusal, `${param}.refusal`);
-  if (refusalText) parts.push({ type: "refusal", text: refusalText, startsMessage: parts.length === 0 });
-  return parts;
-}
-
-function assistantPart(part: JsonObject, path: string, startsMessage: boolean): AssistantPart {
-  if (part.type === "text") return { ...textOf(part, path), startsMessage };
-  if (part.type === "refusal") return { type: "refusal", text: text(part.refusal, `${path}.refusal`), startsMessage };
-  return refuse("wrong_type", `${path}.type`, "The part must be text or refusal.");
-}
-
-function toolCall(raw: unknown, path: string): AssistantPart {
-  const call = record(raw, path);
-  const id = text(call.id, `${path}.id`);
-  const param = `${path}.id`;
-  if (call.type === "custom") {
-    const custom = record(call.custom, `${path}.custom`);
-    const name = text(custom.name, `${path}.custom.name`);
-    const input = optionalText(custom.input, `${path}.custom.input`) ?? "";
-    return { type: "tool-call", id, tool: { kind: "custom", name }, input, param };
-  }
-  const called = record(call.function, `${path}.function`);
-  const name = text(called.name, `${path}.function.name`);
-  const input = optionalText(called.arguments, `${path}.function.arguments`) ?? "";
-  return { type: "tool-call", id, tool: { kind: "function", name }, input, param };
-}
-
-function toolResult(message: JsonObject, param: string): ToolResult {
-  const path = `${param}.content`;
-  const plain = typeof message.content === "string";
-  return {
-    callId: text(message.tool_call_id, `${param}.tool_call_id`),
-    content: plain ? textParts(message.content, path) : resultParts(message.content, path),
-    plain,
-    isError: false,
-    param: `${param}.tool_call_id`,
-  };
-}
-
-/** Text parts, and images where a client sends them though the protocol has only text. */
-function resultParts(content: unknown, path: string): ToolResult["content"] {
-  return (optionalList(content, path) ?? []).map((raw, index) => {
-    const part = userPart(raw, `${path}[${index}]`);
-    return part.type === "audio"
-      ? refuse("wrong_type", `${path}[${index}].type`, "Only text parts are allowed here.")
-      : part;
-  });
-}
-
-function functionResult(message: JsonObject, param: string, functions: FunctionCalls): ToolResult {
-  return {
-    callId: functions.answer(),
-    content: [{ type: "text", text: optionalText(message.content, `${param}.content`) ?? "" }],
-    plain: true,
-    isError: false,
-    param,
   };
 }
 

@@ -13,7 +13,7 @@ import type {
 } from "../../hub.ts";
 import { openReasoning } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
-import { carriedFile, carriedImage, titledText, urlOfSource } from "../../rules/media.ts";
+import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { callsOf, settleResults } from "../../rules/pairing.ts";
 import { refuse } from "../../rules/refuse.ts";
 import { errorText, joinTexts, reminder } from "../../rules/system.ts";
@@ -91,7 +91,7 @@ function fileContent(part: FilePart, route: RouteFacts): JsonObject {
   if (file.kind === "text") return { type: "text", text: titledText(part.name, file.text) };
   if (file.kind === "url")
     return refuse("untranslatable", part.param, "Files by address cannot be carried to this model.");
-  return { type: "file", file: { file_data: urlOfSource(file), filename: part.name } };
+  return { type: "file", file: { file_data: urlOfSource(file), filename: fileName(part, file.mediaType) } };
 }
 
 function toolMessage(result: ToolResult, scribe: ChatScribe): JsonObject {

@@ -1,25 +1,10 @@
 /** Anthropic Messages requests into the hub's words (protocols.md 1.2.2; rules MC.q and MR.q). */
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
-import type {
-  AssistantPart,
-  FilePart,
-  HubRequest,
-  ImagePart,
-  JsonObject,
-  ReasoningWish,
-  RequestFacts,
-  RestField,
-  TextPart,
-  ToolResult,
-  UserPart,
-} from "../../hub.ts";
-import { mediaType } from "../../rules/media.ts";
+import type { HubRequest, JsonObject, ReasoningWish, RequestFacts, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
-import { provePairs } from "../../rules/pairing.ts";
 import {
   isGiven,
-  isRecord,
   optionalCount,
   optionalList,
   optionalNumber,
@@ -31,8 +16,8 @@ import {
 } from "../../rules/read.ts";
 import { refuse, refusing } from "../../rules/refuse.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
-import { TurnList } from "../../rules/turns.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
+import { Conversation, plainText, textBlock } from "./conversation.ts";
 
 /**
  * A messages request as a hub request, or what is wrong with it.
@@ -49,7 +34,7 @@ function decode(json: JsonObject, facts: RequestFacts): HubRequest {
     client: "messages",
     model: facts.model,
     stream: facts.stream,
-    system: decodeSystem(json.system),
+    system: [...decodeSystem(json.system), ...conversation.leading.filter((part) => !isBlank(part.text))],
     turns: conversation.turns,
     tools: decodeTools(json.tools),
     toolChoice: choice.choice,
@@ -84,203 +69,10 @@ function decodeSystem(value: unknown): readonly TextPart[] {
     .filter((part) => !isBlank(part.text));
 }
 
-function plainText(value: string): TextPart {
-  return { type: "text", text: value };
-}
-
 function systemBlock(raw: unknown, index: number): TextPart {
   const block = record(raw, `system.${index}`);
   if (block.type !== "text") refuse("wrong_type", `system.${index}.type`, "System blocks must be text.");
   return textBlock(block, `system.${index}`);
-}
-
-function textBlock(block: JsonObject, path: string): TextPart {
-  return { type: "text", text: text(block.text, `${path}.text`), cache: breakpoint(block) };
-}
-
-function breakpoint(block: JsonObject): TextPart["cache"] {
-  if (!isRecord(block.cache_control)) return undefined;
-  return { ttl: block.cache_control.ttl === "1h" ? "long" : "short" };
-}
-
-/** Server tool blocks: a use and its result, dropped as a pair (MC.q7). */
-function isServerTool(type: unknown): boolean {
-  return (
-    type === "server_tool_use" || type === "mcp_tool_use" || (typeof type === "string" && type.endsWith("_tool_result"))
-  );
-}
-
-/** The turns of a body, and what stands between them. */
-class Conversation {
-  readonly #list = new TurnList();
-  /** The effort of the last system message that has one (2.0.3). */
-  effort: unknown = undefined;
-  serverTools = false;
-
-  constructor(json: JsonObject) {
-    for (const [index, raw] of (optionalList(json.messages, "messages") ?? []).entries()) {
-      this.#read(record(raw, `messages.${index}`), `messages.${index}`);
-    }
-    provePairs(this.#list.turns, true);
-  }
-
-  get turns(): HubRequest["turns"] {
-    return this.#list.turns;
-  }
-
-  #read(message: JsonObject, param: string): void {
-    const role = text(message.role, `${param}.role`);
-    const path = `${param}.content`;
-    const blocks =
-      typeof message.content === "string"
-        ? [{ type: "text", text: message.content }]
-        : (optionalList(message.content, path) ?? refuse("missing_field", path, `${path} is required.`));
-    if (role === "user") this.#readUser(blocks, typeof message.content === "string", param);
-    else if (role === "assistant") this.#readAssistant(blocks, param);
-    else if (role === "system") this.#readSystem(message, blocks, param);
-    else refuse("wrong_type", `${param}.role`, "The role must be user, assistant or system.");
-  }
-
-  #readUser(blocks: readonly unknown[], plain: boolean, param: string): void {
-    const results: ToolResult[] = [];
-    const parts: UserPart[] = [];
-    for (const [index, raw] of blocks.entries()) {
-      const path = `${param}.content.${index}`;
-      const block = record(raw, path);
-      if (block.type === "tool_result") results.push(toolResult(block, path));
-      else if (isServerTool(block.type)) this.serverTools = true;
-      else for (const part of contentBlock(block, path)) parts.push(part);
-    }
-    this.#list.pushResults(results, param); // MC.q3: results first, wherever they stood in the message
-    if (parts.length > 0 || results.length === 0) this.#list.push({ role: "user", parts, plain, param });
-  }
-
-  #readAssistant(blocks: readonly unknown[], param: string): void {
-    const parts: AssistantPart[] = [];
-    for (const [index, raw] of blocks.entries()) {
-      const path = `${param}.content.${index}`;
-      const block = record(raw, path);
-      if (isServerTool(block.type)) this.serverTools = true;
-      else if (block.type !== "fallback") parts.push(assistantBlock(block, path, index === 0));
-    }
-    // Consecutive turns of one side are one turn in this protocol (1.2.2).
-    this.#list.pushAssistant(parts, param);
-  }
-
-  #readSystem(message: JsonObject, blocks: readonly unknown[], param: string): void {
-    const config = optionalRecord(message.output_config, `${param}.output_config`);
-    if (isGiven(config?.effort)) this.effort = config?.effort;
-    const parts = blocks.map((raw, index) => {
-      const path = `${param}.content.${index}`;
-      const block = record(raw, path);
-      if (block.type !== "text") refuse("wrong_type", `${path}.type`, "System blocks must be text.");
-      return textBlock(block, path);
-    });
-    this.#list.pushSystem(parts, param);
-  }
-}
-
-function assistantBlock(block: JsonObject, path: string, startsMessage: boolean): AssistantPart {
-  if (block.type === "text") return { ...textBlock(block, path), startsMessage };
-  if (block.type === "thinking") {
-    const opaque = optionalText(block.signature, `${path}.signature`);
-    return { type: "reasoning", text: optionalText(block.thinking, `${path}.thinking`) ?? "", opaque, native: block };
-  }
-  if (block.type === "redacted_thinking") {
-    return { type: "reasoning", text: "", opaque: optionalText(block.data, `${path}.data`), native: block };
-  }
-  if (block.type === "tool_use") {
-    const input = optionalRecord(block.input, `${path}.input`) ?? {};
-    return {
-      type: "tool-call",
-      id: text(block.id, `${path}.id`),
-      tool: { kind: "function", name: text(block.name, `${path}.name`) },
-      input: JSON.stringify(input),
-      param: path,
-    };
-  }
-  return refuse("untranslatable", path, `A ${nameOf(block)} block cannot be carried to this model.`);
-}
-
-function nameOf(block: JsonObject): string {
-  return typeof block.type === "string" ? block.type : "nameless";
-}
-
-/** The blocks that user messages and tool results share, as text, images and files. */
-function contentBlock(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
-  if (block.type === "text") return [textBlock(block, path)];
-  if (block.type === "image") return [imageBlock(block, path)];
-  if (block.type === "document") return documentBlock(block, path);
-  if (block.type === "search_result") return searchResult(block, path);
-  return refuse("untranslatable", path, `A ${nameOf(block)} block cannot be carried to this model.`);
-}
-
-function imageBlock(block: JsonObject, path: string): ImagePart {
-  const source = record(block.source, `${path}.source`);
-  return { type: "image", source: mediaSource(source, path), cache: breakpoint(block), param: path };
-}
-
-function mediaSource(source: JsonObject, path: string): ImagePart["source"] {
-  if (source.type === "base64") {
-    const type = mediaType(text(source.media_type, `${path}.source.media_type`));
-    return { kind: "base64", mediaType: type, data: text(source.data, `${path}.source.data`) };
-  }
-  if (source.type === "url") return { kind: "url", url: text(source.url, `${path}.source.url`) };
-  if (source.type === "file") return { kind: "id", id: text(source.file_id, `${path}.source.file_id`) };
-  return refuse("wrong_type", `${path}.source.type`, "The source must be base64, url or file.");
-}
-
-function documentBlock(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
-  const source = record(block.source, `${path}.source`);
-  const name = optionalText(block.title, `${path}.title`);
-  const cache = breakpoint(block);
-  if (source.type === "text") {
-    const told = text(source.data, `${path}.source.data`);
-    return [{ type: "file", source: { kind: "text", text: told }, name, cache, param: path }];
-  }
-  if (source.type === "content") return nestedContent(source.content, `${path}.source.content`);
-  return [{ type: "file", source: mediaSource(source, path), name, cache, param: path }];
-}
-
-/** A search result as text: title and address, then what was found (2.0.12). */
-function searchResult(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
-  const head = [optionalText(block.title, `${path}.title`), optionalText(block.source, `${path}.source`)]
-    .filter((line) => line !== undefined && line !== "")
-    .join("\n");
-  const found = nestedContent(block.content, `${path}.content`);
-  return head === "" ? found : [plainText(head), ...found];
-}
-
-function nestedContent(content: unknown, path: string): readonly (TextPart | ImagePart | FilePart)[] {
-  if (typeof content === "string") return [plainText(content)];
-  return (optionalList(content, path) ?? []).map((raw, index) => {
-    const block = record(raw, `${path}.${index}`);
-    if (block.type === "text") return textBlock(block, `${path}.${index}`);
-    if (block.type === "image") return imageBlock(block, `${path}.${index}`);
-    return refuse("untranslatable", `${path}.${index}`, `A ${nameOf(block)} block cannot be carried to this model.`);
-  });
-}
-
-function toolResult(block: JsonObject, path: string): ToolResult {
-  const { content } = block;
-  const plain = typeof content === "string" || !isGiven(content);
-  return {
-    callId: text(block.tool_use_id, `${path}.tool_use_id`),
-    content: plain
-      ? [plainText(typeof content === "string" ? content : "")]
-      : (optionalList(content, `${path}.content`) ?? []).flatMap((raw, index) =>
-          resultBlock(record(raw, `${path}.content.${index}`), `${path}.content.${index}`),
-        ),
-    plain,
-    isError: block.is_error === true,
-    cache: breakpoint(block),
-    param: path,
-  };
-}
-
-function resultBlock(block: JsonObject, path: string): ToolResult["content"] {
-  if (block.type !== "tool_reference") return contentBlock(block, path);
-  return [{ type: "tool-reference", name: text(block.tool_name, `${path}.tool_name`) }];
 }
 
 /** MC.q9: required, and 0 only warms a cache that exists on messages alone. */

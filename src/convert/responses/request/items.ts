@@ -14,7 +14,7 @@ import type {
 } from "../../hub.ts";
 import { openReasoning } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
-import { carriedFile, carriedImage, titledText, urlOfSource } from "../../rules/media.ts";
+import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { isRecord } from "../../rules/read.ts";
 import { refuse } from "../../rules/refuse.ts";
 import { errorText, joinTexts } from "../../rules/system.ts";
@@ -36,7 +36,7 @@ export function writeItems(scribe: ResponsesScribe): readonly JsonObject[] {
   const customCalls = new Set<string>();
   for (const turn of scribe.hub.turns) {
     if (turn.role === "user") {
-      items.push({ type: "message", role: "user", content: userContent(turn.parts, turn.plain, scribe.route) });
+      items.push({ type: "message", role: "user", content: userContent(turn.parts, turn.plain, scribe) });
     } else if (turn.role === "system") {
       items.push({ type: "message", role: "developer", content: joinTexts(turn.parts) }); // CR.q1, MR.q2
     } else if (turn.role === "assistant") {
@@ -49,10 +49,19 @@ export function writeItems(scribe: ResponsesScribe): readonly JsonObject[] {
   return items;
 }
 
-function userContent(parts: readonly UserPart[], plain: boolean, route: RouteFacts): unknown {
+function userContent(parts: readonly UserPart[], plain: boolean, scribe: ResponsesScribe): unknown {
   const only = parts[0];
   if (plain && parts.length === 1 && only?.type === "text") return only.text;
-  return parts.map((part) => inputPart(part, route));
+  return parts.map((part) => {
+    const written = inputPart(part, scribe.route);
+    // Chat's breakpoints are this protocol's; those of messages are hints that it has no place for (G9).
+    const isMarked = part.type !== "audio" && part.cache !== undefined && scribe.hub.client !== "messages";
+    return isMarked ? { ...written, prompt_cache_breakpoint: breakpoint(part.cache?.ttl) } : written;
+  });
+}
+
+function breakpoint(ttl: "short" | "long" | undefined): JsonObject {
+  return ttl === "long" ? { mode: "explicit", ttl: "12h" } : { mode: "explicit" };
 }
 
 function inputPart(part: UserPart, route: RouteFacts): JsonObject {
@@ -75,7 +84,7 @@ function inputFile(part: FilePart, route: RouteFacts): JsonObject {
   const file = carriedFile(part, route.capabilities);
   if (file.kind === "text") return { type: "input_text", text: titledText(part.name, file.text) };
   if (file.kind === "url") return { type: "input_file", file_url: file.url };
-  return { type: "input_file", filename: part.name ?? "file", file_data: urlOfSource(file) };
+  return { type: "input_file", filename: fileName(part, file.mediaType), file_data: urlOfSource(file) };
 }
 
 function isNativeCustom(call: ToolCallPart, scribe: ResponsesScribe): boolean {

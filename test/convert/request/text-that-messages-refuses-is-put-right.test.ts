@@ -1,0 +1,64 @@
+/** G6, G7, CM.q4: blank text, cache breakpoints and neighbours of one role on their way to messages. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { routeTo, upstreamBody } from "./translate.ts";
+
+const mark = { prompt_cache_breakpoint: { mode: "explicit" } };
+const text = (value: string, extra: object = {}) => ({ type: "text", text: value, ...extra });
+const cached = (value: string) => text(value, { cache_control: { type: "ephemeral" } });
+
+function messagesOf(messages: readonly object[]): unknown {
+  return upstreamBody("chat", { messages }, routeTo("messages")).messages;
+}
+
+test("G6: blank parts go, and their breakpoint moves to the part before", () => {
+  const user = { role: "user", content: [text("a"), text(" \n", mark), text("b")] };
+  assert.deepEqual(messagesOf([user]), [{ role: "user", content: [cached("a"), text("b")] }]);
+});
+
+test("G6: an assistant message of blank text without calls goes", () => {
+  const user = { role: "user", content: "q" };
+  assert.deepEqual(messagesOf([user, { role: "assistant", content: " " }, { role: "user", content: "r" }]), [
+    { role: "user", content: [text("q"), text("r")] },
+  ]);
+});
+
+test("G6: a blank user turn behind results needs no text of its own", () => {
+  const messages = [
+    { role: "user", content: "q" },
+    { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] },
+    { role: "tool", tool_call_id: "a", content: "" },
+    { role: "user", content: "" },
+  ];
+  const sent = messagesOf(messages) as { content: unknown }[];
+  assert.deepEqual(sent[2]?.content, [{ type: "tool_result", tool_use_id: "a", content: "" }]);
+});
+
+test("G7: neighbours of one role are one message", () => {
+  const sent = messagesOf([
+    { role: "user", content: "a" },
+    { role: "user", content: [text("b"), text("c")] },
+    { role: "assistant", content: "x" },
+    { role: "assistant", content: "y" },
+    { role: "user", content: "z" },
+  ]);
+  assert.deepEqual(sent, [
+    { role: "user", content: [text("a"), text("b"), text("c")] },
+    { role: "assistant", content: [text("x"), text("y")] },
+    { role: "user", content: [text("z")] },
+  ]);
+});
+
+test("CM.q4: of more than four breakpoints the last four stay", () => {
+  const system = { role: "system", content: [text("s", mark)] };
+  const users = ["a", "b", "c", "d"].map((value) => ({ role: "user", content: [text(value, mark)] }));
+  const sent = upstreamBody("chat", { messages: [system, ...users] }, routeTo("messages"));
+  assert.deepEqual(sent.system, [text("s")]);
+  assert.deepEqual(sent.messages, [{ role: "user", content: ["a", "b", "c", "d"].map(cached) }]);
+});
+
+test("CM.q5: refusals in history are text", () => {
+  const user = { role: "user", content: "q" };
+  const sent = messagesOf([user, { role: "assistant", content: null, refusal: "no" }, user]) as { content: unknown }[];
+  assert.deepEqual(sent[1]?.content, [text("no")]);
+});

@@ -1,0 +1,76 @@
+// The buckets live in the store: four processes together admit what one would.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Answer, ask, chat, type House, openAccount, startHouse, untilNothingHeld } from "./house.ts";
+
+const PLENTY = 100_000_000_000n;
+const BODY = chat({ maxTokens: 16 });
+const AT_ONCE = 400;
+/** The limit of the group `sixty-a-minute`: a bucket of sixty that gets one back each second. */
+const BURST = 60;
+const RATE_PER_S = 1;
+/** The limit of the group `five-at-a-time`. */
+const PLACES = 5;
+
+async function withFour(run: (house: House) => Promise<void>): Promise<void> {
+  const house = await startHouse({ store: "redis", gateways: 4 });
+  try {
+    await run(house);
+  } finally {
+    await house.close();
+  }
+}
+
+/** So many requests at once, over all processes in turn. */
+function askAll(house: House, key: string, onAnswer: (answer: Answer) => void = () => {}): Promise<Answer[]> {
+  return Promise.all(
+    Array.from({ length: AT_ONCE }, async (_, i) => {
+      const gateway = house.gateways[i % house.gateways.length];
+      assert.ok(gateway);
+      const answer = await ask(gateway, key, BODY);
+      onAnswer(answer);
+      return answer;
+    }),
+  );
+}
+
+test("of 400 at once, a minute's sixty and what the seconds give back", { timeout: 60_000 }, async () => {
+  await withFour(async (house) => {
+    const [first] = house.gateways;
+    assert.ok(first);
+    const { key } = await openAccount(first, { funds: PLENTY, group: "sixty-a-minute" });
+    const startedMs = performance.now();
+    const answers = await askAll(house, key);
+    const tookS = (performance.now() - startedMs) / 1_000;
+    const admitted = answers.filter((answer) => answer.status === 200).length;
+    const most = BURST + Math.floor(RATE_PER_S * tookS);
+    assert.ok(admitted >= BURST && admitted <= most, `${admitted} admitted, ${BURST} to ${most} expected`);
+    const refused = answers.filter((answer) => answer.status === 429 && answer.cause === "requests");
+    assert.equal(refused.length, AT_ONCE - admitted);
+    assert.ok(refused.every((answer) => /^[1-9]\d*$/.test(String(answer.headers["retry-after"]))));
+  });
+});
+
+test("of 400 at once with five places, five", { timeout: 60_000 }, async () => {
+  await withFour(async (house) => {
+    const { simulator } = house;
+    const [first] = house.gateways;
+    assert.ok(first);
+    const { key, name } = await openAccount(first, { funds: PLENTY, group: "five-at-a-time" });
+    simulator.hold();
+    let refused = 0;
+    const othersRefused = Promise.withResolvers<void>();
+    const all = askAll(house, key, (answer) => {
+      if (answer.status === 429 && answer.cause === "concurrency") refused += 1;
+      if (refused === AT_ONCE - PLACES) othersRefused.resolve();
+    });
+    await Promise.race([othersRefused.promise, simulator.waitFor(PLACES + 1)]);
+    simulator.release();
+    const answers = await all;
+    assert.equal(simulator.count, PLACES);
+    assert.equal(answers.filter((answer) => answer.status === 200).length, PLACES);
+    assert.equal(refused, AT_ONCE - PLACES);
+    await untilNothingHeld(first, name);
+    assert.equal((await ask(first, key, BODY)).status, 200, "the places are free again");
+  });
+});

@@ -1,0 +1,100 @@
+/** Prose about files drifts within weeks, so these tests read ours. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import test from "node:test";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
+
+const read = (file: string): string => readFileSync(file, "utf8");
+const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md")].sort();
+
+test("every file that a document names exists", () => {
+  const missing: string[] = [];
+  for (const document of DOCUMENTS) {
+    const named = read(document).matchAll(/`((?:src|test|bench|docs|deploy|grafana|\.ci)\/[\w./*<>-]*)`/g);
+    for (const [, path] of named) {
+      const pattern = (path as string).replace(/<[^>]+>/g, "*");
+      const found = pattern.includes("*") ? globSync(pattern).length > 0 : existsSync(pattern);
+      if (!found) missing.push(`${document}: ${path}`);
+    }
+  }
+  assert.deepEqual(missing, []);
+});
+
+test("every link between documents leads somewhere", () => {
+  const broken: string[] = [];
+  for (const document of DOCUMENTS) {
+    const folder = document.includes("/") ? document.slice(0, document.lastIndexOf("/") + 1) : "";
+    for (const [, link] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)) {
+      if (!existsSync(folder + link)) broken.push(`${document}: ${link}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test("every npm command that a document names is a script", () => {
+  const scripts = new Set(Object.keys(JSON.parse(read("package.json")).scripts));
+  const builtIn = new Set(["ci", "test", "start", "install"]);
+  const unknown: string[] = [];
+  for (const document of DOCUMENTS) {
+    for (const [, run, name] of read(document).matchAll(/(?:`|^)npm (run )?(?:--silent )?([a-z][a-z:-]*)/gm)) {
+      if (run ? !scripts.has(name as string) : !builtIn.has(name as string)) unknown.push(`${document}: npm ${name}`);
+    }
+  }
+  assert.deepEqual(unknown, []);
+});
+
+test("ARCHITECTURE.md names a test for each of the fourteen promises, and each test is there", () => {
+  const rows = [...read("ARCHITECTURE.md").matchAll(/^\| (\d+)\. [^|]+\| ([^|]+)\|/gm)];
+  assert.deepEqual(
+    rows.map((row) => Number(row[1])),
+    Array.from({ length: 14 }, (_, index) => index + 1),
+  );
+  for (const [, number, tests] of rows) {
+    const files = [...(tests as string).matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1] as string);
+    assert.ok(files.length > 0, `promise ${number} has no test`);
+    for (const file of files) assert.ok(existsSync(file), `promise ${number}: ${file}`);
+  }
+});
+
+test("ARCHITECTURE.md names every room", () => {
+  const text = read("ARCHITECTURE.md");
+  for (const folder of globSync("src/*/")) assert.ok(text.includes(`\`${folder.replace(/\/$/, "")}/\``), folder);
+});
+
+test("docs/metrics.md lists every metric with its labels, and no other", async () => {
+  const documented = [...read("docs/metrics.md").matchAll(/^\| `(tollgate_[a-z0-9_]+)(?:\{([^}]*)\})?` \|/gm)]
+    .map((match) => `${match[1]}{${match[2] ?? ""}}`)
+    .sort();
+  const { body } = await createMetrics().page();
+  const exposed = new Set([...body.matchAll(/^# TYPE (tollgate_[a-z0-9_]+) /gm)].map((match) => match[1] as string));
+  assert.deepEqual(
+    documented.map((line) => line.slice(0, line.indexOf("{"))),
+    [...exposed].sort(),
+  );
+});
+
+test("no file carries a path of one machine, a registry's host or a credential", () => {
+  const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).split("\n").filter(Boolean);
+  const wrong: string[] = [];
+  for (const file of files) {
+    if (!existsSync(file) || file === "test/tree/documents-tell-the-truth.test.ts") continue;
+    const text = read(file);
+    if (/\/(?:work|root|home)\/[a-z.]/.test(text)) wrong.push(`${file}: a path of one machine`);
+    if (/registry\.npmjs|pypi\.org|deb\.debian/.test(text)) wrong.push(`${file}: a registry's host`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("the lockfile pins every version, names no host and lets no dependency run code", () => {
+  const lock = JSON.parse(read("package-lock.json"));
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
+    assert.match(String(version), /^\d+\.\d+\.\d+$/, `${name} is not pinned`);
+  }
+  const scripted = Object.entries(lock.packages as Record<string, { hasInstallScript?: boolean }>)
+    .filter(([, entry]) => entry.hasInstallScript)
+    .map(([name]) => name);
+  assert.deepEqual(scripted, []);
+  assert.match(read(".npmrc"), /^ignore-scripts=true$/m);
+});

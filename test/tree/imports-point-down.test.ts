@@ -1,0 +1,172 @@
+/** The one law of the source tree (ARCHITECTURE.md, "The house"): stages never import each other, imports point down. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import test from "node:test";
+
+const FILES = globSync("src/**/*.ts").sort();
+
+/** What each room may import besides itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  accept: ["telemetry", "values", "wire"],
+  admit: ["store", "telemetry", "values"],
+  console: ["store", "telemetry", "values"],
+  convert: ["values", "wire"],
+  dispatch: ["telemetry", "values", "wire"],
+  settle: ["store", "telemetry", "values"],
+  simulator: ["values", "wire"],
+  store: ["telemetry", "values"],
+  telemetry: ["values"],
+  values: ["wire"],
+  wire: [],
+};
+
+/** Top-level files that are a room's front, with the parts in a folder of the same name. */
+const FRONTS = ["config", "cli"];
+
+/** Rooms without I/O, clock or chance: what they need of these comes in as an argument. */
+const PURE = ["convert", "values", "wire"];
+const PURE_BUILTINS = new Set([
+  "node:assert/strict",
+  "node:crypto",
+  "node:net",
+  "node:util",
+  "node:zlib",
+  "node:buffer",
+]);
+const IMPURE_WORDS =
+  /\b(Date\.now|new Date\(\)|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|fetch\(|randomBytes|randomUUID)/;
+/** The home of the machine's clock. */
+const CLOCK = "src/values/time.ts";
+
+/** Packages by the files that may import them: one door each; typebox has one per schema. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  undici: ["src/dispatch/upstream.ts"],
+  ioredis: ["src/store/redis/connect.ts"],
+  fastify: ["src/console/server.ts"],
+  commander: ["src/cli.ts"],
+  yaml: ["src/config/document.ts"],
+  pino: ["src/telemetry/log.ts"],
+  "prom-client": ["src/telemetry/metrics.ts"],
+  "@cacheable/node-cache": ["src/admit/unknown-keys.ts"],
+  typebox: ["src/config/schema-words.ts", "src/console/schema.ts"],
+};
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, "utf8");
+  const found = text.matchAll(/^(?:import|export)[^;]*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm);
+  return [...found].map((match) => ({ from: file, to: (match[1] ?? match[2] ?? match[3]) as string }));
+}
+
+const IMPORTS = FILES.flatMap(importsOf);
+const room = (file: string): string => (file.split("/").length > 2 ? (file.split("/")[1] as string) : "(top)");
+const target = ({ from, to }: Import): string => relative(".", join(dirname(from), to));
+
+test("there is something to read", () => {
+  assert.ok(FILES.length > 50);
+  assert.ok(IMPORTS.length > 200);
+});
+
+test("rooms import only what lies below them, and nobody imports top-level files", () => {
+  const wrong: string[] = [];
+  for (const one of IMPORTS) {
+    if (!one.to.startsWith(".")) continue;
+    const here = room(one.from);
+    const there = room(target(one));
+    if (here === there || here === "(top)") {
+      if (here === "(top)" && FRONTS.includes(there) && one.from !== `src/${there}.ts`)
+        wrong.push(`${one.from} -> ${one.to}`);
+      continue;
+    }
+    // The parts of a front may use what a top-level file may.
+    if (FRONTS.includes(here) ? there === "(top)" || FRONTS.includes(there) : !MAY_IMPORT[here]?.includes(there)) {
+      wrong.push(`${one.from} -> ${one.to}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("every room is known to the law", () => {
+  const rooms = new Set(FILES.map(room).filter((name) => name !== "(top)" && !FRONTS.includes(name)));
+  assert.deepEqual([...rooms].sort(), Object.keys(MAY_IMPORT).sort());
+});
+
+test("no file imports itself through others", () => {
+  const graph = new Map(
+    FILES.map((file) => [
+      file,
+      importsOf(file)
+        .filter((one) => one.to.startsWith("."))
+        .map(target),
+    ]),
+  );
+  const state = new Map<string, "open" | "done">();
+  const cycles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (state.get(file) === "done") return;
+    if (state.get(file) === "open") {
+      cycles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
+      return;
+    }
+    state.set(file, "open");
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    state.set(file, "done");
+  };
+  for (const file of FILES) visit(file, []);
+  assert.deepEqual(cycles, []);
+});
+
+test("each package has its door, and package.json has no package without one", () => {
+  const wrong = IMPORTS.filter(({ from, to }) => {
+    if (to.startsWith(".") || to.startsWith("node:")) return false;
+    const name = to.startsWith("@") ? to.split("/").slice(0, 2).join("/") : (to.split("/")[0] as string);
+    return !DOORS[name]?.includes(from);
+  });
+  assert.deepEqual(wrong, []);
+  const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+  assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(DOORS).sort());
+});
+
+test("pure rooms use no clock, chance, network or disk", () => {
+  const wrong: string[] = [];
+  for (const file of FILES.filter((name) => PURE.includes(room(name)) && name !== CLOCK)) {
+    for (const { to } of importsOf(file))
+      if (to.startsWith("node:") && !PURE_BUILTINS.has(to)) wrong.push(`${file}: ${to}`);
+    const code = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    const word = IMPURE_WORDS.exec(code)?.[1];
+    if (word) wrong.push(`${file}: ${word}`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("the environment is read in src/config.ts only", () => {
+  const readers = FILES.filter((file) => readFileSync(file, "utf8").includes("process.env"));
+  assert.deepEqual(readers, ["src/config.ts"]);
+});
+
+test("no vendor's model name decides anything", () => {
+  const code = FILES.filter((file) => room(file) !== "simulator");
+  const found = code.filter((file) =>
+    /startsWith\("(gpt|claude|o[0-9]|gemini|deepseek)/.test(readFileSync(file, "utf8")),
+  );
+  assert.deepEqual(found, []);
+});
+
+test("no source file has grown past one concept", () => {
+  // A ratchet: lower it when it is already true. Tables of values and the vocabulary may be longer than code.
+  const LINES_MAX = 330;
+  const TABLES = new Map([
+    ["src/convert/hub.ts", 520],
+    ["src/values/errors.ts", 400],
+    ["src/store/contract.ts", 420],
+  ]);
+  const long = FILES.map((file) => ({ file, lines: readFileSync(file, "utf8").split("\n").length })).filter(
+    ({ file, lines }) => lines > (TABLES.get(file) ?? LINES_MAX),
+  );
+  assert.deepEqual(long, []);
+});
