@@ -17,7 +17,7 @@ import { type PipelineParts, serveModel } from "./pipeline.ts";
 import { createRecorder } from "./record.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
-import { createMemoryJournal } from "./settle/journal.ts";
+import { createMemoryJournal } from "./settle/memory-journal.ts";
 import { createSettler } from "./settle/settler.ts";
 import { serveSide } from "./side.ts";
 import type { SettleAnswer, SettleAsk, Store } from "./store/contract.ts";
@@ -97,6 +97,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       catalog: () => settings.catalog,
       unsettled: settler.unsettled,
       unknownKeys,
+      wallMs: () => clock.wallMs(),
       abandon(requestId, tag, inputTokens) {
         // Beyond this many the hold's own end has to do: an outage must not grow memory.
         if (settler.pending() >= ABANDONED_MAX) return;
@@ -201,6 +202,7 @@ function publicListener(parts: PipelineParts, log: Log): Listener {
       bodyBytesMax: settings.bodyBytesMax,
       trustProxy: settings.trustProxy,
       corsOrigins: settings.corsOrigins,
+      siteUrl: () => parts.settings().site,
       clock,
       newRequestId: () => newRequestId(clock.wallMs(), randomBytes),
     },

@@ -12,7 +12,6 @@ import type { PresentedKey } from "./key.ts";
 import type { Rendered } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./routes.ts";
-import type { Site } from "./site.ts";
 
 /** A request whose framing and path are beyond doubt. */
 export interface AcceptedRequest {
@@ -48,8 +47,8 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly newRequestId: () => RequestId;
   readonly limits?: Partial<HttpLimits>;
-  /** Answers everything that is not the API's; the built-in page unless given. */
-  readonly site?: Site;
+  /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
+  readonly siteUrl?: () => string | undefined;
 }
 
 /** What the pipeline does with what arrives. */

@@ -122,20 +122,35 @@ function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
   return countable ? undefined : wrongType("n", `must be a whole number from 1 to ${CHOICES_MAX}`);
 }
 
+/** Where two limits are given, an upstream may honour either: the larger one is held for. */
+function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"] {
+  let largest: Envelope["limit"];
+  for (const field of facts.limitFields) {
+    const value = json[field];
+    if (typeof value === "number" && (largest === undefined || value > largest.value)) largest = { field, value };
+  }
+  return largest;
+}
+
+/** A tier and a speed at once cost what neither says alone, so the pair needs a price of its own: `tier+speed`. */
+function tierOf(json: JsonObject): string | undefined {
+  const names = [dearerTier(json.service_tier), dearerTier(json.speed)].filter((name) => name !== undefined);
+  return names.length === 0 ? undefined : names.join("+");
+}
+
 function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope {
   const media = countMedia(facts.name, json);
-  const limitField = facts.limitFields.find((name) => typeof json[name] === "number");
   const chat = facts.name === "chat";
   return {
     protocol: facts.name,
     model: json.model as string,
     stream: json.stream === true,
-    limit: limitField === undefined ? undefined : { field: limitField, value: json[limitField] as number },
+    limit: largestLimit(facts, json),
     choices: chat && typeof json.n === "number" ? json.n : 1,
     textBytes: bodyBytes - media.base64Bytes,
     images: media.images,
     files: media.files,
-    serviceTier: dearerTier(json.service_tier) ?? dearerTier(json.speed),
+    serviceTier: tierOf(json),
     hostedTools: hostedTools(facts.name, json),
     includeUsage: chat && asksForUsage(json.stream_options),
   };

@@ -21,6 +21,7 @@ import { answerRaw, type ClientError, protocolOfPacket, refusalOf } from "./raw-
 import { Reply, standardHeaders } from "./reply.ts";
 import { protocolOfTarget, routeOf, splitTarget } from "./routes.ts";
 import { builtInSite, meantForApi } from "./site.ts";
+import { createSiteProxy } from "./site-proxy.ts";
 import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
 export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
@@ -43,6 +44,9 @@ export class Listener {
   readonly #limits: HttpLimits;
   readonly #server: Server;
   readonly #clientAddressOf: ClientAddressOf;
+  /** Connections that the site has taken over; Node does not count them among its own. */
+  readonly #upgraded = new Set<Socket>();
+  readonly #siteProxy = createSiteProxy();
   readonly #connections = new WeakMap<Socket, Connection>();
   #openConnections = 0;
   #draining = false;
@@ -94,11 +98,13 @@ export class Listener {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
     await promise;
+    this.#siteProxy.close();
   }
 
   /** Cuts every connection; for the end of a drain whose deadline has passed. */
   destroy(): void {
     this.#server.closeAllConnections();
+    for (const socket of this.#upgraded) socket.destroy();
   }
 
   #createServer(): Server {
@@ -117,8 +123,8 @@ export class Listener {
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
       // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead (row 7).
       requireHostHeader: false,
-      // Nothing is ever upgraded: `Upgrade` is one more header of a plain request (row 18).
-      shouldUpgradeCallback: () => false,
+      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18).
+      shouldUpgradeCallback: (req) => this.#isForSite(req),
     });
     server.maxHeadersCount = limits.headersMax;
     server.maxRequestsPerSocket = limits.requestsPerSocketMax;
@@ -127,6 +133,7 @@ export class Listener {
     server.on("request", (req, res) => this.#onRequest(req, res, false));
     server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
     server.on("checkExpectation", (req, res) => this.#onRequest(req, res, false));
+    server.on("upgrade", (req, socket, head) => this.#onUpgrade(req, socket as Socket, head));
     server.on("connect", (_req, socket) => this.#connectionOf(socket as Socket).failed(new Error("CONNECT")));
     server.on("clientError", (error: ClientError, socket) => this.#connectionOf(socket as Socket).failed(error));
     return server;
@@ -191,7 +198,9 @@ export class Listener {
       body,
       reply,
       start: () =>
-        this.#guard(reply, protocol, () => this.#serve({ req, headers, body, protocol, id, receivedAtMs }, reply)),
+        this.#guard(reply, protocol, () =>
+          this.#serve({ req, res, headers, body, protocol, id, receivedAtMs, awaitsContinue }, reply),
+        ),
       refuse: () =>
         this.#guard(reply, protocol, () =>
           this.#handlers.onRefusal(framing("Too many requests wait on this connection."), protocol, reply),
@@ -214,11 +223,50 @@ export class Listener {
     const route = routeOf(method, path, wantsWebSocket);
     if (isRefusal(route)) return this.#handlers.onRefusal(route, protocol, reply);
     if (route.kind === "probe") return reply.whole(200, { "content-type": "application/json" }, NO_BYTES);
-    if (route.kind === "site") {
-      const site = this.#options.site ?? builtInSite;
-      return site({ method, path, meantForApi: meantForApi(method, headers) }, reply);
-    }
+    if (route.kind === "site") return this.#serveSite(parsed, { method, path }, reply);
     return this.#handlers.onRequest(this.#accepted(parsed, { route, method, path, query }, reply), reply);
+  }
+
+  /** A request that was meant for the API gets the built-in page and its hint, whatever the site is. */
+  #serveSite(
+    { req, res, headers, awaitsContinue }: Parsed,
+    target: { method: string; path: string },
+    reply: Reply,
+  ): void {
+    const site = this.#options.siteUrl?.();
+    const lost = meantForApi(target.method, headers);
+    if (site === undefined || lost) {
+      builtInSite({ ...target, meantForApi: lost }, reply);
+      return;
+    }
+    if (awaitsContinue) res.writeContinue();
+    this.#siteProxy.web(req, res, { target: site, headers, clientAddress: this.#clientAddressOf(req.socket, headers) });
+  }
+
+  /** An upgrade outside of the API is the site's; there is none without a site, and none on an API path (row 18). */
+  #isForSite(req: IncomingMessage): boolean {
+    if (this.#options.siteUrl?.() === undefined) return false;
+    const { path } = splitTarget(req.url ?? "");
+    const route = routeOf(req.method ?? "", path, false);
+    return !isRefusal(route) && route.kind === "site" && req.headers.upgrade?.toLowerCase() === "websocket";
+  }
+
+  #onUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void {
+    const headers = new RequestHeaders(req.rawHeaders);
+    const target = this.#options.siteUrl?.();
+    const fault = framingFault(req, headers, this.#limits);
+    socket.on("error", () => socket.destroy());
+    this.#upgraded.add(socket);
+    socket.on("close", () => this.#upgraded.delete(socket));
+    if (fault || target === undefined) {
+      this.#answerRaw(socket, fault ?? framing("There is no upgrade here."), "chat");
+      return;
+    }
+    this.#siteProxy.upgrade(req, socket, head, {
+      target,
+      headers,
+      clientAddress: this.#clientAddressOf(socket, headers),
+    });
   }
 
   #accepted(
@@ -275,6 +323,9 @@ export class Listener {
 
 interface Parsed {
   readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** Whether the client waits for 100 Continue before it sends its body. */
+  readonly awaitsContinue: boolean;
   readonly headers: RequestHeaders;
   readonly body: RequestBody;
   readonly protocol: Protocol;

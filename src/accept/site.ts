@@ -1,7 +1,7 @@
 /**
  * What stands at every path that is not the API's: one static page (DESIGN.md, order of refusal, row 1; reliability row
- * 43). It repeats nothing of the request. The pass-through to an operator's own site takes this place as another
- * `Site`; requests that were meant for the API get the built-in page from it too.
+ * 43). It repeats nothing of the request. Where the operator has a site of their own, `site-proxy.ts` passes requests on to
+ * it; those that were meant for the API get this page all the same.
  */
 import { PROTOCOL_NAMES, PROTOCOLS } from "../values/protocol.ts";
 import type { RequestHeaders } from "./headers.ts";
@@ -15,9 +15,6 @@ export interface SiteRequest {
   readonly path: string;
   readonly meantForApi: boolean;
 }
-
-/** Answers a request for the site. */
-export type Site = (request: SiteRequest, reply: Reply) => void;
 
 const PATHS = PROTOCOL_NAMES.map((name) => PROTOCOLS[name].path);
 
@@ -46,10 +43,10 @@ const PAGE_HEADERS: ReplyHeaders = Object.freeze({
 });
 
 /** The page that needs no configuration. */
-export const builtInSite: Site = (request, reply) => {
+export function builtInSite(request: SiteRequest, reply: Reply): void {
   const hint = request.meantForApi ? hintHeader(hintFor(request.path) ?? PATHS.join(" or ")) : {};
   reply.whole(200, { ...PAGE_HEADERS, ...hint }, PAGE);
-};
+}
 
 /** Whether a request for the site looks like one that missed the API: a POST with a key or JSON. */
 export function meantForApi(method: string, headers: RequestHeaders): boolean {

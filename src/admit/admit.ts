@@ -15,6 +15,7 @@ import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import { affordableLimit, measure, type RequestFacts, type Terms } from "./terms.ts";
 
@@ -39,6 +40,8 @@ export interface AdmitParts {
    * once the store answers again (reliability 3.3).
    */
   readonly abandon: (requestId: RequestId, tag: AccountTag, inputTokens: number) => void;
+  /** Milliseconds since the epoch, for the limit headers of a refusal. */
+  readonly wallMs: () => number;
   /** Keys found unknown a moment ago, so that a flood of them costs no store. */
   readonly unknownKeys: { has(hash: KeyHash): boolean; add(hash: KeyHash): void };
 }
@@ -72,7 +75,7 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
   const answer = await ask(input, terms, parts);
   if (answer.outcome === "admitted") return permitOf(input, facts, terms, answer, catalog);
   if (answer.cause === "unknown_key") parts.unknownKeys.add(input.key.hash);
-  return refusedBy(answer, facts.model, catalog);
+  return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
 }
 
 /** A request that fails anyway is still told first that its key is bad. */
@@ -145,11 +148,16 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
 
 const MS_PER_S = 1_000;
 
-function refusedBy(answer: AdmitRefused, model: string, catalog: Catalog): Refusal {
+function refusedBy(
+  answer: AdmitRefused,
+  model: string,
+  catalog: Catalog,
+  headers: Readonly<Record<string, string>>,
+): Refusal {
   const { cause, group } = answer;
   if (cause === "unknown_key" || cause === "revoked_key") return refusal(cause);
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
-  return refusal(cause, { model, group, detail: detailOf(cause, group, catalog) }, { retryAfterS });
+  return refusal(cause, { model, group, detail: detailOf(cause, group, catalog) }, { retryAfterS, headers });
 }
 
 function detailOf(cause: AdmitRefusalCause, groupName: string | undefined, catalog: Catalog): string | undefined {

@@ -5,7 +5,7 @@
 import type { AdmitAsk, GroupTerms } from "../store/contract.ts";
 import { type Catalog, type Group, groupServes, type Model } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
-import { NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
+import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier } from "../values/price.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
@@ -101,9 +101,8 @@ function termsOf(group: Group, terms: Measured): GroupTerms {
 function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
   const tokens = { input: terms.inputTokens, output: outputPerChoice * terms.choices };
   const amount = holdFor(terms.model.price, multiplier, tokens, terms.tier);
-  const hold = nanoUsd(amount + toolsHold(terms, multiplier));
-  // No balance can cover more; the store takes nothing above it.
-  return hold > NANO_USD_MAX ? NANO_USD_MAX : hold;
+  // No balance can cover more than the maximum, and the store takes nothing above it.
+  return leastNano(nanoUsd(amount + toolsHold(terms, multiplier)), NANO_USD_MAX);
 }
 
 function toolsHold(terms: Measured, multiplier: Multiplier): bigint {

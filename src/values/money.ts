@@ -51,6 +51,12 @@ export function formatUsd(amount: bigint): string {
   return `${sign}${absolute / 1_000_000_000n}.${fraction}`;
 }
 
+/** The smaller of two amounts; Math.min takes no bigint. */
+export function leastNano(a: NanoUsd, b: NanoUsd): NanoUsd {
+  if (a < b) return a;
+  return b;
+}
+
 /** Integer division of non-negative numbers, rounded half up: the rounding of charges. */
 export function divideHalfUp(dividend: bigint, divisor: bigint): bigint {
   return (2n * dividend + divisor) / (2n * divisor);

@@ -48,6 +48,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],
   "prom-client": ["src/telemetry/metrics.ts"],
+  "http-proxy-3": ["src/accept/site-proxy.ts"],
   "@cacheable/node-cache": ["src/admit/unknown-keys.ts"],
   typebox: ["src/config/schema-words.ts", "src/console/schema.ts"],
 };

@@ -1,0 +1,86 @@
+/**
+ * The operator's rules for what goes upstream, compiled from the configuration: plain data that `convert/rewrite.ts`
+ * applies to bodies, dispatch to heads, and that can be printed as it stands.
+ */
+import type { Protocol } from "./protocol.ts";
+import type { Secret } from "./secret.ts";
+
+/** Where a member stands in a body: the names from the top, as the upstream's protocol spells them. */
+export type MemberPath = readonly string[];
+
+/** A member and the JSON text that it gets. */
+export interface Assignment {
+  readonly path: MemberPath;
+  readonly json: string;
+}
+
+/** Request headers to take away, then those to set; names in lower case. */
+export interface HeaderEdits {
+  readonly remove: readonly string[];
+  readonly add: readonly { readonly name: string; readonly value: Secret }[];
+}
+
+export type RuleAction =
+  | { readonly kind: "drop"; readonly paths: readonly MemberPath[] }
+  /** Overrides what the client said. */
+  | { readonly kind: "set"; readonly members: readonly Assignment[] }
+  /** Only where the client said nothing, or null. */
+  | { readonly kind: "default"; readonly members: readonly Assignment[] }
+  /** Before or behind the client's own system text. */
+  | { readonly kind: "system"; readonly text: string; readonly at: "start" | "end" }
+  | { readonly kind: "header"; readonly edits: HeaderEdits }
+  /** Takes Claude Code's volatile attribution line out of the system text (protocols.md G8). */
+  | { readonly kind: "strip_attribution" };
+
+export interface Rule {
+  /** The only protocol whose upstreams the rule concerns; undefined: all. */
+  readonly protocol: Protocol | undefined;
+  readonly action: RuleAction;
+}
+
+/** What has rules of its own. */
+export interface Ruled {
+  readonly rules: readonly Rule[];
+}
+
+/**
+ * The actions for one attempt, in the order in which they are applied: the group's, the model's, then the upstream's
+ * (a route carries those of its upstream), so that what is nearest to the wire has the last word.
+ */
+export function actionsFor(group: Ruled, model: Ruled, route: Ruled & { readonly protocol: Protocol }): RuleAction[] {
+  const actions: RuleAction[] = [];
+  for (const { rules } of [group, model, route]) {
+    for (const rule of rules) {
+      if (rule.protocol === undefined || rule.protocol === route.protocol) actions.push(rule.action);
+    }
+  }
+  return actions;
+}
+
+/** The header edits among actions, in their order. */
+export function headerEdits(actions: readonly RuleAction[]): HeaderEdits[] {
+  return actions.flatMap((action) => (action.kind === "header" ? [action.edits] : []));
+}
+
+/** The longest frame that goes around an injected system text: a message of its own, and the comma before it. */
+const SYSTEM_FRAME_BYTES = 64;
+/** Quotes, colon and comma of a new member. */
+const MEMBER_FRAME_BYTES = 4;
+
+/** Bytes by which rules can lengthen a body at most: what they add to the estimate of the input (DESIGN.md promise 1). */
+export function addedBytes(rules: readonly Rule[]): number {
+  return rules.reduce((total, { action }) => total + addedByAction(action), 0);
+}
+
+function addedByAction(action: RuleAction): number {
+  if (action.kind === "system") return Buffer.byteLength(JSON.stringify(action.text)) + SYSTEM_FRAME_BYTES;
+  if (action.kind !== "set" && action.kind !== "default") return 0;
+  return action.members.reduce(
+    (total, { path, json }) =>
+      total +
+      Buffer.byteLength(json) +
+      // Every name of the path may be new, with braces around its value.
+      path.reduce((names, name) => names + Buffer.byteLength(name) + MEMBER_FRAME_BYTES + 2, 0),
+    0,
+  );
+}
