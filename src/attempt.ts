@@ -2,21 +2,23 @@
  * What one attempt carries through dispatch: the conversion for its route, and what inspecting the reply has completed
  * so far. Dispatch holds it as a token and understands none of it.
  */
-import { openExchange } from "./convert/bridge.ts";
 import {
   type ClientFrames,
   type ClientRequest,
   type ConvertContext,
   type Exchange,
   isFault,
+  type OpenExchange,
   type Permitted,
   type RouteFacts,
   type StreamConverter,
   type WholeReply,
 } from "./convert/exchange.ts";
+import { rewriteBody } from "./convert/rewrite.ts";
 import type { Encoded, Inspector } from "./dispatch/ask.ts";
-import type { Model, Route } from "./values/catalog.ts";
+import type { Group, Model, Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal } from "./values/errors.ts";
+import { actionsFor, headerEdits, type RuleAction } from "./values/rules.ts";
 
 export interface Attempt {
   readonly exchange: Exchange;
@@ -27,19 +29,29 @@ export interface Attempt {
   whole: WholeReply | undefined;
 }
 
-/** Gives dispatch the encoder of a request. */
+/** Gives dispatch the encoder of a request: the conversion for a route, then the operator's rules on what it gave. */
 export function encoderFor(
+  open: OpenExchange,
   request: ClientRequest,
-  model: Model,
+  { model, group }: { readonly model: Model; readonly group: Group },
   permitted: Permitted,
   context: ConvertContext,
 ): (route: Route) => Encoded<Attempt> | Refusal {
   return (route) => {
-    const exchange = openExchange(request, routeFacts(route, model), permitted, context);
+    const exchange = open(request, routeFacts(route, model), permitted, context);
     if (isRefusal(exchange)) return exchange;
     const token: Attempt = { exchange, converter: exchange.stream(), first: [], whole: undefined };
-    return { body: exchange.request.body, token };
+    const actions = actionsFor([group, model, route], route.protocol);
+    const body = ruled(exchange.request.body, request, route, actions);
+    return { body, headers: headerEdits(actions), token };
   };
+}
+
+/** The body as the operator's rules want it; one that conversion did not touch has been scanned before. */
+function ruled(body: Uint8Array, request: ClientRequest, route: Route, actions: readonly RuleAction[]): Uint8Array {
+  const { protocol, capabilities } = route;
+  const scan = body === request.body ? request.scan : undefined;
+  return rewriteBody(body, { protocol, systemRole: capabilities.systemRole }, actions, scan);
 }
 
 function routeFacts(route: Route, model: Model): RouteFacts {

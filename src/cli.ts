@@ -6,7 +6,9 @@ import { Command, CommanderError } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { type AdminClient, connectAdmin, type Env } from "./cli/admin-client.ts";
 import * as admin from "./cli/admin-commands.ts";
+import * as codes from "./cli/code-commands.ts";
 import { CliFailure } from "./cli/failure.ts";
+import { showUsage, type UsageOptions } from "./cli/usage-command.ts";
 
 /** Options of `serve` and `check`. */
 export interface RunOptions {
@@ -92,6 +94,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addAccountCommands(program, ask);
   addKeyCommands(program, ask);
   addFundsCommands(program, ask);
+  addCodeCommands(program, ask);
   return program;
 }
 
@@ -113,7 +116,7 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .action((options: { cursor?: string; limit?: string }) => ask((c) => admin.listAccounts(c, options)));
   account
     .command("show <name>")
-    .description("show an account and its balance")
+    .description("show an account, its balance and its time cards")
     .action((name: string) => ask((c) => admin.showAccount(c, name)));
   account
     .command("set-plan <name> <plan>")
@@ -173,4 +176,40 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .action((options: { account: string; after?: string; limit?: string }) =>
       ask((c) => admin.showLedger(c, options.account, options)),
     );
+}
+
+function addCodeCommands(program: Command, ask: Ask): void {
+  const code = program.command("code").description("codes of time cards: create, list, void, redeem");
+  code
+    .command("create")
+    .description("make codes and show them, this once; repeating makes others")
+    .requiredOption("--card <card>", "the card kind of the configuration")
+    .requiredOption("--count <count>", "how many, at most 1000")
+    .action((options: { card: string; count: string }) =>
+      ask((c) => codes.createCodes(c, options.card, options.count)),
+    );
+  code
+    .command("list")
+    .description("list codes without their text, oldest first, a page at a time")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "codes on a page, at most 200")
+    .action((options: { cursor?: string; limit?: string }) => ask((c) => codes.listCodes(c, options)));
+  code
+    .command("void <code-id>")
+    .description("void a code that nobody has redeemed, for good")
+    .action((id: string) => ask((c) => codes.voidCode(c, id)));
+  code
+    .command("redeem <code>")
+    .description("redeem a code for an account; counts once")
+    .requiredOption("--account <name>", "the account that gets the card")
+    .action((text: string, options: { account: string }) => ask((c) => codes.redeemCode(c, text, options.account)));
+  program
+    .command("usage")
+    .description("what was spent, by account or by another thing, per UTC day of the request")
+    .option("--account <name>", "of one account; of all when left out")
+    .option("--by <thing>", "group, model, key or day; account when left out")
+    .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
+    .option("--until <day>", "the last day; today when left out")
+    .option("--format <format>", "table, csv or json", "table")
+    .action((options: UsageOptions) => ask((c) => showUsage(c, options)));
 }

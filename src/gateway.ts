@@ -3,24 +3,26 @@
  * whole-process tests call it.
  */
 import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { type AcceptedRequest, createListener, type Listener } from "./accept/listener.ts";
 import type { Reply } from "./accept/reply.ts";
 import { createUnknownKeys } from "./admit/unknown-keys.ts";
 import { render } from "./answer.ts";
+import { openCharging } from "./charging.ts";
+import { sweepClaims } from "./claim-sweeper.ts";
 import { diffSettings } from "./config.ts";
 import { createConsole } from "./console/server.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
+import { NativeCounts } from "./native-counts.ts";
 import { type PipelineParts, serveModel } from "./pipeline.ts";
 import { createRecorder } from "./record.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
-import { createMemoryJournal } from "./settle/memory-journal.ts";
-import { createSettler } from "./settle/settler.ts";
 import { serveSide } from "./side.ts";
-import type { SettleAnswer, SettleAsk, Store } from "./store/contract.ts";
+import type { Store } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
 import { watchHealth } from "./store-health.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
@@ -58,6 +60,8 @@ export interface Gateway {
 
 /** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
 const ABANDONED_MAX = 1_000;
+/** How long a stream's proper end may take to reach its client behind the deadline of a drain. */
+const CUT_GRACE_MS = 2_000;
 /** How long settlements may take after the last answer before the process gives up on them. */
 const SETTLE_GRACE_MS = 10_000;
 
@@ -73,20 +77,23 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
   );
   const health = watchHealth({ store, clock, metrics, log });
-  const journal = createMemoryJournal();
-  const settler = createSettler({
-    store,
-    journal,
-    clock,
-    onSettled: (ask, answer) => settled(ask, answer, metrics, log),
-    onDelay: (error) => log.warn({ reason: reasonOf(error) }, "a settlement waits for the store"),
-  });
+  const charging = await openCharging({ settings: settings.journal, store, clock, metrics, log }).catch(
+    async (error) => {
+      health.stop();
+      await store.close();
+      throw error;
+    },
+  );
+  const { journal, settler } = charging;
+  const claims = sweepClaims({ store, clock, log });
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
     random: Math.random,
     onWarning: (warning) => log.warn({ ...warning }, "an upstream needs the operator"),
   });
+  const cut = new AbortController();
+  setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const unknownKeys = createUnknownKeys();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
@@ -111,6 +118,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     sealing: createSealing(
       settings.sealingKeys.length > 0 ? settings.sealingKeys : [keptSecret(dataDir, "sealing-key")],
     ),
+    cut: cut.signal,
     recorder: createRecorder({ metrics, log, clock, catalog: () => settings.catalog }),
   };
   const listener = publicListener(parts, log);
@@ -122,24 +130,29 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     adminToken,
     random: randomBytes,
     metrics: () => {
-      metrics.journalUnsettled.set(settler.pending());
+      charging.measure();
       return metrics.page();
     },
     readiness: () => {
-      const reasons = [...(draining ? ["draining"] : []), ...health.reasons()];
+      const reasons = [...(draining ? ["draining"] : []), ...health.reasons(), ...charging.reasons()];
       return { ready: reasons.length === 0, reasons };
     },
     clock,
     log: (line) => log.info(line, "admin"),
+    onCodeFailure({ account, outcome, blocksNow }) {
+      metrics.codeFailures.inc({ outcome });
+      if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");
+    },
   });
 
   let closing: Promise<void> | undefined;
   const shutDown = async () => {
-    await settler.drain(SETTLE_GRACE_MS);
+    await charging.drain(SETTLE_GRACE_MS);
     health.stop();
+    await claims.stop();
     await Promise.all([console.close(), dispatcher.close()]);
     unknownKeys.close();
-    await journal.close();
+    await charging.close();
     await store.close();
   };
   const listen = await listener.listen();
@@ -168,7 +181,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     drain() {
       draining = true;
-      closing ??= drainListener(listener, settings, clock).then(shutDown);
+      closing ??= drainListener(listener, settings, clock, () => cut.abort()).then(shutDown);
       return closing;
     },
     close() {
@@ -187,6 +200,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 function publicListener(parts: PipelineParts, log: Log): Listener {
   const { clock } = parts;
   const settings = parts.settings();
+  const side = { ...parts, nativeCounts: new NativeCounts(clock) };
   const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
     render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
   const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {
@@ -210,25 +224,12 @@ function publicListener(parts: PipelineParts, log: Log): Listener {
       onRequest: (request: AcceptedRequest, reply: Reply) =>
         request.route.kind === "model"
           ? serveModel(request.route.protocol, request, reply, parts)
-          : serveSide(request, reply, parts, (refused) => refuse(refused, request.protocol, reply)),
+          : serveSide(request, reply, side),
       onRefusal: refuse,
       renderRefusal: rendered,
       onCrash: (error) => log.error({ reason: reasonOf(error) }, "a request failed on a defect of the gateway"),
     },
   );
-}
-
-/** What the store answered to a settlement: money for the metrics, an alarm where it contradicts us. */
-function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics, log: Log): void {
-  const { group, model } = ask;
-  if (answer.outcome === "settled") {
-    metrics.addUsd(metrics.spend, { group, model }, answer.charged);
-    const upstream = ask.upstream ?? "none";
-    metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
-    metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, ask.absorbed);
-  } else if (answer.outcome !== "duplicate") {
-    log.error({ request: ask.requestId, outcome: answer.outcome }, "a charge was not taken by the store");
-  }
 }
 
 async function listenAdmin(console: ReturnType<typeof createConsole>, address: Address): Promise<Address> {
@@ -241,11 +242,15 @@ async function listenAdmin(console: ReturnType<typeof createConsole>, address: A
 }
 
 /** Promise 12: the front has been told; late requests are still served, then running ones finish. */
-async function drainListener(listener: Listener, settings: Settings, clock: Clock): Promise<void> {
+async function drainListener(listener: Listener, settings: Settings, clock: Clock, cut: () => void): Promise<void> {
   listener.lameDuck();
   await new Promise<void>((resolve) => clock.after(settings.drain.lameDuckMs, resolve));
   const closed = listener.close();
-  const cancel = clock.after(settings.drain.deadlineMs, () => listener.destroy());
+  let cancel = clock.after(settings.drain.deadlineMs, () => {
+    cut();
+    // What has not ended properly by then has a client that does not read.
+    cancel = clock.after(CUT_GRACE_MS, () => listener.destroy());
+  });
   await closed;
   cancel();
 }

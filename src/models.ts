@@ -1,6 +1,7 @@
-/** `GET /v1/models`: what a key may use, in the shape that the client's SDK reads (protocols.md section 4). */
+/** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read (protocols.md section 4). */
 import type { KeyView } from "./store/contract.ts";
-import { type Catalog, groupServes, type Model } from "./values/catalog.ts";
+import { type Catalog, type Group, groupServes, type Model } from "./values/catalog.ts";
+import { type Refusal, refusal } from "./values/errors.ts";
 
 /** Page size of the messages shape, and the most that a client may ask for. */
 const PAGE_DEFAULT = 20;
@@ -13,17 +14,48 @@ const PAGE_MAX = 1_000;
 export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
   const group = catalog.groups.get(view.key.group);
   if (!group) return [];
-  const plans = new Set([view.account.plan, ...runningPlans(view)]);
+  const plans = plansOf(view);
   if (group.kind === "time_card") {
     for (const card of catalog.cards.values()) if (card.group === group.name) plans.add(card.plan);
   }
-  return [...catalog.models.values()].filter(
-    (model) => groupServes(group, model.name) && model.plans.some((plan) => plans.has(plan)),
-  );
+  return [...catalog.models.values()].filter((model) => groupServes(group, model.name) && isPlanned(model, plans));
 }
 
-function runningPlans(view: KeyView): string[] {
-  return view.entitlements.filter((card) => card.fromMs <= view.storeTimeMs).map((card) => card.plan);
+/**
+ * The model of this name for a key, judged as admission would but without funds and limits (order of refusal, rows 5
+ * and 6).
+ * @returns a refusal: `unknown_model`, `not_in_plan`, `group_mismatch`.
+ */
+export function modelFor(view: KeyView, name: string, catalog: Catalog): Model | Refusal {
+  const facts = { model: name, group: view.key.group };
+  const model = catalog.models.get(name);
+  if (!model) return refusal("unknown_model", facts);
+  const group = catalog.groups.get(view.key.group);
+  const serving = group && groupServes(group, name) ? group : undefined;
+  // Row 5: without a running card the plan is not tested, since the missing card is what a request would be told of.
+  const awaitsCard = serving?.kind === "time_card" && !hasRunningCard(view, serving);
+  if (!awaitsCard && !isPlanned(model, plansOf(view))) {
+    return refusal("not_in_plan", { ...facts, detail: "The model exists, but not in the plan of this account." });
+  }
+  if (serving) return model;
+  return refusal("group_mismatch", { ...facts, detail: "The key's group does not serve this model." });
+}
+
+function isPlanned(model: Model, plans: ReadonlySet<string>): boolean {
+  return model.plans.some((plan) => plans.has(plan));
+}
+
+/** The plans that count: the account's own, and those of its running cards whatever the key's group. */
+function plansOf(view: KeyView): Set<string> {
+  return new Set([view.account.plan, ...running(view).map((card) => card.plan)]);
+}
+
+function hasRunningCard(view: KeyView, group: Group): boolean {
+  return running(view).some((card) => card.group === group.name);
+}
+
+function running({ entitlements, storeTimeMs }: KeyView): KeyView["entitlements"] {
+  return entitlements.filter((card) => card.fromMs <= storeTimeMs);
 }
 
 /** The list as OpenAI's SDKs read it. */
@@ -35,19 +67,39 @@ export function asOpenAiModel(model: Model): object {
   return { id: model.name, object: "model", created: 0, owned_by: "tollgate" };
 }
 
-/** One page of the list as Anthropic's SDKs read it. */
-export function asAnthropicPage(models: readonly Model[], query: URLSearchParams): object {
-  const limit = Math.min(PAGE_MAX, Math.max(1, Number(query.get("limit")) || PAGE_DEFAULT));
-  const after = models.findIndex((model) => model.name === query.get("after_id"));
-  const before = models.findIndex((model) => model.name === query.get("before_id"));
-  const rest = before >= 0 ? models.slice(Math.max(0, before - limit), before) : models.slice(after + 1);
-  const page = rest.slice(0, limit);
+/**
+ * One page of the list as Anthropic's SDKs read it.
+ * @param query `limit` from 1 to 1000, and `after_id` or `before_id`.
+ * @returns a refusal for a limit that is none and for a cursor that names no model of this key: a page from the
+ *   beginning in its place would send a client that follows the cursors round in circles.
+ */
+export function asAnthropicPage(models: readonly Model[], query: URLSearchParams): object | Refusal {
+  const limit = limitOf(query.get("limit"));
+  if (limit === undefined) return badQuery("limit", `must be a whole number from 1 to ${PAGE_MAX}`);
+  const before = query.get("before_id");
+  const cursor = before ?? query.get("after_id");
+  const at = cursor === null ? -1 : models.findIndex((model) => model.name === cursor);
+  if (cursor !== null && at === -1) {
+    return badQuery(before === null ? "after_id" : "before_id", "names no model of this key");
+  }
+  const rest = before === null ? models.slice(at + 1) : models.slice(0, at);
+  const page = before === null ? rest.slice(0, limit) : rest.slice(-limit);
   return {
     data: page.map(asAnthropicModel),
-    has_more: before >= 0 ? before - limit > 0 : rest.length > page.length,
+    has_more: rest.length > page.length,
     first_id: page[0]?.name ?? null,
     last_id: page.at(-1)?.name ?? null,
   };
+}
+
+function limitOf(text: string | null): number | undefined {
+  if (text === null) return PAGE_DEFAULT;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  return limit >= 1 && limit <= PAGE_MAX ? limit : undefined;
+}
+
+function badQuery(param: string, demand: string): Refusal {
+  return refusal("wrong_type", { param, detail: `"${param}" ${demand}.` });
 }
 
 export function asAnthropicModel(model: Model): object {
@@ -59,6 +111,9 @@ export function asAnthropicModel(model: Model): object {
     max_input_tokens: model.contextTokens,
     max_tokens: model.maxOutputTokens,
     capabilities: null,
+    line: null,
     lifecycle: "active",
+    deprecated_at: null,
+    retires_at: null,
   };
 }

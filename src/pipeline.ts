@@ -12,16 +12,20 @@ import { limitHeaders } from "./admit/limit-headers.ts";
 import type { Permit } from "./admit/permit.ts";
 import { render } from "./answer.ts";
 import { type Attempt, encoderFor, inspector } from "./attempt.ts";
-import type { ConvertContext } from "./convert/exchange.ts";
-import type { Answered } from "./dispatch/ask.ts";
+import { openExchange } from "./convert/bridge.ts";
+import type { ConvertContext, Counts, OpenExchange } from "./convert/exchange.ts";
+import type { Answered, AttemptRecord } from "./dispatch/ask.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import { forwardedHeaders } from "./forwarded-headers.ts";
 import type { Recorder, RequestRecord } from "./record.ts";
 import { refuseBadKey } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { Sealing } from "./sealing.ts";
-import { type Ending, settlementOf } from "./settle/charge.ts";
+import { type Ending, settlementOf, voidOf } from "./settle/charge.ts";
+import { CheckpointPace } from "./settle/checkpoint-pace.ts";
 import type { Journal } from "./settle/journal.ts";
 import type { Settler } from "./settle/settler.ts";
+import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { randomBase62, type WellFormedKey } from "./values/key.ts";
 import type { Protocol } from "./values/protocol.ts";
@@ -38,11 +42,31 @@ export interface PipelineParts {
   readonly settler: Settler;
   readonly sealing: Sealing;
   readonly recorder: Recorder;
+  /** Aborts when running streams must end now: the deadline of a drain. */
+  readonly cut: AbortSignal;
 }
+
+/** What an endpoint that asks a model for something brings of its own. */
+export interface ModelEndpoint {
+  /** Appended to the path of the upstream's protocol; undefined for the model path itself. */
+  readonly pathSuffix: string | undefined;
+  readonly read: (protocol: Protocol, body: Uint8Array) => ReadBody | Refusal;
+  readonly open: OpenExchange;
+  /** What the upstreams' refusal means at this endpoint. */
+  readonly refused: (refused: Refusal, attempts: readonly AttemptRecord[]) => Refusal;
+}
+
+const MODEL_PATH: ModelEndpoint = {
+  pathSuffix: undefined,
+  read: readEnvelope,
+  open: openExchange,
+  refused: (refused) => refused,
+};
 
 /** One request on its way. */
 interface Run {
   readonly protocol: Protocol;
+  readonly endpoint: ModelEndpoint;
   readonly request: AcceptedRequest;
   readonly reply: Reply;
   readonly record: RequestRecord;
@@ -68,9 +92,10 @@ export async function serveModel(
   request: AcceptedRequest,
   reply: Reply,
   parts: PipelineParts,
+  endpoint = MODEL_PATH,
 ): Promise<void> {
   const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: request.receivedAtMs });
-  const run: Run = { protocol, request, reply, record, permit: undefined, settled: false };
+  const run: Run = { protocol, endpoint, request, reply, record, permit: undefined, settled: false };
   try {
     const refused = await answer(run, parts);
     if (refused) refuse(run, refused, parts);
@@ -92,7 +117,7 @@ async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefin
   if (isRefusal(key)) return key;
   const body = await request.readBody();
   record.bodyRead();
-  const read = isRefusal(body) ? body : readEnvelope(run.protocol, body);
+  const read = isRefusal(body) ? body : run.endpoint.read(run.protocol, body);
   const permit = await admitted(run, key, read, parts);
   if (isRefusal(permit)) return permit;
   if (isRefusal(read) || reply.gone) return isRefusal(read) ? read : undefined;
@@ -116,6 +141,8 @@ async function admitted(
 ): Promise<Permit | Refusal> {
   const facts: Envelope | Refusal = isRefusal(read) ? read : read.envelope;
   if (!isRefusal(facts)) run.record.asked(facts.model);
+  // What could not be recorded is not begun (reliability invariant 29).
+  if (!parts.journal.health().usable) return refusal("journal_full");
   const permit = await admit(
     {
       requestId: run.request.id,
@@ -129,14 +156,7 @@ async function admitted(
   if (isRefusal(permit)) return permit;
   run.permit = permit;
   run.record.admitted(permit.group.name);
-  parts.journal.open({
-    requestId: permit.requestId,
-    tag: permit.tag,
-    group: permit.group.name,
-    model: permit.model.name,
-    hold: String(permit.hold),
-    storeTimeMs: permit.storeTimeMs,
-  });
+  parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
   return permit;
 }
 
@@ -153,22 +173,24 @@ async function dispatched(
   read: ReadBody,
   parts: PipelineParts,
 ): Promise<Answered<Attempt> | Refusal | undefined> {
-  const { request, protocol } = run;
+  const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
   const startedMs = parts.clock.monotonicMs();
   const permitted = { outputLimit: permit.outputLimit, strict: request.headers.get("x-tollgate-strict") === "1" };
   const result = await parts.dispatcher.run<Attempt>({
     routes: permit.model.routes,
     stream,
-    headers: forwarded(run),
+    pathSuffix: endpoint.pathSuffix,
+    headers: forwardedHeaders(protocol, request.headers),
     deadlineMs: startedMs + longestTotalMs(parts, { model }),
     signal: request.signal,
     encodeFor: (route) => {
       const encoded = encoderFor(
+        endpoint.open,
         { protocol, model, stream, ...read },
-        permit.model,
+        permit,
         permitted,
-        contextOf(parts),
+        contextOf(parts, permit),
       )(route);
       run.record.converted(startedMs);
       return encoded;
@@ -177,28 +199,18 @@ async function dispatched(
   });
   run.record.dispatched(result.attempts);
   if (result.answered) return result;
-  return result.refusal && { ...result.refusal, facts: { model, group: permit.group.name, ...result.refusal.facts } };
+  if (result.clientGone) return undefined;
+  const refused = endpoint.refused(result.refusal, result.attempts);
+  return { ...refused, facts: { model, group: permit.group.name, ...refused.facts } };
 }
 
-/** Client headers that mean something to an upstream of the same protocol; dispatch has the last word on names. */
-function forwarded({ request, protocol }: Run): [string, string][] {
-  if (protocol !== "messages") return [];
-  const version = request.headers.get("anthropic-version") ?? "2023-06-01";
-  const beta = request.headers.get("anthropic-beta");
-  return beta === undefined
-    ? [["anthropic-version", version]]
-    : [
-        ["anthropic-version", version],
-        ["anthropic-beta", beta],
-      ];
-}
-
-function contextOf({ clock, sealing }: PipelineParts): ConvertContext {
+/** Envelopes are bound to the account: one that another tenant brings is a stranger's (promise 14). */
+function contextOf({ clock, sealing }: PipelineParts, { tag }: Permit): ConvertContext {
   return {
     nowS: Math.floor(clock.wallMs() / 1_000),
     randomId: (length) => randomBase62(length, randomBytes),
-    seal: sealing.seal,
-    open: sealing.open,
+    seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
+    open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),
   };
 }
 
@@ -235,11 +247,22 @@ async function relayed(
     first,
     settle: ({ reason, complete, delivered, counts }) =>
       settleOnce(run, { delivered, complete, route: answered.route, cause: reason, measured: counts }, parts),
-    failure: (fault) =>
-      converter.fail(render(refusal(fault.cause), protocol, reply.requestId, 403).answer, reply.requestId),
+    failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
+    onProgress: checkpoints(permit, answered.route, parts),
+    cut: parts.cut,
   });
   record.streamEnded(end.reason);
+}
+
+/** Notes what a stream has produced, now and then: what it is charged for should this process die. */
+function checkpoints(permit: Permit, route: Route, { journal, clock }: PipelineParts): (counts: Counts) => void {
+  const pace = new CheckpointPace();
+  return (measured) => {
+    if (!pace.isDue(clock.monotonicMs(), measured.producedBytes)) return;
+    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured };
+    journal.checkpoint(settlementOf(permit, ending).ask);
+  };
 }
 
 function replyHeaders(

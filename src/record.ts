@@ -16,7 +16,19 @@ const CLIENT_GONE_STATUS = 499;
 
 /** Makes the records of one process's requests. */
 export interface Recorder {
-  begin(facts: { requestId: string; protocol: string; receivedAtMs: number }): RequestRecord;
+  begin(facts: RecordFacts): RequestRecord;
+}
+
+/** What is known of a request from its head. */
+export interface RecordFacts {
+  /** As printed in `x-request-id`. */
+  readonly requestId: string;
+  /** The protocol of a model path, or `side`: the label that keeps cheap endpoints out of a protocol's latencies. */
+  readonly protocol: string;
+  /** Which of the side endpoints; for the log. */
+  readonly endpoint?: string;
+  /** On the clock's `monotonicMs`. */
+  readonly receivedAtMs: number;
 }
 
 export interface RecorderParts {
@@ -32,7 +44,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
 
 export class RequestRecord {
   readonly #parts: RecorderParts;
-  readonly #facts: { requestId: string; protocol: string; receivedAtMs: number };
+  readonly #facts: RecordFacts;
   #model: string | undefined;
   #group: string | undefined;
   #bodyAtMs: number;
@@ -43,7 +55,7 @@ export class RequestRecord {
   #attempts: readonly AttemptRecord[] = [];
   #charge: Charge | undefined;
 
-  constructor(parts: RecorderParts, facts: { requestId: string; protocol: string; receivedAtMs: number }) {
+  constructor(parts: RecorderParts, facts: RecordFacts) {
     this.#parts = parts;
     this.#facts = facts;
     this.#bodyAtMs = facts.receivedAtMs;
@@ -157,6 +169,7 @@ export class RequestRecord {
       {
         request: this.#facts.requestId,
         protocol: this.#facts.protocol,
+        endpoint: this.#facts.endpoint,
         status: this.#status,
         cause: this.#cause,
         model: this.#model === undefined ? undefined : quoted(this.#model),

@@ -4,6 +4,7 @@
  */
 import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./convert/exchange.ts";
 import type { UpstreamBody } from "./dispatch/ask.ts";
+import type { Cause } from "./values/errors.ts";
 import type { Clock } from "./values/time.ts";
 
 /** The part of accept's reply that a stream needs. */
@@ -38,10 +39,17 @@ export interface RelayParts {
   /** Makes the charge durable and sends it to the store. */
   readonly settle: (end: StreamEnd) => Promise<void>;
   /** The bytes that end the client's stream as failed. */
-  readonly failure: (fault: UpstreamFault) => Uint8Array;
+  readonly failure: (cause: Cause) => Uint8Array;
+  /** Aborts when running streams must end now: the deadline of a drain. */
+  readonly cut: AbortSignal;
   /** Called when the first semantic frame has been handed to the socket. */
   readonly onFirstToken: () => void;
+  /** Called whenever more has been handed over and the stream goes on. */
+  readonly onProgress: (counts: Counts) => void;
 }
+
+/** How long an upstream may go on for the sake of its usage once the client's answer is complete (protocols.md 2.0.9). */
+const DRAIN_MS_MAX = 10_000;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
 export function relayStream(parts: RelayParts): Promise<StreamEnd> {
@@ -56,6 +64,7 @@ class StreamRelay {
   #paused = false;
   #ending = false;
   #cancelHeartbeat: () => void = () => {};
+  #cancelDrain: (() => void) | undefined;
 
   constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
@@ -64,13 +73,19 @@ class StreamRelay {
   }
 
   start(): void {
-    const { reply, body, first, headers } = this.#parts;
+    const { reply, body, first, headers, converter, cut } = this.#parts;
     reply.onGone(() => this.#clientGone());
     if (this.#ending) return;
     reply.open(200, headers);
     reply.onDrain(() => this.#drained());
     this.#armHeartbeat();
+    cut.addEventListener("abort", this.#onCut);
     if (this.#send(first)) return;
+    if (converter.fault) {
+      this.#fail(converter.fault);
+      return;
+    }
+    this.#boundDrain();
     body.consume({
       data: (chunk) => this.#guard(() => this.#push(chunk)),
       end: () => this.#guard(() => this.#upstreamEnded()),
@@ -86,6 +101,7 @@ class StreamRelay {
     } catch (error) {
       this.#ending = true;
       this.#cancelHeartbeat();
+      this.#cancelDrain?.();
       this.#parts.body.abort();
       this.#reject(error);
     }
@@ -95,6 +111,13 @@ class StreamRelay {
     const { converter } = this.#parts;
     if (this.#send(converter.push(chunk))) return;
     if (converter.fault) this.#fail(converter.fault);
+    else this.#boundDrain();
+  }
+
+  /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
+  #boundDrain(): void {
+    if (!this.#parts.converter.draining || this.#cancelDrain) return;
+    this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#upstreamEnded()));
   }
 
   /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
@@ -113,6 +136,7 @@ class StreamRelay {
       }
       this.#write(frame);
     }
+    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#parts.converter.counts());
     return false;
   }
 
@@ -149,8 +173,14 @@ class StreamRelay {
 
   #fail(fault: UpstreamFault): void {
     this.#parts.body.abort();
-    this.#end(fault.cause, false, this.#parts.failure(fault));
+    this.#end(fault.cause, false, this.#parts.failure(fault.cause));
   }
+
+  /** The deadline of a drain: a proper end, and an exact bill for what was produced (promise 12). */
+  readonly #onCut = (): void => {
+    this.#parts.body.abort();
+    this.#end("draining", false, this.#parts.failure("draining"));
+  };
 
   #clientGone(): void {
     if (this.#ending) return;
@@ -164,6 +194,8 @@ class StreamRelay {
     if (this.#ending) return;
     this.#ending = true;
     this.#cancelHeartbeat();
+    this.#cancelDrain?.();
+    this.#parts.cut.removeEventListener("abort", this.#onCut);
     const end: StreamEnd = {
       reason,
       complete,

@@ -45,19 +45,32 @@ export const CHOICES_MAX = 128;
 
 const STANDARD_TIERS: ReadonlySet<string> = new Set(["auto", "default", "standard", "standard_only"]);
 
+export interface EnvelopeOptions {
+  /** Whether the output limit may be absent where the protocol requires one: a request that only counts has none. */
+  readonly limitOptional?: boolean;
+}
+
 /**
  * Reads a body once.
  * @returns a refusal: `not_json`, `duplicate_field`, `body_too_large` (too many tokens), `wrong_protocol`,
  *   `missing_field`, `wrong_type`; the last three name the member.
  */
-export function readEnvelope(protocol: Protocol, body: Uint8Array): ReadBody | Refusal {
+export function readEnvelope(
+  protocol: Protocol,
+  body: Uint8Array,
+  { limitOptional = false }: EnvelopeOptions = {},
+): ReadBody | Refusal {
   const scan = scanJson(body);
   if (isJsonFault(scan)) return refusedScan(scan);
   const json = parseObject(body);
   if (json === undefined) return refusal("not_json", { detail: "The body must be one JSON object in UTF-8." });
-  const facts = PROTOCOLS[protocol];
+  const facts = limitOptional ? withoutLimit(PROTOCOLS[protocol]) : PROTOCOLS[protocol];
   const fault = requiredFault(facts, json) ?? limitFault(facts, json) ?? optionalFault(facts, json);
   return fault ?? { envelope: envelopeOf(facts, json, body.length), json, scan, body };
+}
+
+function withoutLimit(facts: ProtocolFacts): ProtocolFacts {
+  return { ...facts, requiredFields: facts.requiredFields.filter(({ name }) => !facts.limitFields.includes(name)) };
 }
 
 const SCAN_CAUSES: Readonly<Record<JsonFault["fault"], Cause>> = {

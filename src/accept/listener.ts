@@ -206,7 +206,11 @@ export class Listener {
           this.#handlers.onRefusal(framing("Too many requests wait on this connection."), protocol, reply),
         ),
     };
-    res.on("close", () => connection.answered(exchange));
+    res.on("close", () => {
+      connection.answered(exchange);
+      // An answer whose head left before the drain began could not say `connection: close`.
+      if (this.#draining) setImmediate(() => this.#server.closeIdleConnections());
+    });
     connection.add(exchange);
   }
 

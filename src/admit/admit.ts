@@ -17,7 +17,7 @@ import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
-import { affordableLimit, measure, type RequestFacts, type Terms } from "./terms.ts";
+import { affordableLimit, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
 
 export interface AdmitInput {
   readonly requestId: RequestId;
@@ -121,9 +121,12 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
 
 function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: Admitted, catalog: Catalog): Permit {
   const group = catalog.groups.get(answer.group) as Group;
-  const full = terms.groups.find((offered) => offered.group === answer.group)?.holdFull ?? answer.hold;
-  const partial = !answer.unmetered && answer.hold < full;
-  const affordable = partial ? affordableLimit(terms, group.multiplier, answer.hold) : terms.outputLimit;
+  const offered = terms.groups.find((one) => one.group === answer.group) as OfferedTerms;
+  const { inputTokens, inputEstimate } = offered;
+  const partial = !answer.unmetered && answer.hold < offered.holdFull;
+  const affordable = partial
+    ? affordableLimit({ ...terms, inputTokens }, group.multiplier, answer.hold)
+    : terms.outputLimit;
   const field = facts.limit?.field ?? (PROTOCOLS[input.protocol].limitFields[0] as string);
   const clamped = affordable < terms.outputLimit;
   return {
@@ -133,7 +136,7 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     keyId: answer.keyId,
     group,
     model: terms.model,
-    terms,
+    terms: { ...terms, inputEstimate },
     hold: answer.hold,
     entitlement: answer.entitlement,
     unmetered: answer.unmetered,

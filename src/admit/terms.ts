@@ -37,7 +37,13 @@ export interface Terms {
   /** Price names of the hosted tools asked for. */
   readonly tools: readonly string[];
   readonly plans: AdmitAsk["plans"];
-  readonly groups: readonly GroupTerms[];
+  readonly groups: readonly OfferedTerms[];
+}
+
+/** What the request would cost in one group: its rules may add text that only its own keys pay for. */
+export interface OfferedTerms extends GroupTerms {
+  readonly inputTokens: number;
+  readonly inputEstimate: number;
 }
 
 /** Least output worth paying the input for (promise 1). */
@@ -50,21 +56,33 @@ const ESTIMATE_BYTES_PER_TOKEN = 4;
 export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Terms | Refusal {
   const unpriced = findUnpriced(facts, model);
   if (unpriced) return unpriced;
-  const media = facts.images * model.mediaTokens.image + facts.files * model.mediaTokens.file;
-  const inputTokens = Math.min(model.contextTokens, Math.ceil(facts.textBytes / model.inputBytesPerToken) + media);
+  const serving = [...catalog.groups.values()].filter((group) => groupServes(group, model.name));
+  // One figure for the token bucket, whoever pays; settlement corrects it.
+  const most = inputOf(facts, model, Math.max(0, ...serving.map((group) => group.addedInputBytes)));
   const asked = facts.limit?.value ?? model.defaultOutputTokens;
   const terms = {
     model,
-    inputTokens,
-    inputEstimate: Math.min(model.contextTokens, Math.ceil(facts.textBytes / ESTIMATE_BYTES_PER_TOKEN) + media),
+    ...most,
     outputLimit: Math.min(asked, model.maxOutputTokens),
     choices: facts.choices,
     tier: facts.serviceTier,
     tools: facts.hostedTools.map(priceName),
     plans: model.plans,
   };
-  const serving = [...catalog.groups.values()].filter((group) => groupServes(group, model.name));
-  return { ...terms, groups: serving.map((group) => termsOf(group, terms)) };
+  const groups = serving.map((group) => termsOf(group, { ...terms, ...inputOf(facts, model, group.addedInputBytes) }));
+  return { ...terms, groups };
+}
+
+/** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
+function inputOf(
+  facts: RequestFacts,
+  model: Model,
+  addedBytes: number,
+): { readonly inputTokens: number; readonly inputEstimate: number } {
+  const media = facts.images * model.mediaTokens.image + facts.files * model.mediaTokens.file;
+  const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
+  const tokensAt = (bytesPerToken: number) => Math.min(model.contextTokens, Math.ceil(bytes / bytesPerToken) + media);
+  return { inputTokens: tokensAt(model.inputBytesPerToken), inputEstimate: tokensAt(ESTIMATE_BYTES_PER_TOKEN) };
 }
 
 /** `web_search_20250305` and `web_search` have one price. */
@@ -84,7 +102,7 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
 
 type Measured = Omit<Terms, "groups">;
 
-function termsOf(group: Group, terms: Measured): GroupTerms {
+function termsOf(group: Group, terms: Measured): OfferedTerms {
   const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
   return {
     group: group.name,
@@ -95,6 +113,8 @@ function termsOf(group: Group, terms: Measured): GroupTerms {
     tokensPerMinute: group.limits.tokensPerMinute,
     concurrency: group.limits.concurrency,
     perKey: group.limits.perKey,
+    inputTokens: terms.inputTokens,
+    inputEstimate: terms.inputEstimate,
   };
 }
 
@@ -113,9 +133,10 @@ function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
 
 /**
  * The output limit that a hold pays for when it is less than the whole (the clamp of promise 1).
+ * @param terms with the input that the hold was made for.
  * @param held what admission set aside: at least the group's holdMin.
  */
-export function affordableLimit(terms: Terms, multiplier: Multiplier, held: NanoUsd): number {
+export function affordableLimit(terms: Measured, multiplier: Multiplier, held: NanoUsd): number {
   const funds = nanoUsd(held - toolsHold(terms, multiplier));
   const output = affordableOutput(terms.model.price, multiplier, terms.inputTokens, funds, terms.tier);
   return Math.min(terms.outputLimit, Math.floor(output / terms.choices));

@@ -33,6 +33,17 @@ const ACCOUNT_FACTS = {
   created_at: "Created",
 };
 
+/** Time cards; a card without a quota has `-` for it. */
+const ENTITLEMENT_COLUMNS: readonly Column[] = [
+  { title: "TIME CARD", member: "id" },
+  { title: "PLAN", member: "plan" },
+  { title: "GROUP", member: "group" },
+  { title: "STATE", member: "state" },
+  { title: "UNTIL", member: "until" },
+  { title: "QUOTA USD", member: "quota_usd", right: true },
+  { title: "REST USD", member: "rest_usd", right: true },
+];
+
 const KEY_COLUMNS: readonly Column[] = [
   { title: "ID", member: "id" },
   { title: "GROUP", member: "group" },
@@ -71,7 +82,10 @@ export async function listAccounts(admin: AdminClient, page: { cursor?: string; 
 
 export async function showAccount(admin: AdminClient, name: string): Promise<Outcome> {
   const { body } = await admin.call("GET", `/accounts/${segment(name)}`);
-  return { json: body, text: facts(ACCOUNT_FACTS, body) };
+  const cards = Array.isArray(body.entitlements) ? (body.entitlements as readonly Fields[]) : [];
+  const rows = cards.map((card) => ({ ...card, state: card.running === true ? "running" : "to come" }));
+  const words = rows.length === 0 ? "" : `\n${table(ENTITLEMENT_COLUMNS, rows)}`;
+  return { json: body, text: facts(ACCOUNT_FACTS, body) + words };
 }
 
 export async function setPlan(admin: AdminClient, name: string, plan: string): Promise<Outcome> {
@@ -140,17 +154,17 @@ function movementWords(body: Fields, done: string): string {
   return `${done} ${cell(body.account)} by ${cell(body.usd)} USD. ${balance}\n`;
 }
 
-function itemsOf(body: Fields): readonly Fields[] {
+export function itemsOf(body: Fields): readonly Fields[] {
   return Array.isArray(body.items) ? (body.items as readonly Fields[]) : [];
 }
 
-function withMore(body: Fields, text: string, more: (next: string) => string): Outcome {
+export function withMore(body: Fields, text: string, more: (next: string) => string): Outcome {
   const next = body.next;
   if (next === null || next === undefined) return { json: body, text };
   return { json: body, text, hint: more(cell(next)) };
 }
 
-function query(members: Readonly<Record<string, string | undefined>>): string {
+export function query(members: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(members).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }

@@ -13,10 +13,12 @@ import {
 } from "../values/catalog.ts";
 import { MULTIPLIER_ONE, type Multiplier, type Price } from "../values/price.ts";
 import type { Protocol } from "../values/protocol.ts";
+import { actionsFor, addedBytes, type Rule } from "../values/rules.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import { readPrice, readUsd } from "./prices.ts";
 import { type Path, suggestion } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
+import { readRules } from "./rules.ts";
 import type { ConfigFile } from "./schema.ts";
 import { parseMultiplier } from "./units.ts";
 
@@ -29,8 +31,15 @@ type CapabilitiesFile = NonNullable<RouteFile["capabilities"]>;
 
 /** The catalog; `known` is the file as written, for references to things that are there but wrong themselves. */
 export function readCatalog(reader: Reader, file: File, known: Known): Catalog {
+  const upstreamRules = new Map(
+    entries(file.upstreams).map(([name, upstream]) => [
+      name,
+      readRules(reader, ["upstreams", name, "rules"], upstream.rules, upstream.protocol),
+    ]),
+  );
+  const places: Places = { file, known, upstreamRules };
   const models = new Map(
-    entries(file.models).map(([name, model]) => [name, readModel(reader, ["models", name], name, model, file, known)]),
+    entries(file.models).map(([name, model]) => [name, readModel(reader, ["models", name], name, model, places)]),
   );
   const groups = new Map(
     entries(file.groups).map(([name, group]) => [name, readGroup(reader, ["groups", name], name, group, known)]),
@@ -46,6 +55,13 @@ export function readCatalog(reader: Reader, file: File, known: Known): Catalog {
     defaultPlan: readDefaultPlan(reader, file, known),
   };
   return { ...catalog, version: versionOf(catalog) };
+}
+
+/** What a model's readers look up elsewhere in the file. */
+interface Places {
+  readonly file: File;
+  readonly known: Known;
+  readonly upstreamRules: ReadonlyMap<string, readonly Rule[]>;
 }
 
 /** The names that the file gives to things, whether or not the things are in order. */
@@ -78,9 +94,9 @@ function readDefaultPlan(reader: Reader, file: File, known: Known): string {
   return plans[0] ?? "";
 }
 
-function readModel(reader: Reader, path: Path, name: string, model: ModelFile, file: File, known: Known): Model {
+function readModel(reader: Reader, path: Path, name: string, model: ModelFile, places: Places): Model {
   for (const [index, plan] of (model.plans ?? []).entries()) {
-    reader.reference([...path, "plans", index], plan, "plan", known.plans);
+    reader.reference([...path, "plans", index], plan, "plan", places.known.plans);
   }
   const price = readPrice(reader, [...path, "price"], model.price);
   const contextTokens = model.context_tokens ?? LIMITS.tokensMax;
@@ -92,6 +108,10 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, f
   if (defaultOutputTokens > maxOutputTokens) {
     reader.refuse([...path, "default_output_tokens"], `must not be above max_output_tokens (${maxOutputTokens})`);
   }
+  const routes = (model.routes ?? []).flatMap((route, index) =>
+    route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, ...places })] : [],
+  );
+  const rules = readRules(reader, [...path, "rules"], model.rules);
   return {
     name,
     plans: (model.plans ?? []).filter((plan) => plan !== undefined),
@@ -104,9 +124,9 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, f
       image: model.media_tokens?.image ?? DEFAULTS.imageTokens,
       file: model.media_tokens?.file ?? DEFAULTS.fileTokens,
     },
-    routes: (model.routes ?? []).flatMap((route, index) =>
-      route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, file, known })] : [],
-    ),
+    routes,
+    rules,
+    addedInputBytes: Math.max(0, ...routes.map((route) => addedBytes(actionsFor([{ rules }, route], route.protocol)))),
   };
 }
 
@@ -114,7 +134,7 @@ function readRoute(
   reader: Reader,
   path: Path,
   route: RouteFile,
-  of: { name: string; model: ModelFile; price: Price; file: File; known: Known },
+  of: Places & { name: string; model: ModelFile; price: Price },
 ): Route {
   const upstream = route.upstream ?? "";
   reader.reference([...path, "upstream"], route.upstream, "upstream", of.known.upstreams);
@@ -131,6 +151,7 @@ function readRoute(
       ...namedCapabilities(of.model.capabilities),
       ...namedCapabilities(route.capabilities),
     },
+    rules: of.upstreamRules.get(upstream) ?? [],
   };
 }
 
@@ -160,12 +181,15 @@ function readGroup(reader: Reader, path: Path, name: string, group: GroupFile, k
     concurrency: group.limits?.concurrency ?? DEFAULTS.concurrency,
     perKey: group.limits?.per_key ?? DEFAULTS.limitsPerKey,
   };
+  const rules = readRules(reader, [...path, "rules"], group.rules);
   return {
     name,
     kind: group.kind ?? "pay_per_use",
     models: patterns.filter((pattern) => pattern !== undefined),
     multiplier: readMultiplier(reader, [...path, "multiplier"], group.multiplier),
     limits,
+    rules,
+    addedInputBytes: addedBytes(rules.map((rule) => rule.action)),
   };
 }
 

@@ -13,6 +13,7 @@ import {
 import { type Known, readCatalog } from "./catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import type { Sources } from "./expand.ts";
+import { isFieldValue, readHeaderValues } from "./headers.ts";
 import type { Path } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -144,7 +145,7 @@ function readUpstream(
     protocol: upstream.protocol ?? "chat",
     baseUrl: reader.read([...path, "base_url"], upstream.base_url, readBaseUrl) ?? "",
     apiKey: readCredential(reader, [...path, "api_key"], upstream.api_key),
-    headers: readHeaders(reader, [...path, "headers"], upstream.headers ?? {}),
+    headers: readHeaderValues(reader, [...path, "headers"], upstream.headers ?? {}, OWNED_HEADERS),
     timeouts: {
       connectMs: timeout("connect", DEFAULTS.timeoutConnectMs),
       firstByteMs: timeout("first_byte", DEFAULTS.timeoutFirstByteMs),
@@ -157,11 +158,6 @@ function readUpstream(
   };
 }
 
-/** A field value (RFC 9110 5.5) of visible ASCII: anything else could not be sent, or would split the head. */
-function isFieldValue(text: string): boolean {
-  return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
-}
-
 function readCredential(reader: Reader, path: Path, text: string | undefined): Secret | undefined {
   if (text === undefined) return undefined;
   if (!isFieldValue(text)) reader.refuse(path, "must be visible ASCII in one line, without blanks around it");
@@ -169,29 +165,14 @@ function readCredential(reader: Reader, path: Path, text: string | undefined): S
 }
 
 /** Headers that describe the connection or the body; the sender of a request owns them (RFC 9110 7.6.1). */
-const OWNED_HEADERS = new Set(
-  "connection content-length content-type expect host http2-settings keep-alive proxy-connection te trailer transfer-encoding upgrade".split(
-    " ",
+const OWNED_HEADERS = {
+  names: new Set(
+    "connection content-length content-type expect host http2-settings keep-alive proxy-connection te trailer transfer-encoding upgrade".split(
+      " ",
+    ),
   ),
-);
-
-function readHeaders(
-  reader: Reader,
-  path: Path,
-  headers: Readonly<Record<string, string | undefined>>,
-): ReadonlyMap<string, Secret> {
-  const read = new Map<string, Secret>();
-  for (const [key, value] of Object.entries(headers)) {
-    if (value === undefined) continue;
-    const name = key.toLowerCase();
-    const at = [...path, key];
-    if (OWNED_HEADERS.has(name)) reader.complain(at, `"${key}" is set by Tollgate and cannot be configured`, "key");
-    else if (read.has(name)) reader.complain(at, `"${key}" is here twice: header names have no case`, "key");
-    else if (!isFieldValue(value)) reader.refuse(at, "must be visible ASCII in one line, without blanks around it");
-    read.set(name, new Secret(value));
-  }
-  return read;
-}
+  why: "is set by Tollgate and cannot be configured",
+};
 
 function readCaFile(reader: Reader, path: Path, file: string | undefined, sources: Sources): string | undefined {
   if (file === undefined) return undefined;

@@ -61,6 +61,8 @@ export const DEFAULTS = {
   limitsPerKey: false,
   multiplier: "1.0",
   cardStarts: "at_redemption",
+  /** Where a rule adds its system text. */
+  systemTextAt: "end",
 } as const;
 
 /** Upper bounds; a configuration beyond one of them is refused, and the message names the number. */
@@ -88,6 +90,15 @@ export const LIMITS = {
   toolsPerPriceMax: 32,
   headersPerUpstreamMax: 32,
   modelsPerGroupMax: 1_000,
+  /** Rules of one group, model or upstream; an attempt has three such lists. */
+  rulesMax: 32,
+  /** Parameters that one rule names. */
+  membersPerRuleMax: 32,
+  headersPerRuleMax: 16,
+  /** JSON of a value that a rule sets. */
+  valueBytesMax: 16 * 1024,
+  /** A system text that a rule adds; its tokens are paid for with each request. */
+  systemTextBytesMax: 64 * 1024,
   sealingKeysMax: 8,
   trustProxyMax: 64,
   corsOriginsMax: 64,

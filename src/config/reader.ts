@@ -36,6 +36,11 @@ export class Reader {
     this.#document.problems.add(path, message, at);
   }
 
+  /** Whether nothing at or below a path has been complained about. */
+  isWhole(path: Path): boolean {
+    return !this.#document.problems.paths().some((other) => path.every((part, index) => other[index] === part));
+  }
+
   /** Whether YAML takes the value for a number with a point: such a number is binary. */
   isFloat(path: Path): boolean {
     return this.#document.kindAt(path) === "float";

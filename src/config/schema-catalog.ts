@@ -1,6 +1,7 @@
 /** The part of the schema that says what is sold: plans, models, prices, groups and cards. */
 import { EFFORTS } from "../values/catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
+import { rules } from "./schema-rules.ts";
 import {
   count,
   duration,
@@ -226,6 +227,7 @@ export const models = mapOf(
       ),
       capabilities: optional(capabilities("What the model can do, on all its routes unless they say otherwise.")),
       routes: listOf({ description: "Ways to reach it.", min: 1, max: LIMITS.routesPerModelMax }, route),
+      rules: rules("in requests for this model"),
     },
   ),
 );
@@ -270,6 +272,7 @@ export const groups = mapOf(
           },
         ),
       ),
+      rules: rules("in requests of this group's keys"),
     },
   ),
 );

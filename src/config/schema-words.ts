@@ -97,6 +97,11 @@ export function oneOf<const T extends readonly (string | number)[]>(about: About
   return Type.Unsafe<T[number]>({ ...about, enum: [...values], errorMessage: `must be one of ${values.join(", ")}` });
 }
 
+/** A value of whatever kind. */
+export function anything(about: About) {
+  return Type.Unknown({ ...about });
+}
+
 /** The one value of a mapping that so far has no keys. */
 export function nothing(about: About) {
   return Type.Object({}, { ...about, additionalProperties: false, errorMessage: "must be an empty mapping: {}" });

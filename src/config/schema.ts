@@ -2,6 +2,7 @@
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import { cards, groups, models, PLAIN_NAMES, plainName, plans } from "./schema-catalog.ts";
+import { HEADER_NAMES, rules } from "./schema-rules.ts";
 import {
   count,
   duration,
@@ -43,7 +44,7 @@ const upstream = section(
         {
           description: "Added to every request to it, after ours.",
           max: LIMITS.headersPerUpstreamMax,
-          names: { pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$", rule: "is a header name: letters, digits and -" },
+          names: HEADER_NAMES,
         },
         secret({ description: "The header's value." }),
       ),
@@ -71,6 +72,7 @@ const upstream = section(
     ca_file: optional(
       text({ description: "PEM file of further certificate authorities.", pattern: ".+", rule: "the path of a file" }),
     ),
+    rules: rules("to this server"),
   },
 );
 

@@ -3,7 +3,7 @@
  */
 import type { Account, Store } from "../store/contract.ts";
 import { newAccountTag } from "../values/key.ts";
-import { showAccount } from "./present.ts";
+import { showAccount, showEntitlement } from "./present.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "./schema.ts";
@@ -68,7 +68,10 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts/:name",
       params: AccountPath,
       async handle({ params }) {
-        return { status: 200, body: showAccount(await accountNamed(store, params.name)) };
+        const account = await accountNamed(store, params.name);
+        const { cards, storeTimeMs } = (await store.listCards(account.tag)) ?? { cards: [], storeTimeMs: 0 };
+        const entitlements = cards.map((card) => ({ ...showEntitlement(card), running: card.fromMs <= storeTimeMs }));
+        return { status: 200, body: { ...showAccount(account), entitlements } };
       },
     }),
     route({

@@ -1,7 +1,7 @@
 /**
  * Records of the store as the admin API shows them: amounts as strings of US dollars, instants as ISO 8601 in UTC.
  */
-import type { Account, Key, LedgerLine } from "../store/contract.ts";
+import type { Account, Code, Entitlement, Key, LedgerLine } from "../store/contract.ts";
 import { formatUsd } from "../values/money.ts";
 
 /** An account. `available_usd` is what a new request may still hold: balance less holds. */
@@ -47,6 +47,41 @@ export function showLedgerLine(line: LedgerLine): object {
     key: line.key,
     usage: charged ? readUsage(line.memo) : null,
     note: charged ? "" : line.memo,
+  };
+}
+
+/**
+ * A time card of an account. `rest_usd` is what a new request may still hold; without a quota both it and the quota are
+ * null.
+ */
+export function showEntitlement(card: Entitlement): object {
+  return {
+    id: card.id,
+    plan: card.plan,
+    group: card.group,
+    from: showInstant(card.fromMs),
+    until: showInstant(card.untilMs),
+    quota_usd: card.quota === undefined ? null : formatUsd(card.quota),
+    spent_usd: formatUsd(card.spent),
+    held_usd: formatUsd(card.held),
+    rest_usd: card.quota === undefined ? null : formatUsd(card.quota - card.spent - card.held),
+  };
+}
+
+/** A code without its text, which nobody has any more. */
+export function showCode(code: Code): object {
+  return {
+    id: code.id,
+    card: code.card,
+    state: code.state,
+    plan: code.plan,
+    group: code.group,
+    lasts_seconds: code.lastsMs / 1_000,
+    starts: code.starts,
+    quota_usd: code.quota === undefined ? null : formatUsd(code.quota),
+    created_at: showInstant(code.createdAtMs),
+    account_id: code.tag === undefined ? null : `acct_${code.tag}`,
+    redeemed_at: code.claimedAtMs === undefined ? null : showInstant(code.claimedAtMs),
   };
 }
 

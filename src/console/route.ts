@@ -6,6 +6,7 @@
 import type { Store } from "../store/contract.ts";
 import type { Catalog } from "../values/catalog.ts";
 import type { RandomBytes } from "../values/key.ts";
+import type { Clock } from "../values/time.ts";
 import type { Static, TSchema } from "./schema.ts";
 
 /** What routes work with. */
@@ -14,6 +15,19 @@ export interface ConsoleParts {
   /** The catalog of this instant; a reload replaces it. */
   readonly catalog: () => Catalog;
   readonly random: RandomBytes;
+  readonly clock: Clock;
+  /** Told of every code that an account could not redeem. */
+  readonly onCodeFailure?: (failure: CodeFailure) => void;
+}
+
+/** A guess, or an honest mistake; which of them, the count tells. */
+export interface CodeFailure {
+  /** The account's id. */
+  readonly account: string;
+  /** `failed`: the code was looked up in vain. `blocked`: it was not even looked up. */
+  readonly outcome: "failed" | "blocked";
+  /** Whether the account is blocked from this failure on. */
+  readonly blocksNow: boolean;
 }
 
 /** What is asked, in the form that the route's schemas describe. */

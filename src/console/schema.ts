@@ -3,11 +3,16 @@
  * and `x-remedy` says what to write instead, so the words stand beside the rule that they explain.
  */
 import { type Static, type TSchema, Type } from "typebox";
+import { CODES_MAX } from "../store/contract.ts";
 
 /** Accounts on one page at most: the store's own limit. */
 export const ACCOUNTS_PAGE_MAX = 200;
 /** Ledger lines on one page at most. */
 export const LEDGER_PAGE_MAX = 1_000;
+/** Codes on one page at most: the store's own limit. */
+export const CODES_PAGE_MAX = 200;
+/** Accounts whose usage one page sums up, at most. */
+export const USAGE_PAGE_MAX = 200;
 /** Page size when none is asked for. */
 export const PAGE_DEFAULT = 100;
 
@@ -19,11 +24,11 @@ const Name = Type.String({
   "x-remedy": "Choose a name such as alice or team-7@example.com.",
 });
 
-/** Names of plans and groups: which ones exist is the configuration's to say. */
+/** Names of plans, groups and cards: which ones exist is the configuration's to say. */
 const Configured = Type.String({
   minLength: 1,
   maxLength: 128,
-  description: "the name of a plan or group of the configuration, as a string",
+  description: "the name of a plan, group or card of the configuration, as a string",
   "x-remedy": "Name one that stands in tollgate.yaml.",
 });
 
@@ -31,6 +36,25 @@ const KeyId = Type.String({
   pattern: "^key_[0-9A-Za-z]{18}$",
   description: "the id of a key: key_ and 18 letters or digits",
   "x-remedy": "Take the id from tollgate key list; never send the key itself.",
+});
+
+const CodeId = Type.String({
+  pattern: "^code_[0-9A-Za-z]{16}$",
+  description: "the id of a code: code_ and 16 letters or digits",
+  "x-remedy": "Take the id from tollgate code list; never send the code itself.",
+});
+
+/** What a person typed; its form is judged by `values/code.ts` alone. */
+const CodeText = Type.String({
+  maxLength: 64,
+  description: "a code, as a string such as XXXX-XXXX-XXXX-XXXX-X",
+  "x-remedy": "Send the code as it was sold.",
+});
+
+const Day = Type.String({
+  pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+  description: "a UTC day, YYYY-MM-DD",
+  "x-remedy": "Write a day like 2026-08-31.",
 });
 
 /** The text of an amount; its form is judged by `values/money.ts` alone. */
@@ -85,6 +109,49 @@ export const LedgerQuery = Type.Object(
   closed,
 );
 
+export const CodePath = Type.Object({ id: CodeId }, closed);
+
+export const CodesQuery = Type.Object(
+  {
+    cursor: AccountsQuery.properties.cursor,
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const UsageQuery = Type.Object(
+  {
+    account: Type.Optional(Name),
+    by: Type.Optional(
+      Type.Union(
+        ["account", "group", "model", "key", "day"].map((by) => Type.Literal(by)),
+        {
+          description: "one of account, group, model, key, day",
+          "x-remedy": "Leave it out for one line per account.",
+        },
+      ),
+    ),
+    since: Type.Optional(Day),
+    until: Type.Optional(Day),
+    cursor: AccountsQuery.properties.cursor,
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const NewCodes = Type.Object(
+  {
+    card: Configured,
+    count: Type.Integer({
+      minimum: 1,
+      maximum: CODES_MAX,
+      description: `a whole number from 1 to ${CODES_MAX}`,
+      "x-remedy": `Ask for at most ${CODES_MAX} codes at a time.`,
+    }),
+  },
+  closed,
+);
+export const NewRedemption = Type.Object({ code: CodeText }, closed);
 export const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, closed);
 export const NewPlan = Type.Object({ plan: Configured }, closed);
 export const NewKey = Type.Object({ group: Configured }, closed);

@@ -1,19 +1,20 @@
 /**
  * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; what
- * the routes do stands in accounts.ts, keys.ts and funds.ts.
+ * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and usage.ts.
  */
 import type { Socket } from "node:net";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { StoreError } from "../store/contract.ts";
 import type { Secret } from "../values/secret.ts";
-import type { Clock } from "../values/time.ts";
 import { type AccessCheck, makeAccess } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
+import { codeRoutes } from "./codes.ts";
 import { complain, type Finding } from "./complaint.ts";
 import { fundsRoutes } from "./funds.ts";
 import { keyRoutes } from "./keys.ts";
 import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
 import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./route.ts";
+import { usageRoutes } from "./usage.ts";
 
 /** The largest body of an admin request. */
 export const ADMIN_BODY_BYTES_MAX = 64 * 1024;
@@ -43,7 +44,6 @@ export interface ConsoleOptions extends ConsoleParts {
   readonly metrics: () => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
   readonly readiness: () => { ready: boolean; reasons: string[] };
-  readonly clock: Clock;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
 }
@@ -88,9 +88,8 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     );
   });
   addPublicRoutes(app, options);
-  for (const route of [...accountRoutes(options), ...keyRoutes(options), ...fundsRoutes(options)]) {
-    addRoute(app, options, route);
-  }
+  const routes = [accountRoutes, keyRoutes, fundsRoutes, codeRoutes, usageRoutes].flatMap((make) => make(options));
+  for (const route of routes) addRoute(app, options, route);
   return app;
 }
 

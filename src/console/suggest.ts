@@ -8,10 +8,10 @@ const LISTED_MAX = 20;
 
 /**
  * Checks a plan's or group's name against the configuration.
- * @param kind the word for it, `plan` or `group`, which is also the name of the member at fault.
+ * @param kind the word for it, `plan`, `group` or `card`, which is also the name of the member at fault.
  * @throws Refusal 400 that names the member, the nearest known name and the known names.
  */
-export function assertConfigured(kind: "plan" | "group", name: string, known: Iterable<string>): void {
+export function assertConfigured(kind: "plan" | "group" | "card", name: string, known: Iterable<string>): void {
   const names = [...known];
   if (names.includes(name)) return;
   const near = nearest(name, names);

@@ -103,6 +103,12 @@ export interface StreamConverter {
   readonly ended: boolean;
   /** True once any frame has been given. */
   readonly opened: boolean;
+  /**
+   * True while the client's answer is complete and the upstream is read on for its usage only, because a stop string was
+   * found that it was not told of (protocols.md 2.0.9). Push on; call `end` after 10 s at most: either gives the terminal
+   * frame, whatever the upstream does.
+   */
+  readonly draining: boolean;
   counts(): Counts;
   /** The frames that end the client's stream as failed, in its protocol's own form (promise 8). */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;

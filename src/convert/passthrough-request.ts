@@ -13,15 +13,20 @@ const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, or the refusal of a field that this route cannot be given. */
 export function spliceRequest(request: ClientRequest, route: RouteFacts, permitted: Permitted): Uint8Array | Refusal {
-  const stateField = firstStateField(request);
-  if (stateField !== undefined) {
-    const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
-    return refusal("unsupported_parameter", { model: request.model, param: stateField, detail });
-  }
+  const refused = refusedState(request);
+  if (refused) return refused;
   const set: Record<string, string> = {};
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
   Object.assign(set, limitSplices(request, route, permitted), STORE_SPLICES[request.protocol](request, route));
   return Object.keys(set).length === 0 ? request.body : spliceJson(request.body, request.scan, { set });
+}
+
+/** The refusal of a request that refers to an upstream's memory, or undefined. */
+export function refusedState(request: ClientRequest): Refusal | undefined {
+  const stateField = firstStateField(request);
+  if (stateField === undefined) return undefined;
+  const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
+  return refusal("unsupported_parameter", { model: request.model, param: stateField, detail });
 }
 
 /** The output limit where admission set one, and with it a thinking budget that would no longer fit under it. */

@@ -21,7 +21,7 @@ import type {
   WholeReply,
 } from "./exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
-import { readUsage as readMessagesUsage } from "./messages/usage.ts";
+import { countsOutput, readUsage as readMessagesUsage } from "./messages/usage.ts";
 import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
 import { spliceRequest } from "./passthrough-request.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
@@ -88,7 +88,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     if (!Array.isArray(json.content)) return invalid("a message without content");
     let producedBytes = 0;
     for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
-    return { usage: readMessagesUsage(json.usage), final: true, producedBytes };
+    return { usage: readMessagesUsage(json.usage), final: countsOutput(json.usage), producedBytes };
   },
   responses(json) {
     const error = objectOf(json.error);
@@ -133,6 +133,8 @@ class PassthroughStream implements StreamConverter {
   get opened(): boolean {
     return this.#opened;
   }
+
+  readonly draining = false;
 
   push(chunk: Uint8Array): readonly ClientFrames[] {
     return this.#ended || this.fault ? [] : this.#collect(this.#reader.push(chunk));

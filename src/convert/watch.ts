@@ -44,6 +44,9 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   reason: "the stream ended without its terminal event",
 });
 
+/** `invalid_image_url`, `image_too_large` and their kin: the client's picture is at fault (CR.r5). */
+const IMAGE_CODE = /(^|_)image(_|$)/;
+
 /**
  * The fault for an error that an upstream reported in its stream or in a 200 body (S4).
  * @param type its `type`, `code` or both; anything else than a known name is the server's failure.
@@ -61,7 +64,8 @@ export function reported(type: unknown, code: unknown): UpstreamFault {
   if (has("authentication_error", "permission_error", "billing_error", "insufficient_quota", "invalid_api_key")) {
     return { cause: "upstream_forbidden", code: "server_error", reason };
   }
-  if (has("invalid_request_error", "invalid_prompt", "context_length_exceeded", "request_too_large")) {
+  const isRejected = has("invalid_request_error", "invalid_prompt", "context_length_exceeded", "request_too_large");
+  if (isRejected || names.some((name) => IMAGE_CODE.test(name))) {
     return {
       cause: "upstream_rejected",
       code: names.find((n) => n !== "invalid_request_error") ?? "invalid_prompt",

@@ -4,6 +4,7 @@
  */
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
+import type { HeaderEdits } from "../values/rules.ts";
 
 /** Causes that speak of an upstream. */
 export type UpstreamCause = Extract<Cause, `upstream_${string}`>;
@@ -20,6 +21,8 @@ export interface ReplyFault {
 /** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
 export interface Encoded<T> {
   readonly body: Uint8Array;
+  /** The operator's rules for the head, in their order; they are not held to `FORWARDED_HEADERS`. */
+  readonly headers?: readonly HeaderEdits[];
   readonly token: T;
 }
 
@@ -40,6 +43,8 @@ export interface DispatchAsk<T> {
   /** Every route of the model; dispatch orders them. */
   readonly routes: readonly Route[];
   readonly stream: boolean;
+  /** Appended to the path of the upstream's protocol, for its side endpoints (`/count_tokens`, `/compact`). */
+  readonly pathSuffix?: string | undefined;
   /** Client headers that may go upstream; names outside `FORWARDED_HEADERS` are dropped all the same. */
   readonly headers: readonly (readonly [string, string])[];
   /** End of the request's life on the clock's `monotonicMs`, retries and the whole stream included. */

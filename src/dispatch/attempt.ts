@@ -89,8 +89,9 @@ class Attempt<T> implements CallListener {
     this.#resolve = resolve;
     this.#reject = reject;
     ask.signal.addEventListener("abort", this.#clientGone, { once: true });
-    const { stream, headers, deadlineMs } = ask;
-    this.#call = new Call(upstream, { stream, body: encoded.body, headers, deadlineMs }, clock, this);
+    const { stream, headers, deadlineMs, pathSuffix = "" } = ask;
+    const { body, headers: headerEdits = [] } = encoded;
+    this.#call = new Call(upstream, { stream, pathSuffix, body, headers, headerEdits, deadlineMs }, clock, this);
     this.#call.start();
   }
 

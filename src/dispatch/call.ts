@@ -3,6 +3,7 @@
  * the listener hears: at most one head, then data, then exactly one end or failure, then nothing.
  */
 import assert from "node:assert/strict";
+import type { HeaderEdits } from "../values/rules.ts";
 import type { Clock } from "../values/time.ts";
 import { Decoder } from "./decoder.ts";
 import { type Failure, failure, failureOfError } from "./failure.ts";
@@ -18,8 +19,11 @@ export interface CallListener {
 
 export interface CallRequest {
   readonly stream: boolean;
+  /** Appended to the path of the upstream's protocol; empty for its model path. */
+  readonly pathSuffix: string;
   readonly body: Uint8Array;
   readonly headers: readonly (readonly [string, string])[];
+  readonly headerEdits: readonly HeaderEdits[];
   /** On the clock's `monotonicMs`. */
   readonly deadlineMs: number;
 }

@@ -79,7 +79,7 @@ class RoutingDispatcher implements Dispatcher {
       attempts.push(result.record);
       if (result.kind === "answered") return answered(choice, result, attempts);
       if (result.kind === "client_gone" || ask.signal.aborted) return gone(attempts);
-      this.#warn(choice, result.failure);
+      this.#warn(ask, choice, result.failure);
       const next: Choice<T> | undefined = this.#chooseNext(ask, routes, choice, result.failure, attempts.length);
       if (next === undefined) return refused(refusalOf(result.failure), attempts);
       choice = next;
@@ -161,9 +161,11 @@ class RoutingDispatcher implements Dispatcher {
     return total;
   }
 
-  #warn<T>(choice: Choice<T>, failed: Failure): void {
+  #warn<T>(ask: DispatchAsk<T>, choice: Choice<T>, failed: Failure): void {
     const kind = rowOf(failed).warning;
     if (kind === undefined) return;
+    // A 404 or 405 of a side endpoint says that the upstream has none, not that it was asked for a wrong model.
+    if (ask.pathSuffix !== undefined && (kind === "model_not_found" || kind === "unexpected_status")) return;
     const { upstream, upstreamModel } = choice.route;
     this.#options.onWarning({ kind, upstream, model: upstreamModel, status: failed.status, reason: failed.reason });
   }

@@ -3,6 +3,7 @@
  * copied, so neither its key nor a hop-by-hop header can slip through (reliability finding F2).
  */
 import type { Protocol } from "../values/protocol.ts";
+import type { HeaderEdits } from "../values/rules.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 
 /** Client headers that mean something to an upstream and nothing to us. Baggage is not among them (row 74). */
@@ -37,12 +38,13 @@ const PLAIN_VALUE = /^[\x20-\x7e]*$/;
 const FORWARDED_VALUE_LENGTH_MAX = 1024;
 
 /**
- * Compiles what every request to an upstream carries.
+ * Compiles what every request to an upstream carries: our own headers, then the client's, then the operator's rules of
+ * the request, last the upstream's `headers`: what is nearer to the wire has the last word.
  * @returns a function that gives the flat name-value list of one request, as undici takes it.
  */
 export function compileRequestHead(
   settings: UpstreamSettings,
-): (stream: boolean, forwarded: readonly (readonly [string, string])[]) => string[] {
+): (stream: boolean, forwarded: readonly (readonly [string, string])[], edits: readonly HeaderEdits[]) => string[] {
   const configured = [...settings.headers].map(([name, value]): [string, string] => [
     name.toLowerCase(),
     value.reveal(),
@@ -54,11 +56,12 @@ export function compileRequestHead(
     ...credential(settings),
     ...(settings.protocol === "messages" ? [["anthropic-version", MESSAGES_VERSION] as const] : []),
   ]);
-  return (stream, forwarded) => {
+  return (stream, forwarded, edits) => {
     const head = new Map(ours).set("accept", stream ? "text/event-stream" : "application/json");
     for (const [name, value] of forwarded) {
-      if (mayForward(name.toLowerCase(), value)) head.set(name.toLowerCase(), value);
+      if (mayForward(settings.protocol, name.toLowerCase(), value)) head.set(name.toLowerCase(), value);
     }
+    for (const edit of edits) applyEdit(head, edit);
     for (const [name, value] of configured) {
       if (!NEVER_CONFIGURED.has(name)) head.set(name, value);
     }
@@ -66,7 +69,14 @@ export function compileRequestHead(
   };
 }
 
-function mayForward(name: string, value: string): boolean {
+function applyEdit(head: Map<string, string>, { remove, add }: HeaderEdits): void {
+  for (const name of remove) if (!NEVER_CONFIGURED.has(name)) head.delete(name);
+  for (const { name, value } of add) if (!NEVER_CONFIGURED.has(name)) head.set(name, value.reveal());
+}
+
+/** Versions and betas of the messages protocol mean nothing to an upstream of another (protocols.md section 4). */
+function mayForward(protocol: Protocol, name: string, value: string): boolean {
+  if (name.startsWith("anthropic-") && protocol !== "messages") return false;
   return FORWARDED_HEADERS.has(name) && value.length <= FORWARDED_VALUE_LENGTH_MAX && PLAIN_VALUE.test(value);
 }
 

@@ -87,7 +87,13 @@ function cleaned(text: string, settings: UpstreamSettings): string | undefined {
 
 function secretsOf(settings: UpstreamSettings): string[] {
   const base = new URL(settings.baseUrl);
-  return [settings.apiKey?.reveal() ?? "", ...[...settings.headers.values()].map((value) => value.reveal()), settings.baseUrl, base.host, base.hostname]
+  return [
+    settings.apiKey?.reveal() ?? "",
+    ...[...settings.headers.values()].map((value) => value.reveal()),
+    settings.baseUrl,
+    base.host,
+    base.hostname,
+  ]
     .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
     .sort((left, right) => right.length - left.length);
 }

@@ -10,6 +10,7 @@ import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { Pool, type Dispatcher as Undici } from "undici";
 import { PROTOCOLS } from "../values/protocol.ts";
+import type { HeaderEdits } from "../values/rules.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 import { compileRequestHead } from "./request-head.ts";
 
@@ -29,6 +30,7 @@ export class Upstream {
   readonly settings: UpstreamSettings;
   readonly #pool: Pool;
   readonly #path: string;
+  readonly #query: string;
   readonly #head: ReturnType<typeof compileRequestHead>;
   #running = 0;
 
@@ -36,7 +38,8 @@ export class Upstream {
   constructor(settings: UpstreamSettings) {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
-    this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath + base.search;
+    this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath;
+    this.#query = base.search;
     this.#head = compileRequestHead(settings);
     this.#pool = new Pool(base.origin, {
       connections: settings.maxConcurrency,
@@ -77,14 +80,20 @@ export class Upstream {
 
   /** Sends one request. What happens to it, refusals of undici included, is told to the handler only. */
   send(
-    request: { stream: boolean; body: Uint8Array; headers: readonly (readonly [string, string])[] },
+    request: {
+      stream: boolean;
+      pathSuffix: string;
+      body: Uint8Array;
+      headers: readonly (readonly [string, string])[];
+      headerEdits: readonly HeaderEdits[];
+    },
     handler: UpstreamHandler,
   ): void {
     this.#pool.dispatch(
       {
         method: "POST",
-        path: this.#path,
-        headers: this.#head(request.stream, request.headers),
+        path: this.#path + request.pathSuffix + this.#query,
+        headers: this.#head(request.stream, request.headers, request.headerEdits),
         body: request.body,
         // A reply may take its time; nothing may queue behind it.
         blocking: true,
@@ -102,6 +111,10 @@ export class Upstream {
 
 /** Whether two settings would make the same upstream, so that a reload can keep its connections. */
 export function sameUpstream(left: UpstreamSettings, right: UpstreamSettings): boolean {
-  const plain = (settings: UpstreamSettings) => ({ ...settings, apiKey: settings.apiKey?.reveal() });
+  const plain = (settings: UpstreamSettings) => ({
+    ...settings,
+    apiKey: settings.apiKey?.reveal(),
+    headers: new Map([...settings.headers].map(([name, value]) => [name, value.reveal()])),
+  });
   return isDeepStrictEqual(plain(left), plain(right));
 }

@@ -2,7 +2,7 @@
 import type { SettleAsk } from "../store/contract.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import type { AccountTag } from "../values/key.ts";
-import { type NanoUsd, ZERO } from "../values/money.ts";
+import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE, type PriceSnapshot } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { totalInput } from "../values/tokens.ts";
@@ -15,7 +15,12 @@ export interface ChargeTerms {
   readonly keyId: string;
   readonly group: Group;
   readonly model: Model;
-  readonly terms: { readonly inputTokens: number; readonly inputEstimate: number; readonly tier: string | undefined };
+  readonly terms: {
+    readonly inputTokens: number;
+    readonly inputEstimate: number;
+    readonly choices: number;
+    readonly tier: string | undefined;
+  };
   readonly hold: NanoUsd;
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;
@@ -43,19 +48,26 @@ export interface Charge {
 
 /** The settlement of a request that reached its end, however it ended. */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
-  if (!ending.route) return { ask: voided(terms), metered: undefined };
-  const metered = meter({ ...ending.measured, inputEstimate: terms.terms.inputEstimate });
+  if (!ending.route) return { ask: voidOf(terms), metered: undefined };
+  const measured = believable(ending.measured, terms) ? ending.measured : { ...ending.measured, usage: undefined };
+  const metered = meter({ ...measured, inputEstimate: terms.terms.inputEstimate });
   return ending.delivered
     ? { ask: posted(terms, ending, metered), metered }
     : { ask: absorbed(terms, ending, metered, ending.route), metered };
 }
 
+/** A count above what the model can read or write at all is a lie, whoever tells it (reliability rows C10, 64). */
+function believable({ usage }: Ending["measured"], { model, terms }: ChargeTerms): boolean {
+  if (!usage) return true;
+  return totalInput(usage) <= model.contextTokens && usage.output <= model.maxOutputTokens * terms.choices;
+}
+
 function posted(terms: ChargeTerms, ending: Ending, metered: Metered): SettleAsk {
   const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, metered.usage, terms.terms.tier);
   // What we estimated, or cut short, never costs more than was set aside for it (promise 3).
-  const bounded = ending.complete && metered.counted === "upstream" ? amount : least(amount, terms.hold);
+  const bounded = ending.complete && metered.counted === "upstream" ? amount : leastNano(amount, terms.hold);
   return {
-    ...voided(terms),
+    ...voidOf(terms),
     voided: false,
     amount: terms.unmetered ? ZERO : bounded,
     upstream: ending.route?.upstream,
@@ -68,7 +80,7 @@ function posted(terms: ChargeTerms, ending: Ending, metered: Metered): SettleAsk
 function absorbed(terms: ChargeTerms, ending: Ending, metered: Metered, route: Route): SettleAsk {
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
   return {
-    ...voided(terms),
+    ...voidOf(terms),
     absorbed: amount,
     absorbedCause: ending.cause,
     upstream: route.upstream,
@@ -76,7 +88,8 @@ function absorbed(terms: ChargeTerms, ending: Ending, metered: Metered, route: R
   };
 }
 
-function voided(terms: ChargeTerms): SettleAsk {
+/** The settlement of a request that never reached an upstream: its hold is given back. */
+export function voidOf(terms: ChargeTerms): SettleAsk {
   return {
     requestId: terms.requestId,
     tag: terms.tag,
@@ -124,10 +137,6 @@ export function abandoned(requestId: RequestId, tag: AccountTag, inputTokens: nu
     voided: true,
     memo: "{}",
   };
-}
-
-function least(a: NanoUsd, b: NanoUsd): NanoUsd {
-  return a < b ? a : b;
 }
 
 /** Everything that anybody needs to compute the amount again. Numbers of tokens, prices as integer strings. */

@@ -4,26 +4,36 @@
  */
 import { type SettleAnswer, type SettleAsk, type Store, StoreError } from "../store/contract.ts";
 import type { AccountTag } from "../values/key.ts";
+import type { RequestId } from "../values/request-id.ts";
 import type { Clock } from "../values/time.ts";
+import { type Answer, type DeadLetters, letterFor } from "./journal/dead-letters.ts";
+import type { Leftover } from "./journal/startup.ts";
 import type { Journal } from "./journal.ts";
 
 export interface SettlerParts {
   readonly store: Pick<Store, "settle">;
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "final" | "ack">;
+  readonly deadLetters: Pick<DeadLetters, "add">;
   readonly clock: Clock;
-  /** Told of every answer, for metrics and alarms. */
+  /** Told of every answer, for metrics. */
   readonly onSettled: (ask: SettleAsk, answer: SettleAnswer) => void;
-  /** Told of every try that the store did not answer. */
+  /** Told of every try that the store, or the disk of the dead letters, did not answer. */
   readonly onDelay: (error: unknown) => void;
+  /** Told of a charge that the journal could not take: it is in memory only until the store has it. */
+  readonly onUnrecorded: (ask: SettleAsk, error: unknown) => void;
 }
 
 export interface Settler {
   /** Makes the charge durable, then sends it. Resolves when the client may be told that its answer is complete. */
   settle(ask: SettleAsk): Promise<void>;
+  /** Settles what an earlier process left. Resolves when the store has answered. */
+  resume(leftover: Leftover): Promise<void>;
   /** Resolves when the account's charges that are under way have been answered; undefined when there are none. */
   unsettled(tag: AccountTag): Promise<void> | undefined;
   /** Settlements that the store has not answered yet. */
   pending(): number;
+  /** Charges that are neither in the journal nor in the store. */
+  unrecorded(): readonly SettleAsk[];
   /** Resolves when nothing is under way, or after `withinMs`. */
   drain(withinMs: number): Promise<void>;
 }
@@ -32,24 +42,44 @@ const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
 
 export function createSettler(parts: SettlerParts): Settler {
+  const { store, journal, clock } = parts;
   const underWay = new Map<AccountTag, Set<Promise<void>>>();
+  const unrecorded = new Map<RequestId, SettleAsk>();
   let pending = 0;
   let idle: (() => void)[] = [];
 
-  async function untilAnswered(ask: SettleAsk): Promise<void> {
+  /** @param onTried called when the first try is over, whatever came of it. */
+  async function untilAnswered(ask: SettleAsk, orphan: boolean, onTried = () => {}): Promise<void> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
-        const answer = await parts.store.settle(ask);
-        parts.journal.ack(ask.requestId);
-        parts.onSettled(ask, answer);
+        await take(ask, orphan, await answerTo(ask));
+        unrecorded.delete(ask.requestId);
         return;
       } catch (error) {
-        // A defect of ours would repeat for ever and hold the account back; it is told once and left to the journal.
         parts.onDelay(error);
         if (!(error instanceof StoreError)) return;
-        await new Promise<void>((resolve) => parts.clock.after(waitMs, resolve));
+      } finally {
+        onTried();
       }
+      await new Promise<void>((resolve) => clock.after(waitMs, resolve));
     }
+  }
+
+  /** A defect of ours would repeat for ever and hold the account back. */
+  async function answerTo(ask: SettleAsk): Promise<Answer> {
+    try {
+      return await store.settle(ask);
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      return { defect: String(error) };
+    }
+  }
+
+  async function take(ask: SettleAsk, orphan: boolean, answer: Answer): Promise<void> {
+    const letter = letterFor(ask, orphan, answer);
+    if (letter) await parts.deadLetters.add(letter);
+    journal.ack(ask.requestId, letter ? "dead" : "settled");
+    if (!("defect" in answer)) parts.onSettled(ask, answer);
   }
 
   function track(tag: AccountTag, work: Promise<void>): void {
@@ -66,31 +96,44 @@ export function createSettler(parts: SettlerParts): Settler {
     });
   }
 
+  /**
+   * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. When
+   * the journal cannot take it the store must have been asked first (reliability 3.8).
+   */
+  function record(ask: SettleAsk, orphan: boolean): { sent: Promise<void>; answered: Promise<void> } {
+    const tried = Promise.withResolvers<void>();
+    const final = journal.final(ask, orphan);
+    const answered = final.then(
+      () => untilAnswered(ask, orphan),
+      (error) => {
+        unrecorded.set(ask.requestId, ask);
+        parts.onUnrecorded(ask, error);
+        return untilAnswered(ask, orphan, tried.resolve);
+      },
+    );
+    // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
+    track(ask.tag, answered);
+    return { sent: final.catch(() => tried.promise), answered };
+  }
+
   return {
-    async settle(ask) {
-      let durable: () => void = () => {};
-      // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
-      const finalised = new Promise<void>((resolve) => {
-        durable = resolve;
-      });
-      const final = parts.journal.final(ask).finally(durable);
-      track(
-        ask.tag,
-        finalised.then(() => untilAnswered(ask)),
-      );
-      await final;
-      // One turn of the microtask queue lets the settlement be written to the store's connection before the client's.
-      await Promise.resolve();
+    settle: (ask) => record(ask, false).sent,
+    resume({ ask, final, orphan }) {
+      if (!final) return record(ask, true).answered;
+      const answered = untilAnswered(ask, orphan);
+      track(ask.tag, answered);
+      return answered;
     },
     unsettled(tag) {
       const works = underWay.get(tag);
       return works && Promise.all(works).then(() => {});
     },
     pending: () => pending,
+    unrecorded: () => [...unrecorded.values()],
     drain(withinMs) {
       if (pending === 0) return Promise.resolve();
       return new Promise((resolve) => {
-        const cancel = parts.clock.after(withinMs, resolve);
+        const cancel = clock.after(withinMs, resolve);
         idle.push(() => {
           cancel();
           resolve();

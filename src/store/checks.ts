@@ -4,7 +4,7 @@
  */
 import { NANO_USD_MAX } from "../values/money.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
-import type { AdmitAsk, GroupTerms, SettleAsk, Store } from "./contract.ts";
+import { type AdmitAsk, type CardFacts, CODES_MAX, type GroupTerms, type SettleAsk, type Store } from "./contract.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;
@@ -85,10 +85,29 @@ export function checkCredit(payment: Parameters<Store["credit"]>[1]): void {
 
 export function checkGrant(entitlement: Parameters<Store["grant"]>[1]): void {
   checkName(entitlement.id, "an entitlement id");
-  checkName(entitlement.plan, "a plan");
-  checkName(entitlement.group, "a group");
-  demand(isCount(entitlement.lastsMs, 1e13) && entitlement.lastsMs > 0, "lastsMs is a whole number above 0");
-  demand(entitlement.quota === undefined || isAmount(entitlement.quota), "a quota is an amount");
+  checkCard(entitlement);
+}
+
+function checkCard(card: Pick<CardFacts, "card" | "plan" | "group" | "lastsMs" | "quota">): void {
+  checkName(card.card, "a card kind");
+  checkName(card.plan, "a plan");
+  checkName(card.group, "a group");
+  demand(isCount(card.lastsMs, 1e13) && card.lastsMs > 0, "lastsMs is a whole number above 0");
+  demand(card.quota === undefined || isAmount(card.quota), "a quota is an amount");
+}
+
+/** Hashes become part of Redis key names. */
+export function checkCodeHash(hash: string): void {
+  demand(/^[0-9a-f]{64}$/.test(hash), "a code hash is 64 hex digits");
+}
+
+export function checkCodes(facts: CardFacts, codes: readonly { id: string; hash: string }[]): void {
+  checkCard(facts);
+  demand(codes.length <= CODES_MAX, `at most ${CODES_MAX} codes are made at once`);
+  for (const { id, hash } of codes) {
+    checkName(id, "a code id");
+    checkCodeHash(hash);
+  }
 }
 
 /** Clamps the size of a page to [1, max]. */

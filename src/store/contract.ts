@@ -7,6 +7,7 @@
  * strings inside; a store that cannot answer rejects with StoreError and never says "no such key".
  */
 import type { GroupKind } from "../values/catalog.ts";
+import type { CodeHash } from "../values/code.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
@@ -208,7 +209,10 @@ export interface LedgerLine {
   readonly seq: number;
   readonly atMs: number;
   readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card";
-  /** Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `revenue:<group>`, `topup`, `adjust`, `absorbed:<cause>`, ... */
+  /**
+   * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,
+   * `absorbed:<cause>`, ...
+   */
   readonly debit: string;
   readonly credit: string;
   readonly amount: NanoUsd;
@@ -237,6 +241,51 @@ export interface Page<T> {
   readonly items: readonly T[];
   readonly next: string | undefined;
 }
+
+/** What a code is worth, fixed when it is made: a later change of the configuration does not change what was sold. */
+export interface CardFacts {
+  /** The card kind's name. */
+  readonly card: string;
+  readonly plan: string;
+  readonly group: string;
+  readonly lastsMs: number;
+  readonly starts: "at_redemption" | "after_previous";
+  /** Undefined: no quota. */
+  readonly quota: NanoUsd | undefined;
+}
+
+export interface Code extends CardFacts {
+  readonly id: string;
+  /** `claimed`: an account has it, what it is worth is on its way there. `redeemed` and `void` are final. */
+  readonly state: "unused" | "void" | "claimed" | "redeemed";
+  readonly createdAtMs: number;
+  /** Whose it is, and since when, once it is claimed. */
+  readonly tag: AccountTag | undefined;
+  readonly claimedAtMs: number | undefined;
+}
+
+export type RedeemAnswer =
+  /** `again`: the same account has redeemed it before; nothing changed. The entitlement's id is the code's. */
+  | { readonly outcome: "redeemed" | "again"; readonly code: Code; readonly entitlement: Entitlement }
+  /** Another account has it, or the operator has voided it. */
+  | { readonly outcome: "used" | "void" }
+  | { readonly outcome: "unknown_code" | "unknown_account" };
+
+/** Codes that one call may make. */
+export const CODES_MAX = 1_000;
+
+/** What was charged on one UTC day (of admission) to one group, model and key. */
+export interface DaySum {
+  /** YYYY-MM-DD. */
+  readonly day: string;
+  readonly group: string;
+  readonly model: string;
+  readonly key: string;
+  readonly amount: NanoUsd;
+}
+
+/** Days that one reading of day sums may span. */
+export const DAYS_MAX = 366;
 
 /** The whole state of one account, in one canonical form for both stores; for tests, audits and `verify`. */
 export interface AccountState {
@@ -307,6 +356,8 @@ export interface Store {
     tag: AccountTag,
     entitlement: {
       id: string;
+      /** The card kind's name, for the ledger. */
+      card: string;
       plan: string;
       group: string;
       lastsMs: number;
@@ -315,6 +366,32 @@ export interface Store {
       reference: string;
     },
   ): Promise<Entitlement | undefined>;
+
+  /** Cards that have not ended, earliest to expire first, and the store's clock. Undefined: no such account. */
+  listCards(
+    tag: AccountTag,
+  ): Promise<{ readonly cards: readonly Entitlement[]; readonly storeTimeMs: number } | undefined>;
+
+  /** Makes codes, at most CODES_MAX, each once per hash; sending the same again changes nothing. */
+  createCodes(facts: CardFacts, codes: readonly { id: string; hash: CodeHash }[]): Promise<void>;
+  /** Codes by id, `limit` at most 200 a page. */
+  listCodes(cursor: string | undefined, limit: number): Promise<Page<Code>>;
+  getCode(id: string): Promise<Code | undefined>;
+  /** Voids a code that nobody has claimed, for good; the answer's state tells whether it is void. */
+  voidCode(id: string): Promise<Code | undefined>;
+  /**
+   * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
+   * (invariant 11). Idempotent for the account that has it.
+   */
+  redeem(ask: { readonly hash: CodeHash; readonly tag: AccountTag }): Promise<RedeemAnswer>;
+  /** Credits codes whose redemption was cut off after the claim, at most `limit`. @returns how many it brought to an end. */
+  finishClaims(limit: number): Promise<number>;
+
+  /**
+   * Sums per day, by day, of an account from one UTC day to another, both included, at most DAYS_MAX days.
+   * An unknown account has none.
+   */
+  readDays(tag: AccountTag, since: string, until: string): Promise<readonly DaySum[]>;
 
   /** Ledger lines of an account from `afterSeq` on, oldest first. */
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;

@@ -16,6 +16,9 @@ export const tokenBucket = (scope: string): string => `${scope}:t`;
 export const accountId = (tag: AccountTag): string => `acct_${tag}`;
 export const entitlementAccount = (id: string): string => `ent_${id}`;
 
+/** Where the money of a kind of card comes from: what was sold outside of the ledger. */
+export const cardsAccount = (card: string): string => `cards:${card}`;
+
 /** Field of a day's sums. */
 export const dayField = (group: string, model: string, keyId: string): string => `${group}|${model}|${keyId}`;
 

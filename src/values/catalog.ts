@@ -3,6 +3,7 @@
  */
 import type { Multiplier, Price } from "./price.ts";
 import type { Protocol } from "./protocol.ts";
+import type { Rule } from "./rules.ts";
 
 /** What an upstream's model can do; names and defaults from protocols.md 2.0.1. */
 export interface Capabilities {
@@ -68,6 +69,8 @@ export interface Route {
   /** What the upstream charges the operator; prices absorbed lines. */
   readonly cost: Price;
   readonly capabilities: Capabilities;
+  /** What the operator has changed in requests to this upstream, after the model's rules. */
+  readonly rules: readonly Rule[];
 }
 
 export interface Model {
@@ -81,6 +84,10 @@ export interface Model {
   readonly inputBytesPerToken: number;
   readonly mediaTokens: { readonly image: number; readonly file: number };
   readonly routes: readonly Route[];
+  /** What the operator has changed in requests for this model, after the group's rules. */
+  readonly rules: readonly Rule[];
+  /** Bytes by which the model's rules and those of any one of its routes can lengthen a body. */
+  readonly addedInputBytes: number;
 }
 
 export type GroupKind = "time_card" | "pay_per_use";
@@ -101,6 +108,10 @@ export interface Group {
   readonly models: readonly string[];
   readonly multiplier: Multiplier;
   readonly limits: Limits;
+  /** What the operator has changed in requests of the group's keys, before all other rules. */
+  readonly rules: readonly Rule[];
+  /** Bytes by which they can lengthen a body. */
+  readonly addedInputBytes: number;
 }
 
 /** A kind of time card that codes can be issued for. */

@@ -44,14 +44,15 @@ export interface Ruled {
 }
 
 /**
- * The actions for one attempt, in the order in which they are applied: the group's, the model's, then the upstream's
- * (a route carries those of its upstream), so that what is nearest to the wire has the last word.
+ * The actions for an upstream of this protocol, in the order in which they are applied.
+ * @param owners for an attempt the group, the model and the route (which carries its upstream's rules), in this order:
+ *   what is nearest to the wire has the last word.
  */
-export function actionsFor(group: Ruled, model: Ruled, route: Ruled & { readonly protocol: Protocol }): RuleAction[] {
+export function actionsFor(owners: readonly Ruled[], protocol: Protocol): RuleAction[] {
   const actions: RuleAction[] = [];
-  for (const { rules } of [group, model, route]) {
+  for (const { rules } of owners) {
     for (const rule of rules) {
-      if (rule.protocol === undefined || rule.protocol === route.protocol) actions.push(rule.action);
+      if (rule.protocol === undefined || rule.protocol === protocol) actions.push(rule.action);
     }
   }
   return actions;
@@ -67,9 +68,9 @@ const SYSTEM_FRAME_BYTES = 64;
 /** Quotes, colon and comma of a new member. */
 const MEMBER_FRAME_BYTES = 4;
 
-/** Bytes by which rules can lengthen a body at most: what they add to the estimate of the input (DESIGN.md promise 1). */
-export function addedBytes(rules: readonly Rule[]): number {
-  return rules.reduce((total, { action }) => total + addedByAction(action), 0);
+/** Bytes by which actions can lengthen a body at most: what they add to the estimate of the input (promise 1). */
+export function addedBytes(actions: readonly RuleAction[]): number {
+  return actions.reduce((total, action) => total + addedByAction(action), 0);
 }
 
 function addedByAction(action: RuleAction): number {

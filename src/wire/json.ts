@@ -19,7 +19,7 @@ import {
 } from "./json-token.ts";
 import { asBuffer, startsWithBom } from "./utf8.ts";
 
-export { spliceNested } from "./json-nested.ts";
+export { elementSpans, findNested, type JsonSpan, spliceNested } from "./json-nested.ts";
 export { decodeUtf8 } from "./utf8.ts";
 
 /** Where one top-level member stands in the body; offsets are byte positions. */
@@ -198,8 +198,8 @@ export function memberValue(body: Uint8Array, scan: JsonScan, name: string): Uin
 
 /** What to change at the top level of a body. A name in both is set. */
 export interface JsonEdits {
-  /** Raw JSON text by member name; replaces the value where it stands, or is appended as the last member. */
-  readonly set?: Readonly<Record<string, string>>;
+  /** Raw JSON (text or UTF-8) by member name; replaces the value where it stands, or is appended as the last member. */
+  readonly set?: Readonly<Record<string, string | Uint8Array>>;
   readonly remove?: readonly string[];
 }
 
@@ -207,7 +207,7 @@ export interface JsonEdits {
 interface Patch {
   readonly start: number;
   readonly end: number;
-  readonly text: string;
+  readonly text: string | Uint8Array;
 }
 
 /**
@@ -239,12 +239,16 @@ export function spliceJson(body: Uint8Array, scan: JsonScan, edits: JsonEdits): 
 }
 
 /** The members from `keptEnd` on go, with the comma before them; what is new stands in their place. */
-function replaceTail(scan: JsonScan, keptEnd: number, toAppend: ReadonlyMap<string, string>): Patch {
+function replaceTail(scan: JsonScan, keptEnd: number, toAppend: ReadonlyMap<string, string | Uint8Array>): Patch {
   const lastKept = scan.members[keptEnd - 1];
   const start = lastKept?.valueEnd ?? scan.members[0]?.nameStart ?? scan.end;
   const end = scan.members.at(-1)?.valueEnd ?? scan.end;
-  const appended = Array.from(toAppend, ([name, text]) => `${JSON.stringify(name)}:${text}`).join(",");
+  const appended = Array.from(toAppend, ([name, value]) => `${JSON.stringify(name)}:${textOf(value)}`).join(",");
   return { start, end, text: appended !== "" && lastKept ? `,${appended}` : appended };
+}
+
+function textOf(value: string | Uint8Array): string {
+  return typeof value === "string" ? value : asBuffer(value).toString("utf8");
 }
 
 /** @param patches in ascending order, not overlapping. */
@@ -253,7 +257,8 @@ function applyPatches(body: Uint8Array, patches: readonly Patch[]): Uint8Array {
   const parts: Uint8Array[] = [];
   let from = 0;
   for (const patch of patches) {
-    parts.push(body.subarray(from, patch.start), Buffer.from(patch.text, "utf8"));
+    const { text } = patch;
+    parts.push(body.subarray(from, patch.start), typeof text === "string" ? Buffer.from(text, "utf8") : text);
     from = patch.end;
   }
   parts.push(body.subarray(from));

@@ -17,7 +17,7 @@ export const ADMIN_TOKEN = "admin-token-for-tests-0123456789";
 const limits = { requestsPerMinute: undefined, tokensPerMinute: undefined, concurrency: 100, perKey: false };
 
 function group(name: string, kind: Group["kind"]): [string, Group] {
-  return [name, { name, kind, models: ["*"], multiplier: MULTIPLIER_ONE, limits }];
+  return [name, { name, kind, models: ["*"], multiplier: MULTIPLIER_ONE, limits, rules: [], addedInputBytes: 0 }];
 }
 
 /** Two plans and two groups, no models: the console looks at nothing else. */

@@ -5,7 +5,11 @@ import type { Protocol } from "../../src/values/protocol.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { ask, assertAnswered, jsonReply, rawServer, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
 
-async function sentBy(t: test.TestContext, protocol: Protocol, stream = false): Promise<string[]> {
+async function sentBy(
+  t: test.TestContext,
+  protocol: Protocol,
+  { stream = false, pathSuffix }: { stream?: boolean; pathSuffix?: string } = {},
+): Promise<string[]> {
   let text = "";
   const base = await rawServer(t, (request) => {
     text = request.text;
@@ -21,6 +25,7 @@ async function sentBy(t: test.TestContext, protocol: Protocol, stream = false): 
   const result = await dispatcher.run(
     ask([route("east", {}, protocol)], {
       stream,
+      pathSuffix,
       headers: [
         ["Authorization", "Bearer sk-client"],
         ["x-api-key", "sk-client"],
@@ -41,7 +46,6 @@ const COMMON = [
   "content-type: application/json",
   "accept-encoding: identity",
   "user-agent: tollgate",
-  "anthropic-beta: one",
   "x-team: blue",
   "content-length: 19",
   "",
@@ -51,7 +55,12 @@ const COMMON = [
 const EXPECTED: Readonly<Record<Protocol, readonly string[]>> = {
   chat: ["POST /v1/chat/completions?api=2 HTTP/1.1", `authorization: Bearer ${UPSTREAM_KEY}`],
   responses: ["POST /v1/responses?api=2 HTTP/1.1", `authorization: Bearer ${UPSTREAM_KEY}`],
-  messages: ["POST /v1/messages?api=2 HTTP/1.1", `x-api-key: ${UPSTREAM_KEY}`, "anthropic-version: 2023-06-01"],
+  messages: [
+    "POST /v1/messages?api=2 HTTP/1.1",
+    `x-api-key: ${UPSTREAM_KEY}`,
+    "anthropic-version: 2023-06-01",
+    "anthropic-beta: one",
+  ],
 };
 
 for (const protocol of ["chat", "responses", "messages"] as const) {
@@ -62,5 +71,10 @@ for (const protocol of ["chat", "responses", "messages"] as const) {
 }
 
 test("a stream asks for text/event-stream", async (t) => {
-  assert.ok((await sentBy(t, "chat", true)).includes("accept: text/event-stream"));
+  assert.ok((await sentBy(t, "chat", { stream: true })).includes("accept: text/event-stream"));
+});
+
+test("a side endpoint's suffix stands behind the protocol's path and before the base address's query", async (t) => {
+  const [line] = await sentBy(t, "messages", { pathSuffix: "/count_tokens" });
+  assert.equal(line, "POST /v1/messages/count_tokens?api=2 HTTP/1.1");
 });

@@ -117,6 +117,7 @@ export function route(name: string, more: Partial<Route> = {}, protocol: Protoco
     priority: 0,
     cost: {} as Route["cost"],
     capabilities: defaultCapabilities(protocol),
+    rules: [],
     ...more,
   };
 }

@@ -65,6 +65,7 @@ export interface ShownLine {
   readonly kind: string;
   readonly usd: string;
   readonly balance_usd: string;
+  readonly reference: string;
   readonly group: string;
   readonly usage: { readonly hold?: string } | null;
 }
@@ -97,8 +98,14 @@ export async function startHouse(options: {
   const redis = options.store === "redis" ? await startRedis({ faketime: options.faketime ?? false }) : undefined;
   const config = moneyConfig({ upstreamUrl: simulator.url, dir, store: redis?.url });
   const gateways: GatewayProcess[] = [];
+  let opened = 0;
   const open = async (): Promise<GatewayProcess> => {
-    const gateway = await spawnGateway(config);
+    opened += 1;
+    // A journal belongs to one process; with the embedded store there is one at a time, which finds the last one's.
+    const journal = redis ? `journal-${opened}` : "journal";
+    const gateway = await spawnGateway(
+      config.replace(JSON.stringify(join(dir, "journal")), JSON.stringify(join(dir, journal))),
+    );
     gateways.push(gateway);
     return gateway;
   };
@@ -109,13 +116,11 @@ export async function startHouse(options: {
     await redis?.stop();
     rmSync(dir, { recursive: true, force: true });
   };
-  try {
-    await Promise.all(Array.from({ length: options.gateways ?? 1 }, open));
-    return { simulator, redis, gateways, open, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  const starts = await Promise.allSettled(Array.from({ length: options.gateways ?? 1 }, open));
+  const failed = starts.find((start) => start.status === "rejected");
+  if (!failed) return { simulator, redis, gateways, open, close };
+  await close();
+  throw failed.reason;
 }
 
 /** Every request of these tests; as many connections as there are requests at once. */

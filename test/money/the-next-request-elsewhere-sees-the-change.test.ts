@@ -2,6 +2,8 @@
 // process counts for the next request on any other. Caches are warm: every process has just served the same key.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { printRequestId, type RequestId } from "../../src/values/request-id.ts";
+import type { GatewayProcess } from "../rig/gateway.ts";
 import { admin, ask, chat, type House, ledgerOf, type MoneyAccount, newKey, openAccount, startHouse } from "./house.ts";
 
 const ACCOUNTS = 10;
@@ -14,8 +16,8 @@ const BODY = chat({ maxTokens: 16 });
 
 interface Client {
   readonly account: MoneyAccount;
-  /** Groups of the answered requests, in order: what the ledger must say. */
-  readonly expected: string[];
+  /** Group by request id of the answered requests: what the ledger must say. */
+  readonly expected: Map<string, string>;
   key: Pick<MoneyAccount, "key" | "keyId">;
 }
 
@@ -37,7 +39,7 @@ async function change(house: House, client: Client, step: number): Promise<boole
   await admin(writer, "PUT", `/keys/${keyId}/group`, { group });
   const answer = await ask(reader, key, BODY);
   if (group === "elsewhere") return answer.cause === "group_mismatch" && answer.text.includes("elsewhere");
-  client.expected.push(group);
+  client.expected.set(String(answer.headers["x-request-id"]), group);
   return answer.status === 200;
 }
 
@@ -49,7 +51,7 @@ test("2,000 changes of group and revocations: 2,000 decided on the new value", {
     const clients: Client[] = await Promise.all(
       Array.from({ length: ACCOUNTS }, async () => {
         const account = await openAccount(first, { funds: 10_000_000_000n });
-        return { account, key: account, expected: [] };
+        return { account, key: account, expected: new Map() };
       }),
     );
     let right = 0;
@@ -65,19 +67,22 @@ test("2,000 changes of group and revocations: 2,000 decided on the new value", {
     assert.deepEqual(wrong, []);
     assert.equal(right, DECISIONS);
     for (const { account, expected } of clients) {
-      assert.deepEqual(await answeredGroups(house, account, expected.length), expected);
+      assert.deepEqual(await chargedGroups(first, account.name, expected.size), expected);
     }
   } finally {
     await house.close();
   }
 });
 
-/** The groups that paid, oldest first, once so many charges are there. */
-async function answeredGroups({ gateways }: House, account: MoneyAccount, count: number): Promise<readonly string[]> {
-  const [first] = gateways;
-  assert.ok(first);
+/** The group of each charge by request id, once so many are there. */
+async function chargedGroups(gateway: GatewayProcess, name: string, count: number): Promise<Map<string, string>> {
   for (;;) {
-    const lines = (await ledgerOf(first, account.name)).filter((line) => line.kind === "usage");
-    if (lines.length >= count) return lines.map((line) => line.group);
+    const lines = (await ledgerOf(gateway, name)).filter((line) => line.kind === "usage");
+    if (lines.length >= count) return new Map(lines.map((line) => [printed(line.reference), line.group]));
   }
+}
+
+/** A ledger line's request id as the reply's header has it. */
+function printed(reference: string): string {
+  return reference.startsWith("req_") ? reference : printRequestId(reference as RequestId);
 }

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
+import { EventEmitter, on, once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -99,6 +99,8 @@ export interface GatewayHere {
   readonly port: number;
   readonly adminUrl: string;
   readonly gateway: Gateway;
+  /** The settings that it started with. */
+  readonly settings: Settings;
   readonly store: Store;
   readonly simulator: Simulator;
   /** Log lines so far, parsed. */
@@ -125,13 +127,13 @@ export async function startGatewayHere(
   const simulator = await startSimulator(options.simulator);
   const lines = new LogLines();
   const log = createLog({ level: "debug", destination: lines });
+  let settings: Settings;
   let gateway: Gateway;
   try {
-    const settings = settingsOf(
-      (options.config ?? testConfig)({ upstreamUrl: simulator.url, dir, store: options.store }),
-    );
+    settings = settingsOf((options.config ?? testConfig)({ upstreamUrl: simulator.url, dir, store: options.store }));
+    if (options.settings) settings = options.settings(settings);
     gateway = await startGateway({
-      settings: options.settings ? options.settings(settings) : settings,
+      settings,
       log,
       ...(options.clock ? { clock: options.clock } : {}),
     });
@@ -148,12 +150,13 @@ export async function startGatewayHere(
     port: listen.port,
     adminUrl: `http://127.0.0.1:${admin.port}`,
     gateway,
+    settings,
     store: gateway.store,
     simulator,
     log: lines.parsed,
     account: (wanted) => makeAccount(gateway.store, wanted),
     logged: (matches) => lines.find(matches),
-    requestEnd: (requestId) => lines.find((line) => line.msg === "request" && line.request === requestId),
+    requestEnd: (requestId) => lines.requestEnd(requestId),
     async close() {
       await gateway.close();
       await simulator.close();
@@ -166,11 +169,17 @@ export async function startGatewayHere(
 class LogLines {
   readonly parsed: Record<string, unknown>[] = [];
   readonly #waiting = new Set<(line: Record<string, unknown>) => void>();
+  readonly #ends = new Map<unknown, Record<string, unknown>>();
 
   write(text: string): void {
     const line = JSON.parse(text) as Record<string, unknown>;
     this.parsed.push(line);
+    if (line.msg === "request") this.#ends.set(line.request, line);
     for (const look of this.#waiting) look(line);
+  }
+
+  async requestEnd(requestId: string): Promise<Record<string, unknown>> {
+    return this.#ends.get(requestId) ?? this.find((line) => line.msg === "request" && line.request === requestId);
   }
 
   find(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
@@ -200,6 +209,8 @@ export interface GatewayProcess {
   readonly child: ChildProcess;
   /** Everything that it has printed. */
   output(): string;
+  /** Resolves with the first line, printed before or after the call, that contains `text`. */
+  line(text: string): Promise<string>;
   /** Sends a signal and resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -223,8 +234,10 @@ export async function spawnGateway(text: string, nodeArgs: readonly string[] = [
   });
   child.stderr?.on("data", (data: Buffer) => printed.push(String(data)));
   const serving = Promise.withResolvers<{ listen: string; admin: string }>();
+  const lines = new EventEmitter();
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
     printed.push(`${line}\n`);
+    lines.emit("line", line);
     if (!line.includes('"tollgate serves"')) return;
     serving.resolve(JSON.parse(line) as { listen: string; admin: string });
   });
@@ -235,6 +248,12 @@ export async function spawnGateway(text: string, nodeArgs: readonly string[] = [
     adminUrl: admin,
     child,
     output: () => printed.join(""),
+    async line(text) {
+      const found = printed.find((line) => line.includes(text));
+      if (found !== undefined) return found;
+      for await (const [line] of on(lines, "line")) if (line.includes(text)) return line;
+      throw new Error("the gateway has ended");
+    },
     stop(signal = "SIGINT") {
       if (child.exitCode === null) child.kill(signal);
       return exited;

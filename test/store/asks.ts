@@ -1,12 +1,14 @@
 /** Asks with every field filled in, so that a test names only what it is about. */
 import { createHash } from "node:crypto";
 import type { AdmitAsk, AdmitRefused, Admitted, GroupTerms, SettleAsk, Store } from "../../src/store/contract.ts";
+import type { CodeHash } from "../../src/values/code.ts";
 import type { AccountTag, KeyHash } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import type { RequestId } from "../../src/values/request-id.ts";
 
 export const tagOf = (text: string): AccountTag => text.padEnd(10, "0") as AccountTag;
 export const hashOf = (text: string): KeyHash => createHash("sha256").update(text).digest("hex") as KeyHash;
+export const codeHashOf = (text: string): CodeHash => createHash("sha256").update(text).digest("hex") as CodeHash;
 export const ridOf = (number: number): RequestId => number.toString(16).padStart(32, "0") as RequestId;
 
 export const DAY_MS = 86_400_000;

@@ -10,6 +10,7 @@ const card = (
   changes: { quota?: bigint; plan?: string; lastsMs?: number; afterPrevious?: boolean } = {},
 ) => ({
   id,
+  card: "day",
   plan: changes.plan ?? "pro",
   group: "cards",
   lastsMs: changes.lastsMs ?? DAY_MS,

@@ -134,7 +134,14 @@ export function limitTests(ask: Ask): void {
   test("a card is good from its first millisecond to its last (invariant 12)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lcard", { group: "cards" });
-    const card = { plan: "pro", group: "cards", lastsMs: 1_000, quota: nanoUsd(1_000n), reference: "code" };
+    const card = {
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: 1_000,
+      quota: nanoUsd(1_000n),
+      reference: "code",
+    };
     await store.grant(tag, { ...card, id: "Lc1", afterPrevious: false });
     await store.grant(tag, { ...card, id: "Lc2", afterPrevious: true });
     let number = 0;

@@ -99,7 +99,7 @@ export function recordTests(ask: Ask): void {
   test("a card is given once by its id, and may follow the one before (lessons B25)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rcard");
-    const card = { plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };
+    const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };
     const first = await store.grant(tag, { ...card, id: "Rc1", afterPrevious: false });
     assert.equal((first?.untilMs ?? 0) - (first?.fromMs ?? 0), DAY_MS);
     assert.deepEqual(await store.grant(tag, { ...card, id: "Rc1", afterPrevious: true }), first);
@@ -107,13 +107,13 @@ export function recordTests(ask: Ask): void {
     assert.equal(second?.fromMs, first?.untilMs);
     assert.equal(await store.grant(tagOf("Rnone"), { ...card, id: "Rc3", afterPrevious: false }), undefined);
     const lines = (await store.readLedger(tag, 1, 10)).map((l) => `${l.kind} ${l.debit}>${l.credit} ${l.amount}`);
-    assert.deepEqual(lines, ["card card>ent_Rc1 5", "card card>ent_Rc2 5"]);
+    assert.deepEqual(lines, ["card cards:day>ent_Rc1 5", "card cards:day>ent_Rc2 5"]);
   });
 
   test("what a key may see is read without side effects", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rview", { plan: "basic" });
-    const card = { plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "code" };
+    const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "code" };
     await store.grant(tag, { ...card, id: "Rv1", lastsMs: 2 * DAY_MS, quota: undefined });
     await store.grant(tag, { ...card, id: "Rv2", quota: nanoUsd(7n) });
     const before = await store.inspect(tag);

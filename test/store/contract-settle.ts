@@ -114,7 +114,15 @@ export function settlementTests(ask: Ask): void {
     const { store } = ask();
     const tag = await makeAccount(store, "Scard", { group: "cards", funds: 500n });
     const quota = nanoUsd(120n);
-    const card = { id: "Scard1", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "c" };
+    const card = {
+      id: "Scard1",
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: DAY_MS,
+      afterPrevious: false,
+      reference: "c",
+    };
     await store.grant(tag, { ...card, quota });
     const groups = [cardTerms()];
     const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups });
@@ -123,7 +131,7 @@ export function settlementTests(ask: Ask): void {
     assert.deepEqual(answer, { outcome: "settled", charged: 120n, absorbed: 30n, balance: 500n });
     const state = await stateOf(store, tag);
     assert.deepEqual(movements(state).slice(1), [
-      "2 card card>ent_Scard1 120 =500",
+      "2 card cards:day>ent_Scard1 120 =500",
       "3 usage ent_Scard1>revenue:cards 120 =500",
       "4 absorbed absorbed:over_hold>revenue:cards 30 =500",
     ]);
@@ -134,7 +142,15 @@ export function settlementTests(ask: Ask): void {
   test("an unmetered request writes a line of 0", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sunmetered", { group: "cards", funds: 0n });
-    const card = { id: "Sun", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "c" };
+    const card = {
+      id: "Sun",
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: DAY_MS,
+      afterPrevious: false,
+      reference: "c",
+    };
     await store.grant(tag, { ...card, quota: undefined });
     const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [cardTerms()] });
     const permit = admitted(await store.admit(request));

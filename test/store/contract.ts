@@ -2,6 +2,7 @@
 import { after, before, describe } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { admissionTests } from "./contract-admit.ts";
+import { codeTests } from "./contract-codes.ts";
 import { limitTests } from "./contract-limits.ts";
 import { recordTests } from "./contract-records.ts";
 import { settlementTests } from "./contract-settle.ts";
@@ -30,6 +31,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     admissionTests(ask);
     settlementTests(ask);
     recordTests(ask);
+    codeTests(ask);
     if (clock) limitTests(ask);
   });
 }

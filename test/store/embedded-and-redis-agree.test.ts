@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { type Admitted, SETTLED_MARK_MS, type Store } from "../../src/store/contract.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
-import { admitAsk, DAY_MS, hashOf, ridOf, settleAsk, tagOf } from "./asks.ts";
+import { admitAsk, codeHashOf, DAY_MS, hashOf, ridOf, settleAsk, tagOf } from "./asks.ts";
 import { embeddedBench, redisBench } from "./benches.ts";
 import type { Bench } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";
@@ -29,7 +29,7 @@ class Run {
   #latestMs = START_MS;
 
   constructor(number: number, benches: readonly Bench[]) {
-    this.#name = `D${number}x`;
+    this.#name = `D${String(number).padStart(6, "0")}x`;
     this.#tags = [tagOf(`${this.#name}a`), tagOf(`${this.#name}b`)];
     this.#benches = benches;
   }
@@ -41,7 +41,15 @@ class Run {
       await this.#both((store) => store.createKey(tag, { id: `key_${tag}0`, hash: hashOf("0"), group: "big" }));
       await this.#both((store) => store.createKey(tag, { id: `key_${tag}1`, hash: hashOf("1"), group: "cards" }));
       await this.#both((store) => store.credit(tag, { id: "p0", amount: 1_000n, kind: "topup", note: "" }));
-      const card = { id: "c0", plan: "pro", group: "cards", lastsMs: 2 * DAY_MS, afterPrevious: false, reference: "" };
+      const card = {
+        id: "c0",
+        card: "day",
+        plan: "pro",
+        group: "cards",
+        lastsMs: 2 * DAY_MS,
+        afterPrevious: false,
+        reference: "",
+      };
       await this.#both((store) => store.grant(tag, { ...card, quota: nanoUsd(300n) }));
     }
   }
@@ -66,7 +74,23 @@ class Run {
         await this.#both((store) => store.credit(tag, { id: o.id, amount: o.amount, kind: o.kind, note: "n" }));
         return;
       case "grant":
-        await this.#both((store) => store.grant(tag, { ...o, quota: o.quota as never, reference: "code" }));
+        await this.#both((store) =>
+          store.grant(tag, { ...o, card: "day", quota: o.quota as never, reference: "code" }),
+        );
+        return;
+      case "createCodes": {
+        const { codes, ...facts } = o;
+        const made = codes.map((number) => ({ id: this.#codeId(number), hash: codeHashOf(this.#codeId(number)) }));
+        await this.#both((store) => store.createCodes({ ...facts, quota: facts.quota as never }, made));
+        return;
+      }
+      case "redeem":
+        await this.#both((store) => store.redeem({ hash: codeHashOf(this.#codeId(o.code)), tag }));
+        await this.#both((store) => store.finishClaims(10));
+        await this.#both((store) => store.listCards(tag));
+        return;
+      case "voidCode":
+        await this.#both((store) => store.voidCode(this.#codeId(o.code)));
         return;
       case "keyGroup":
         await this.#both((store) => store.setKeyGroup(tag, `key_${tag}${o.key}`, o.group));
@@ -86,7 +110,14 @@ class Run {
         await this.#both((store) => store.readKey(tag, hashOf(`${o.key}`)));
         await this.#both((store) => store.listKeys(tag));
         await this.#both((store) => store.readLedger(tag, o.key, 3));
+        await this.#both((store) => store.listCodes(this.#name, 3));
+        await this.#both((store) => store.readDays(tag, "2026-05-20", "2026-06-30"));
     }
+  }
+
+  /** The embedded store keeps the codes of earlier runs, whose ids all sort before this run's. */
+  #codeId(number: number): string {
+    return `${this.#name}${number}`;
   }
 
   async #admit(tag: AccountTag, o: Extract<Operation, { do: "admit" }>): Promise<void> {

@@ -7,6 +7,7 @@ const HOUR_MS = 3_600_000;
 
 const account = fc.constantFrom(0, 1);
 const key = fc.constantFrom(0, 1, 2);
+const code = fc.integer({ min: 1, max: 6 });
 const rid = fc.integer({ min: 1, max: 30 });
 const group = fc.constantFrom("big", "small", "cards", "more");
 const plan = fc.constantFrom("free", "pro");
@@ -78,6 +79,19 @@ const operation = {
     afterPrevious: fc.boolean(),
     quota: fc.option(amount, { nil: undefined }),
   }),
+  createCodes: fc.record({
+    do: fc.constant("createCodes" as const),
+    account,
+    codes: fc.uniqueArray(code, { minLength: 1, maxLength: 3 }),
+    card: fc.constantFrom("day", "week"),
+    plan,
+    group: fc.constantFrom("cards", "more"),
+    lastsMs: fc.constantFrom(1_000, HOUR_MS, DAY_MS, 30 * DAY_MS),
+    starts: fc.constantFrom("at_redemption" as const, "after_previous" as const),
+    quota: fc.option(amount, { nil: undefined }),
+  }),
+  redeem: fc.record({ do: fc.constant("redeem" as const), account, code }),
+  voidCode: fc.record({ do: fc.constant("voidCode" as const), account, code }),
   keyGroup: fc.record({ do: fc.constant("keyGroup" as const), account, key, group }),
   revoke: fc.record({ do: fc.constant("revoke" as const), account, key }),
   createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
@@ -99,6 +113,9 @@ export const anyOperation = fc.oneof(
   { weight: 4, arbitrary: operation.jump },
   { weight: 3, arbitrary: operation.credit },
   { weight: 2, arbitrary: operation.grant },
+  { weight: 2, arbitrary: operation.createCodes },
+  { weight: 3, arbitrary: operation.redeem },
+  { weight: 1, arbitrary: operation.voidCode },
   { weight: 2, arbitrary: operation.keyGroup },
   { weight: 1, arbitrary: operation.createKey },
   { weight: 1, arbitrary: operation.plan },

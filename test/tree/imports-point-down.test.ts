@@ -50,6 +50,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "prom-client": ["src/telemetry/metrics.ts"],
   "http-proxy-3": ["src/accept/site-proxy.ts"],
   "@cacheable/node-cache": ["src/admit/unknown-keys.ts"],
+  tokenx: ["src/convert/count.ts"],
   typebox: ["src/config/schema-words.ts", "src/console/schema.ts"],
 };
 

@@ -10,7 +10,7 @@ import { parseDurationMs, systemClock, utcDay } from "../../src/values/time.ts";
 
 function groupOf(...models: string[]): Group {
   const limits = { requestsPerMinute: undefined, tokensPerMinute: undefined, concurrency: 100, perKey: false };
-  return { name: "g", kind: "pay_per_use", models, multiplier: MULTIPLIER_ONE, limits };
+  return { name: "g", kind: "pay_per_use", models, multiplier: MULTIPLIER_ONE, limits, rules: [], addedInputBytes: 0 };
 }
 
 test("a group serves a model by its exact name or by a prefix with a final star", () => {

@@ -90,3 +90,22 @@ test("row 32: text that could reach into the store's names is refused by its for
   await assertAtRest(here, owner);
   await assertAtRest(here, other);
 });
+
+test("row 31: nothing but the documented cause tells an unknown, a malformed and a revoked key apart", async () => {
+  const revoked = await here.account();
+  await here.store.revokeKey(revoked.tag, revoked.keyId);
+  const shapes: string[] = [];
+  for (const key of [`sk-${"a".repeat(48)}`, "sk-short", revoked.key, `${owner.key.slice(0, 13)}${"a".repeat(38)}`]) {
+    const reply = await fetch(`${here.url}/v1/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": key },
+      body: BODY,
+    });
+    const body = (await reply.json()) as { error: object };
+    shapes.push(
+      JSON.stringify([reply.status, [...reply.headers.keys()].sort(), Object.keys(body), Object.keys(body.error)]),
+    );
+    assert.ok(!JSON.stringify(body).includes(owner.tag));
+  }
+  assert.equal(new Set(shapes).size, 1, shapes.join("\n"));
+});

@@ -139,6 +139,6 @@ test("row 56: members that other gateways route by mean nothing here", async () 
     const reply = await ask(here, protocol, rich.key, { ...foreign, metadata: { api_base: "http://evil" } });
     assert.equal(reply.status, 200);
     assert.doesNotMatch(await reply.text(), /^x$/);
-    await assertAtRest(here, rich, reply);
+    await assertAtRest(here, rich);
   }
 });

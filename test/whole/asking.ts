@@ -30,15 +30,18 @@ export interface AskOptions {
   readonly path?: string;
 }
 
+/** Ids of answers whose request may still be settling, by the gateway's address. */
+const unfinished = new Map<string, Set<string>>();
+
 /** Posts a request with this key (none when undefined). */
-export function ask(
+export async function ask(
   here: Pick<GatewayHere, "url">,
   protocol: Protocol,
   key: string | undefined,
   fields: Fields = {},
   { headers = {}, signal, raw, path }: AskOptions = {},
 ): Promise<Response> {
-  return fetch(here.url + (path ?? pathOf(protocol)), {
+  const reply = await fetch(here.url + (path ?? pathOf(protocol)), {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -48,6 +51,12 @@ export function ask(
     body: raw ?? JSON.stringify(bodyOf(protocol, fields)),
     ...(signal ? { signal } : {}),
   });
+  const id = reply.headers.get("x-request-id");
+  if (id !== null && reply.headers.get("content-type")?.startsWith("text/html") === false) {
+    const ids = unfinished.get(here.url) ?? new Set();
+    unfinished.set(here.url, ids.add(id));
+  }
+  return reply;
 }
 
 /** The error object of a refusal, whatever the protocol. */
@@ -65,14 +74,14 @@ export async function errorOf(reply: Response): Promise<ErrorShape> {
   return body.error;
 }
 
-/** Waits for the end of a request by its answer's id, then demands that nothing of it is left in the account. */
-export async function assertAtRest(
-  here: GatewayHere,
-  account: Pick<TestAccount, "tag">,
-  reply?: Response,
-): Promise<void> {
-  const id = reply?.headers.get("x-request-id");
-  if (id) await here.requestEnd(id);
+/**
+ * Waits until everything that `ask` got an answer to has ended, then demands that nothing of it is left in the account.
+ * Streams must have been read or left before.
+ */
+export async function assertAtRest(here: GatewayHere, account: Pick<TestAccount, "tag">): Promise<void> {
+  const ids = unfinished.get(here.url) ?? new Set();
+  unfinished.delete(here.url);
+  for (const id of ids) await here.requestEnd(id);
   const state = await here.store.inspect(account.tag);
   assert.equal(state?.account.held, 0n);
   assert.deepEqual(state?.holds, []);

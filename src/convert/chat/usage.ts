@@ -4,22 +4,22 @@ import { type JsonObject, objectOf } from "../json-object.ts";
 
 /**
  * Reads a `usage` object. A count that cannot be believed is treated as absent (reliability rows C10, 64).
- * @returns undefined when neither side of the count is there.
+ * @returns undefined unless both sides of the count are there: half a count would bill the other half as nothing.
  */
 export function readUsage(value: unknown): Usage | undefined {
   const usage = objectOf(value);
   if (!usage) return undefined;
   const prompt = believableCount(usage.prompt_tokens);
   const completion = believableCount(usage.completion_tokens);
-  if (prompt === undefined && completion === undefined) return undefined;
+  if (prompt === undefined || completion === undefined) return undefined;
   const inputDetails = objectOf(usage.prompt_tokens_details);
   const outputDetails = objectOf(usage.completion_tokens_details);
   return splitIncludedCache({
-    input: prompt ?? 0,
+    input: prompt,
     cached: believableCount(inputDetails?.cached_tokens) ?? believableCount(usage.prompt_cache_hit_tokens) ?? 0,
     written: believableCount(inputDetails?.cache_write_tokens) ?? 0,
     written1h: 0,
-    output: completion ?? 0,
+    output: completion,
     reasoning: believableCount(outputDetails?.reasoning_tokens) ?? 0,
   });
 }

@@ -5,7 +5,7 @@ import { type JsonObject, objectOf } from "../json-object.ts";
 /**
  * Reads a `usage` object over what an earlier event said: counts in a stream are cumulative snapshots, so a later
  * believable value replaces and a missing one keeps (2.0.6).
- * @returns `before` when the value holds no believable count.
+ * @returns `before` when the value holds no believable count, or when no event has counted the input yet.
  */
 export function readUsage(value: unknown, before?: Usage): Usage | undefined {
   const usage = objectOf(value);
@@ -15,6 +15,7 @@ export function readUsage(value: unknown, before?: Usage): Usage | undefined {
   const cached = believableCount(usage.cache_read_input_tokens);
   const written = believableCount(usage.cache_creation_input_tokens);
   if (input === undefined && output === undefined && cached === undefined && written === undefined) return before;
+  if (input === undefined && before === undefined) return undefined;
   const base = before ?? NO_USAGE;
   const outputTokens = output ?? base.output;
   const details = objectOf(usage.output_tokens_details);
@@ -26,6 +27,11 @@ export function readUsage(value: unknown, before?: Usage): Usage | undefined {
     reasoning: Math.min(believableCount(details?.thinking_tokens) ?? base.reasoning, outputTokens),
     toolCalls: toolCalls(usage.server_tool_use) ?? base.toolCalls,
   };
+}
+
+/** Whether a `usage` object counts the output: without it a snapshot from the stream's beginning is not the bill. */
+export function countsOutput(value: unknown): boolean {
+  return believableCount(objectOf(value)?.output_tokens) !== undefined;
 }
 
 function cacheWrites(usage: JsonObject, written: number | undefined, base: Usage) {

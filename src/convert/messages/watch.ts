@@ -7,7 +7,7 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage } from "./usage.ts";
+import { countsOutput, readUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
 const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
@@ -16,6 +16,7 @@ export class MessagesWatcher implements Watcher {
   readonly #rename: string | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
+  #outputCounted = false;
   #producedBytes = 0;
   #opened = false;
   #stopSeen = false;
@@ -50,6 +51,7 @@ export class MessagesWatcher implements Watcher {
     }
     if (type === "message_delta") {
       this.#usage = readUsage(payload.usage, this.#usage);
+      this.#outputCounted = countsOutput(payload.usage);
       this.#stopSeen = typeof objectOf(payload.delta)?.stop_reason === "string";
       return passed(event, false);
     }
@@ -93,7 +95,7 @@ export class MessagesWatcher implements Watcher {
   counts(): Counts {
     return {
       usage: this.#usage,
-      final: this.#stopSeen && this.#usage !== undefined,
+      final: this.#stopSeen && this.#outputCounted && this.#usage !== undefined,
       producedBytes: this.#producedBytes,
     };
   }

@@ -6,23 +6,23 @@ import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
 
 /**
  * Reads the usage of a response object, hosted tool calls counted from its output items.
- * @returns undefined when the object holds no believable count.
+ * @returns undefined unless both sides of the count are believable: half a count would bill the other half as nothing.
  */
 export function readUsage(response: JsonObject): Usage | undefined {
   const usage = objectOf(response.usage);
   if (!usage) return undefined;
   const input = believableCount(usage.input_tokens);
   const output = believableCount(usage.output_tokens);
-  if (input === undefined && output === undefined) return undefined;
+  if (input === undefined || output === undefined) return undefined;
   const inputDetails = objectOf(usage.input_tokens_details);
   const outputDetails = objectOf(usage.output_tokens_details);
   return {
     ...splitIncludedCache({
-      input: input ?? 0,
+      input,
       cached: believableCount(inputDetails?.cached_tokens) ?? 0,
       written: believableCount(inputDetails?.cache_write_tokens) ?? 0,
       written1h: 0,
-      output: output ?? 0,
+      output,
       reasoning: believableCount(outputDetails?.reasoning_tokens) ?? 0,
     }),
     toolCalls: hostedCalls(response.output),

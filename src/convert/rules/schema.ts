@@ -68,9 +68,8 @@ function requiredOf(schema: JsonObject): readonly unknown[] {
 }
 
 function requiredByAll(variants: readonly JsonObject[]): readonly unknown[] {
-  const [first, ...others] = variants;
-  if (first === undefined) return [];
-  return requiredOf(first).filter((name) => others.every((variant) => requiredOf(variant).includes(name)));
+  const [first, ...others] = variants.map((variant) => new Set(requiredOf(variant)));
+  return first === undefined ? [] : [...first].filter((name) => others.every((names) => names.has(name)));
 }
 
 const STRING_FORMATS: ReadonlySet<unknown> = new Set([

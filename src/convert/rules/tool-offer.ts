@@ -38,12 +38,8 @@ export function offerTools(hub: HubRequest, target: OfferTarget, names: NameBook
   const hosted = hub.tools.filter((tool): tool is HostedTool => tool.type === "hosted");
   const usable = hub.tools.filter((tool): tool is UsableTool => tool.type !== "hosted");
   const carried = hosted.filter((tool) => target.carriesHosted(tool));
-  leaveHosted(
-    hosted.filter((tool) => !carried.includes(tool)),
-    hub.toolChoice,
-    usable.length + carried.length,
-    losses,
-  );
+  const left = hosted.filter((tool) => !target.carriesHosted(tool));
+  leaveHosted(left, hub.toolChoice, usable.length + carried.length, losses);
   const defined = usable.flatMap((definition) => {
     const name = names.define(definition.tool);
     return name === undefined ? [] : [{ definition, name }];
@@ -60,8 +56,7 @@ function leaveHosted(
   losses: Losses,
 ): void {
   for (const tool of left) {
-    const forced = choice?.mode === "hosted" && sameHosted(choice.hosted, tool.hosted);
-    if (others === 0 || forced || tool.demanded) {
+    if (others === 0 || mustUse(choice, tool) || tool.demanded) {
       refuse("unsupported_parameter", tool.param, "This tool is run by its vendor's servers and not offered here.");
     }
     losses.drop(`tools.${familyOf(tool.hosted)}`, tool.param);
@@ -69,6 +64,12 @@ function leaveHosted(
   if (choice?.mode === "hosted") {
     refuse("unsupported_parameter", "tool_choice", "The tool that must be used is not offered here.");
   }
+}
+
+/** Whether the choice is this hosted tool: by its type, or by its name as messages puts it. */
+function mustUse(choice: ToolChoice | undefined, tool: HostedTool): boolean {
+  if (choice?.mode === "named") return tool.native.name === choice.tool.name;
+  return choice?.mode === "hosted" && sameHosted(choice.hosted, tool.hosted);
 }
 
 /** Beginnings of hosted types: what a loss is named after, so that dated types do not multiply the names. */

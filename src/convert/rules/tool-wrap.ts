@@ -3,6 +3,7 @@
  * of calls in history, and the input of a call in a reply.
  */
 import type { Grammar, JsonObject, ToolRef } from "../hub.ts";
+import { nestsWithin } from "../reply/depth.ts";
 import { isRecord } from "./read.ts";
 
 /** The schema of a freeform tool's one argument. */
@@ -34,12 +35,15 @@ export function argumentsObject(tool: ToolRef, input: string): JsonObject {
   return parseArguments(input);
 }
 
-/** JSON text of arguments as an object: `""` and `null` are none; anything else stands under `_raw_arguments`. */
+/**
+ * JSON text of arguments as an object: `""` and `null` are none; anything else, and what nests too deep to be written
+ * again, stands under `_raw_arguments`.
+ */
 export function parseArguments(json: string): JsonObject {
   if (json.trim() === "") return {};
   const value = parse(json);
   if (value === null) return {};
-  return isRecord(value) ? value : { _raw_arguments: json };
+  return isRecord(value) && nestsWithin(value) ? value : { _raw_arguments: json };
 }
 
 /**

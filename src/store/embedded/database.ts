@@ -6,7 +6,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { StoreError } from "../contract.ts";
-import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
+import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
@@ -122,7 +122,9 @@ function openTables(path: string): DatabaseSync {
     db.exec("PRAGMA journal_mode = WAL");
     const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
     if (version > SCHEMA_VERSION) throw new StoreError("unavailable", "a newer Tollgate wrote the store's folder");
-    if (version === 0) db.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
+    for (const [step, sql] of SCHEMA_STEPS.entries()) {
+      if (step >= version) db.exec(`BEGIN; ${sql} PRAGMA user_version = ${step + 1}; COMMIT;`);
+    }
     return db;
   } catch (error) {
     db.close();

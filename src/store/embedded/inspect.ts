@@ -2,7 +2,8 @@
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import type { AccountState, LedgerLine } from "../contract.ts";
+import type { AccountState, DaySum, LedgerLine } from "../contract.ts";
+import { daySumOf } from "../day-sums.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import type { Context } from "./context.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
@@ -12,6 +13,13 @@ export function readLedger(context: Context, tag: AccountTag, afterSeq: number, 
   return context.db
     .all("SELECT * FROM ledger WHERE tag = ? AND seq > ? ORDER BY seq LIMIT ?", tag, afterSeq, size)
     .map(toLedgerLine);
+}
+
+/** Both days included. */
+export function readDays(context: Context, tag: AccountTag, since: string, until: string): DaySum[] {
+  return context.db
+    .all("SELECT * FROM days WHERE tag = ? AND day >= ? AND day <= ? ORDER BY day, field", tag, since, until)
+    .map((row) => daySumOf(row.day as string, row.field as string, row.amount as bigint));
 }
 
 export function inspect(context: Context, tag: AccountTag): AccountState | undefined {

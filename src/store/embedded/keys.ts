@@ -1,11 +1,10 @@
-/** Keys and entitlements of the embedded store. */
+/** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { ZERO } from "../../values/money.ts";
-import { ENTITLEMENT_LINGER_MS, type Entitlement, type Key, type KeyView, type Store } from "../contract.ts";
-import { accountId, entitlementAccount } from "../names.ts";
+import type { Key, KeyView } from "../contract.ts";
+import { accountId } from "../names.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
-import { appendLine, findAccountRow, findEntitlement, listedEntitlements, toKey } from "./rows.ts";
+import { findAccountRow, listedEntitlements, toKey } from "./rows.ts";
 
 export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyView | undefined {
   const { db } = context;
@@ -92,50 +91,4 @@ function changeKey(
 
 function keyRow(context: Context, tag: AccountTag, keyId: string): Row | undefined {
   return context.db.get("SELECT * FROM keys WHERE tag = ? AND id = ?", tag, keyId);
-}
-
-export function grant(context: Context, tag: AccountTag, ask: Parameters<Store["grant"]>[1]): Entitlement | undefined {
-  const { db } = context;
-  const nowMs = context.nowMs();
-  if (findAccountRow(db, tag) === undefined) return undefined;
-  const live = context.live(tag);
-  const known = findEntitlement(db, tag, ask.id, live);
-  if (known !== undefined) return known;
-  const fromMs = ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs;
-  const untilMs = fromMs + ask.lastsMs;
-  db.commitFull(() => {
-    // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
-    db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);
-    db.run(
-      "INSERT INTO entitlements (tag, id, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      tag,
-      ask.id,
-      ask.plan,
-      ask.group,
-      fromMs,
-      untilMs,
-      ask.quota ?? null,
-    );
-    appendLine(db, tag, {
-      atMs: nowMs,
-      kind: "card",
-      debit: "card",
-      credit: entitlementAccount(ask.id),
-      amount: ask.quota ?? ZERO,
-      reference: ask.reference,
-      group: ask.group,
-      model: "",
-      key: "",
-      memo: "",
-    });
-  });
-  return { id: ask.id, plan: ask.plan, group: ask.group, fromMs, untilMs, quota: ask.quota, spent: ZERO, held: ZERO };
-}
-
-/** The end of the group's last listed card, or now. */
-function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: number): number {
-  const ends = listedEntitlements(context.db, tag, context.live(tag))
-    .filter((e) => e.group === group)
-    .map((e) => e.untilMs);
-  return Math.max(nowMs, ...ends);
 }

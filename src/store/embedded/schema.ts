@@ -2,9 +2,10 @@
  * The tables of the embedded store. What must outlive the process is here; holds, buckets and requests in flight live
  * in memory (`live.ts`) and start empty.
  */
-export const SCHEMA_VERSION = 1;
 
-export const SCHEMA = `
+/** What leads from each version to the next; a new folder takes every step. */
+export const SCHEMA_STEPS: readonly string[] = [
+  `
 CREATE TABLE accounts (
   tag TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, plan TEXT NOT NULL,
   bal INTEGER NOT NULL DEFAULT 0 CHECK (bal >= 0), spent INTEGER NOT NULL DEFAULT 0, topped INTEGER NOT NULL DEFAULT 0,
@@ -35,4 +36,14 @@ CREATE TABLE payments (
 CREATE TABLE days (
   tag TEXT NOT NULL, day TEXT NOT NULL, field TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (tag, day, field)
 ) STRICT, WITHOUT ROWID;
-`;
+`,
+  `
+CREATE TABLE codes (
+  hash TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, card TEXT NOT NULL, plan TEXT NOT NULL, grp TEXT NOT NULL,
+  lasts INTEGER NOT NULL, starts TEXT NOT NULL, quota INTEGER, state TEXT NOT NULL DEFAULT 'unused',
+  created INTEGER NOT NULL, tag TEXT, claimed INTEGER
+) STRICT, WITHOUT ROWID;
+`,
+];
+
+export const SCHEMA_VERSION = SCHEMA_STEPS.length;

@@ -3,13 +3,26 @@
  * synchronous from its first read to its last write, and so atomic; the promises of the contract are for Redis' sake.
  */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { checkAdmit, checkCredit, checkGrant, checkKeyHash, checkName, checkSettle, checkTag } from "../checks.ts";
-import { type AdmitAsk, type SettleAsk, type Store, StoreError } from "../contract.ts";
+import {
+  checkAdmit,
+  checkCodeHash,
+  checkCodes,
+  checkCredit,
+  checkGrant,
+  checkKeyHash,
+  checkName,
+  checkSettle,
+  checkTag,
+} from "../checks.ts";
+import { type AdmitAsk, type CardFacts, type SettleAsk, type Store, StoreError } from "../contract.ts";
+import { daysOfSpan } from "../day-sums.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
+import * as cards from "./cards.ts";
+import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
 import { openDatabase } from "./database.ts";
-import { inspect, readLedger } from "./inspect.ts";
+import { inspect, readDays, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import { settle } from "./settle.ts";
 
@@ -126,7 +139,46 @@ class EmbeddedStore implements Store {
   async grant(tag: AccountTag, entitlement: Parameters<Store["grant"]>[1]) {
     checkTag(tag);
     checkGrant(entitlement);
-    return this.#answer((context) => keys.grant(context, tag, entitlement));
+    return this.#answer((context) => cards.grant(context, tag, entitlement));
+  }
+
+  async listCards(tag: AccountTag) {
+    checkTag(tag);
+    return this.#answer((context) => cards.listCards(context, tag));
+  }
+
+  async createCodes(facts: CardFacts, made: Parameters<Store["createCodes"]>[1]) {
+    checkCodes(facts, made);
+    this.#answer((context) => codes.createCodes(context, facts, made));
+  }
+
+  async listCodes(cursor: string | undefined, limit: number) {
+    return this.#answer((context) => codes.listCodes(context, cursor, limit));
+  }
+
+  async getCode(id: string) {
+    return this.#answer((context) => codes.getCode(context, id));
+  }
+
+  async voidCode(id: string) {
+    return this.#answer((context) => codes.voidCode(context, id));
+  }
+
+  async redeem(ask: Parameters<Store["redeem"]>[0]) {
+    checkTag(ask.tag);
+    checkCodeHash(ask.hash);
+    return this.#answer((context) => codes.redeem(context, ask));
+  }
+
+  /** A claim and its credit are one transaction here, so that none is ever left open. */
+  async finishClaims() {
+    return 0;
+  }
+
+  async readDays(tag: AccountTag, since: string, until: string) {
+    checkTag(tag);
+    daysOfSpan(since, until);
+    return this.#answer((context) => readDays(context, tag, since, until));
   }
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {

@@ -1,18 +1,10 @@
-/** Accounts, keys, payments and cards on Redis. */
+/** Accounts, keys and payments on Redis. */
 import { randomBytes } from "node:crypto";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
-import {
-  type Account,
-  ENTITLEMENT_LINGER_MS,
-  type Entitlement,
-  type Key,
-  type KeyView,
-  type Page,
-  type Store,
-} from "../contract.ts";
-import { accountId, creditAccounts, entitlementAccount } from "../names.ts";
+import type { Account, Key, KeyView, Page, Store } from "../contract.ts";
+import { accountId, creditAccounts } from "../names.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
 import { entriesOf, toAccount, toEntitlement, toKey } from "./records.ts";
 import type { Runner } from "./runner.ts";
@@ -149,28 +141,4 @@ export async function credit(
   const [outcome, balance = "0"] = reply;
   if (outcome === "credited" || outcome === "duplicate") return { outcome, balance: nanoUsd(BigInt(balance)) };
   return { outcome: outcome as "mismatch" | "refused" | "unknown_account" };
-}
-
-export async function grant(
-  runner: Runner,
-  scripts: Scripts,
-  tag: AccountTag,
-  ask: Parameters<Store["grant"]>[1],
-): Promise<Entitlement | undefined> {
-  const reply = await runner.script(
-    scripts.grant,
-    [accountKey(tag), ledgerKey(tag)],
-    [
-      ask.id,
-      ask.plan,
-      ask.group,
-      `${ask.lastsMs}`,
-      ask.afterPrevious ? "1" : "0",
-      `${ask.quota ?? ""}`,
-      ask.reference,
-      entitlementAccount(ask.id),
-      `${ENTITLEMENT_LINGER_MS}`,
-    ],
-  );
-  return reply === null ? undefined : toEntitlement(reply as string[]);
 }

@@ -2,7 +2,8 @@
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import type { AccountState, Entitlement, LedgerLine } from "../contract.ts";
+import type { AccountState, DaySum, Entitlement, LedgerLine } from "../contract.ts";
+import { daySumOf, daysOfSpan } from "../day-sums.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import { accountKey, accountPattern, dayKey, holdsKey, ledgerKey, paymentsKey, settledKey } from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey, toLedgerLine } from "./records.ts";
@@ -45,6 +46,15 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     payments: Object.keys(payments).sort(),
     days: await daysOf(runner, tag, suffixes(keys, dayKey(tag, ""))),
   };
+}
+
+/** One round trip: all days of an account are in its slot and asked for at once. */
+export async function readDays(runner: Runner, tag: AccountTag, since: string, until: string): Promise<DaySum[]> {
+  const days = daysOfSpan(since, until);
+  const sums = await Promise.all(days.map((day) => runner.step((redis) => redis.hgetall(dayKey(tag, day)))));
+  return days.flatMap((day, i) =>
+    entriesOf(sums[i] ?? {}, "").map(([field, amount]) => daySumOf(day, field, BigInt(amount))),
+  );
 }
 
 async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[]> {

@@ -1,7 +1,8 @@
 /**
  * The one place where Redis keys are spelled. All records of an account carry its hash tag and so live in one slot; the
- * index of names has a slot of its own (`{idx:accounts}` and `idx:accounts` hash alike).
+ * indexes of names and of codes have slots of their own (`{idx:codes}` and `idx:codes` hash alike).
  */
+import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 
 /** A hash: money, plan, keys, entitlements, buckets, requests in flight (fields: the Lua beside this file). */
@@ -25,3 +26,12 @@ export const accountPattern = (tag: AccountTag): string => `{a:${tag}}:*`;
 export const NAME_INDEX = "idx:accounts";
 /** A sorted set of the same names, in order. */
 export const NAMES_IN_ORDER = "{idx:accounts}:names";
+
+/** A hash in a slot of its own: a code and its state. */
+export const codeKey = (hash: CodeHash): string => `c:${hash}`;
+/** A hash: code id -> code hash. */
+export const CODE_INDEX = "idx:codes";
+/** A sorted set of the same ids, in order. */
+export const CODES_IN_ORDER = "{idx:codes}:ids";
+/** A sorted set: hashes of codes whose redemption has begun, by the instant of its beginning. */
+export const CLAIMS = "{idx:codes}:claims";

@@ -1,7 +1,7 @@
 /** What Redis holds, as values of the contract. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import type { Account, Entitlement, Key, LedgerLine } from "../contract.ts";
+import type { Account, Code, Entitlement, Key, LedgerLine } from "../contract.ts";
 import { accountId } from "../names.ts";
 
 export type Fields = Readonly<Record<string, string>>;
@@ -48,6 +48,33 @@ export function toEntitlement(texts: readonly string[]): Entitlement {
     spent: nanoUsd(BigInt(spent)),
     held: nanoUsd(BigInt(held)),
   };
+}
+
+/** A code as the scripts tell it (`code_texts` in `lua/codes.lua`). */
+export function toCode(texts: readonly string[]): Code {
+  const [id = "", card = "", plan = "", group = "", lasts, starts, quota = "", state, created, tag = "", claimed = ""] =
+    texts;
+  return {
+    id,
+    card,
+    plan,
+    group,
+    lastsMs: Number(lasts),
+    starts: starts as Code["starts"],
+    quota: quota === "" ? undefined : nanoUsd(BigInt(quota)),
+    state: state as Code["state"],
+    createdAtMs: Number(created),
+    tag: tag === "" ? undefined : (tag as AccountTag),
+    claimedAtMs: claimed === "" ? undefined : Number(claimed),
+  };
+}
+
+/** A code's hash; undefined when there is no such code. */
+export function toCodeOfFields(fields: Fields): Code | undefined {
+  const { id, card, plan, group, lasts, starts, quota, state, created, tag, claimed } = fields;
+  if (id === undefined) return undefined;
+  const texts = [id, card, plan, group, lasts, starts, quota, state, created, tag, claimed];
+  return toCode(texts.map((value) => value ?? ""));
 }
 
 /** All entries of an account's hash whose field begins so, the rest of the field with the value, by field. */

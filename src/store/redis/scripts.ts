@@ -21,12 +21,21 @@ const PARTS = {
   "key-read": ["common", "cards"],
   credit: ["common"],
   grant: ["common", "cards"],
+  "cards-read": ["common", "cards"],
+  "code-create": ["common"],
+  "code-claim": ["common", "codes"],
+  "code-done": ["codes"],
+  "code-void": ["codes"],
+  "code-index": [],
+  "claim-note": ["common"],
+  "claim-drop": [],
+  "claim-list": ["common"],
 } as const;
 
 export type ScriptName = keyof typeof PARTS;
 export type Scripts = Readonly<Record<ScriptName, Script>>;
 
-const READ_ONLY: ReadonlySet<string> = new Set(["key-read"]);
+const READ_ONLY: ReadonlySet<string> = new Set(["key-read", "cards-read", "claim-list"]);
 
 /** Reads all scripts. The shebang makes Redis refuse a script whole under OOM and check that its keys share a slot. */
 export function loadScripts(): Scripts {

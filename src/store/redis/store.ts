@@ -1,12 +1,24 @@
 /** The store on Redis: single, Sentinel or Cluster. One script and one round trip per step. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { checkAdmit, checkCredit, checkGrant, checkKeyHash, checkName, checkSettle, checkTag } from "../checks.ts";
-import type { AdmitAsk, SettleAsk, Store } from "../contract.ts";
+import {
+  checkAdmit,
+  checkCodeHash,
+  checkCodes,
+  checkCredit,
+  checkGrant,
+  checkKeyHash,
+  checkName,
+  checkSettle,
+  checkTag,
+} from "../checks.ts";
+import type { AdmitAsk, CardFacts, SettleAsk, Store } from "../contract.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
+import * as cards from "./cards.ts";
+import * as codes from "./codes.ts";
 import { connect, type RedisSettings } from "./connect.ts";
 import { checkFitness, type FitnessOptions } from "./fitness.ts";
-import { inspect, readLedger } from "./inspect.ts";
+import { inspect, readDays, readLedger } from "./inspect.ts";
 import { Runner } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
@@ -111,7 +123,44 @@ class RedisStore implements Store {
   async grant(tag: AccountTag, entitlement: Parameters<Store["grant"]>[1]) {
     checkTag(tag);
     checkGrant(entitlement);
-    return accounts.grant(this.#runner, this.#scripts, tag, entitlement);
+    return cards.grant(this.#runner, this.#scripts, tag, entitlement);
+  }
+
+  async listCards(tag: AccountTag) {
+    checkTag(tag);
+    return cards.listCards(this.#runner, this.#scripts, tag);
+  }
+
+  async createCodes(facts: CardFacts, made: Parameters<Store["createCodes"]>[1]) {
+    checkCodes(facts, made);
+    return codes.createCodes(this.#runner, this.#scripts, facts, made);
+  }
+
+  async listCodes(cursor: string | undefined, limit: number) {
+    return codes.listCodes(this.#runner, cursor, limit);
+  }
+
+  async getCode(id: string) {
+    return codes.getCode(this.#runner, id);
+  }
+
+  async voidCode(id: string) {
+    return codes.voidCode(this.#runner, this.#scripts, id);
+  }
+
+  async redeem(ask: Parameters<Store["redeem"]>[0]) {
+    checkTag(ask.tag);
+    checkCodeHash(ask.hash);
+    return codes.redeem(this.#runner, this.#scripts, ask);
+  }
+
+  async finishClaims(limit: number) {
+    return codes.finishClaims(this.#runner, this.#scripts, limit);
+  }
+
+  async readDays(tag: AccountTag, since: string, until: string) {
+    checkTag(tag);
+    return readDays(this.#runner, tag, since, until);
   }
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {

@@ -73,7 +73,7 @@ for (const [from, to, hosted, param] of HOSTED) {
     assert.equal((sent.tools as unknown[]).length, 1);
     const { type, name } = hosted as { type: string; name?: string };
     const forced = from === "messages" ? { type: "tool", name } : { type };
-    if (from === "responses" && type !== "tool_search" && type !== "shell") {
+    if (from === "messages" ? name !== undefined : type === "code_interpreter") {
       assertRefused(from, to, { tools: [hosted, mine], tool_choice: forced }, param);
     }
   });

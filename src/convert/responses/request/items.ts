@@ -183,7 +183,8 @@ function outputContent(result: ToolResult, scribe: ResponsesScribe): unknown {
       ? { type: "input_text", text: scribe.names.nameOf({ kind: "function", name: part.name }) }
       : inputPart(part, scribe.route),
   );
-  return result.isError ? markedAsError(parts) : parts;
+  if (result.isError) return markedAsError(parts);
+  return parts.length > 0 ? parts : "";
 }
 
 /** The first text says that the call failed (2.0.12). */

@@ -1,6 +1,7 @@
 -- Gives an account what a card holds, once per entitlement id.
 -- KEYS account ledger
--- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms
+-- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms,
+--      ledger account that the card comes from
 local account, ledger = KEYS[1], KEYS[2]
 local id, group, lasts, quota = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[6]
 if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
@@ -21,5 +22,5 @@ end
 listed[#listed + 1] = id
 redis.call('HSET', account, 'e:' .. id, cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota }),
   'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed))
-line(account, ledger, now, 'card', 'card', ARGV[8], amount(quota) or 0, ARGV[7], group, '', '', '')
+line(account, ledger, now, 'card', ARGV[10], ARGV[8], amount(quota) or 0, ARGV[7], group, '', '', '')
 return card_texts(card_of(account, id))

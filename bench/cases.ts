@@ -1,0 +1,50 @@
+/**
+ * What is measured: one row is one kind of work, the same for every subject. A new case is a new row here.
+ */
+import type { Protocol } from "../src/values/protocol.ts";
+
+export interface Case {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly path: string;
+  /** The request as every subject and the upstream get it. */
+  readonly body: string;
+  /** What the CPU time is divided by: whole requests, or events that reached the client. */
+  readonly unit: "request" | "event";
+  readonly unitsPerRequest: number;
+  /** Requests of one round, enough for about a second of a subject's CPU time. */
+  readonly requests: number;
+}
+
+/** Events of one stream, the terminal ones included. */
+export const STREAM_EVENTS = 200;
+/** Events in one write of the upstream where they come in bursts. */
+const BURST_EVENTS = 10;
+
+/** About 2 KB: a system text, three turns and a few options, as a small chat client sends them. */
+function chatRequest(stream: boolean, eventsPerWrite: number): string {
+  const sentence = "The quick brown fox jumps over the lazy dog and runs along the river until the sun goes down. ";
+  return JSON.stringify({
+    model: "bench",
+    max_tokens: 512,
+    temperature: 0.7,
+    messages: [
+      { role: "system", content: sentence.repeat(6) },
+      { role: "user", content: sentence.repeat(4) },
+      { role: "assistant", content: sentence.repeat(6) },
+      { role: "user", content: sentence.repeat(3) },
+    ],
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    // The upstream reads its instructions here; nobody else looks at it.
+    user: `events-per-write-${eventsPerWrite}`,
+  });
+}
+
+const chat = { protocol: "chat", path: "/v1/chat/completions" } as const;
+const stream = { unit: "event", unitsPerRequest: STREAM_EVENTS } as const;
+
+export const CASES: readonly Case[] = [
+  { name: "chat, whole", ...chat, body: chatRequest(false, 1), unit: "request", unitsPerRequest: 1, requests: 4_000 },
+  { name: "chat, streamed in bursts", ...chat, ...stream, body: chatRequest(true, BURST_EVENTS), requests: 400 },
+  { name: "chat, streamed one by one", ...chat, ...stream, body: chatRequest(true, 1), requests: 300 },
+];

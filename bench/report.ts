@@ -1,0 +1,107 @@
+/** Figures as people read them, and as machines do. */
+import type { Machine } from "./machine.ts";
+import { BASELINE } from "./subjects.ts";
+
+/** One round of one case through one subject. */
+export interface Round {
+  readonly units: number;
+  readonly requests: number;
+  readonly seconds: number;
+  /** Microseconds of CPU time: the subject's own, and of what works behind it. */
+  readonly cpuUs: number;
+  readonly behindUs: number;
+}
+
+/** All rounds of one case through one subject. */
+export interface Figures {
+  readonly case: string;
+  readonly subject: string;
+  readonly unit: string;
+  readonly rounds: readonly Round[];
+  /** Microseconds of CPU time per unit; the subject's own, median, least and most. */
+  readonly cpuUsPerUnit: number;
+  readonly cpuUsPerUnitMin: number;
+  readonly cpuUsPerUnitMax: number;
+  /** The same per request: of a stream, all of its events together. */
+  readonly cpuUsPerRequest: number;
+  /** Median of what works behind the subject, per request. */
+  readonly behindUsPerRequest: number;
+  readonly unitsPerSecond: number;
+}
+
+export interface Report {
+  readonly machine: Machine;
+  readonly rounds: number;
+  readonly connections: number;
+  readonly figures: readonly Figures[];
+}
+
+export function summarise(facts: { case: string; subject: string; unit: string }, rounds: readonly Round[]): Figures {
+  const perUnit = rounds.map((round) => round.cpuUs / round.units);
+  return {
+    ...facts,
+    rounds,
+    cpuUsPerUnit: median(perUnit),
+    cpuUsPerUnitMin: Math.min(...perUnit),
+    cpuUsPerUnitMax: Math.max(...perUnit),
+    cpuUsPerRequest: median(rounds.map((round) => round.cpuUs / round.requests)),
+    behindUsPerRequest: median(rounds.map((round) => round.behindUs / round.requests)),
+    unitsPerSecond: median(rounds.map((round) => round.units / round.seconds)),
+  };
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const high = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? high : ((sorted[middle - 1] ?? Number.NaN) + high) / 2;
+}
+
+/** The report as Markdown that is also aligned for a terminal. */
+export function asText({ machine, rounds, connections, figures }: Report): string {
+  const facts = [
+    `${machine.cores} cores (${machine.cpu}), Linux ${machine.linux}, Node ${machine.node}, nginx ${machine.nginx}, Redis ${machine.redis}`,
+    `${rounds} rounds in turn, ${connections} connections; CPU time is user + system, median (least - most)`,
+  ];
+  return [...facts, "", ...table([HEADINGS, ...figures.map((one) => row(one, figures))]), ""].join("\n");
+}
+
+const HEADINGS = [
+  "case",
+  "subject",
+  "CPU us per unit",
+  "unit",
+  "us per request",
+  "x nginx",
+  "behind it, us",
+  "units/s",
+];
+
+function row(one: Figures, all: readonly Figures[]): string[] {
+  const baseline = all.find((other) => other.case === one.case && other.subject === BASELINE);
+  const idle = one.cpuUsPerUnit === 0;
+  const ratio = baseline && !idle ? (one.cpuUsPerUnit / baseline.cpuUsPerUnit).toFixed(2) : "-";
+  const own = `${figure(one.cpuUsPerUnit)} (${figure(one.cpuUsPerUnitMin)} - ${figure(one.cpuUsPerUnitMax)})`;
+  return [
+    one.case,
+    one.subject,
+    idle ? "-" : own,
+    one.unit,
+    idle ? "-" : figure(one.cpuUsPerRequest),
+    ratio,
+    one.behindUsPerRequest === 0 ? "-" : figure(one.behindUsPerRequest),
+    one.unitsPerSecond.toFixed(0),
+  ];
+}
+
+/** Three digits that count. */
+function figure(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(" | ")} |`;
+  const rule = `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`;
+  return rows.flatMap((cells, i) => (i === 0 ? [line(cells), rule] : [line(cells)]));
+}

@@ -1,0 +1,144 @@
+/**
+ * `npm run bench`: CPU time per unit of work, every subject beside every other in one run, rounds in turn.
+ *
+ *     node bench/run.ts [--rounds N] [--json FILE] [--cases TEXT,...] [--subjects TEXT,...] [--cpu-prof DIR] [--smoke]
+ *
+ * `--cases` and `--subjects` choose by a part of the name. `--smoke` does a little of everything and asserts nothing
+ * about time: it shows that the benchmark works. How to read the figures: docs/benchmarks.md.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { CASES, type Case } from "./cases.ts";
+import { cpuUs } from "./cpu.ts";
+import type { Load, LoadResult } from "./load.ts";
+import { MISSING, machineFacts, versionOf } from "./machine.ts";
+import { asText, type Figures, type Report, type Round, summarise } from "./report.ts";
+import { type Running, SUBJECTS, type Subject } from "./subjects.ts";
+
+const ROUNDS = 9;
+const CONNECTIONS = 32;
+/** Rounds that are not counted: code is compiled, connections are opened. */
+const WARM_UP_ROUNDS = 2;
+/** Share of a round's requests in a smoke run. */
+const SMOKE_SHARE = 0.05;
+
+interface Plan {
+  readonly cases: readonly Case[];
+  readonly subjects: readonly Subject[];
+  readonly rounds: number;
+  readonly warmUpRounds: number;
+  readonly share: number;
+  readonly profileDir: string | undefined;
+}
+
+interface Standing {
+  readonly subject: Subject;
+  readonly running: Running;
+}
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string" },
+    json: { type: "string" },
+    cases: { type: "string", default: "" },
+    subjects: { type: "string", default: "" },
+    "cpu-prof": { type: "string" },
+    smoke: { type: "boolean", default: false },
+  },
+});
+
+const plan: Plan = {
+  cases: chosen(CASES, values.cases),
+  subjects: chosen(SUBJECTS, values.subjects),
+  rounds: values.smoke ? 1 : Number(values.rounds ?? ROUNDS),
+  warmUpRounds: values.smoke ? 0 : WARM_UP_ROUNDS,
+  share: values.smoke ? SMOKE_SHARE : 1,
+  // Gateways run in folders of their own.
+  profileDir: values["cpu-prof"] === undefined ? undefined : resolve(values["cpu-prof"]),
+};
+
+function chosen<T extends { readonly name: string }>(all: readonly T[], parts: string): readonly T[] {
+  const found = all.filter(({ name }) => parts.split(",").some((part) => name.includes(part)));
+  if (found.length === 0) throw new Error(`nothing is called "${parts}": ${all.map(({ name }) => name).join("; ")}`);
+  return found;
+}
+
+const upstream = startPart("upstream.ts");
+const load = startPart("load.ts");
+const standing: Standing[] = [];
+try {
+  const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
+  for (const subject of plan.subjects) {
+    if (subject.needs !== undefined && versionOf(subject.needs) === MISSING) {
+      process.stdout.write(`${subject.name} is left out: ${subject.needs} is not installed\n`);
+      continue;
+    }
+    standing.push({ subject, running: await subject.start({ upstreamPort: port, profileDir: plan.profileDir }) });
+  }
+  const figures: Figures[] = [];
+  for (const one of plan.cases) figures.push(...(await measure(one)));
+  const report: Report = { machine: machineFacts(), rounds: plan.rounds, connections: CONNECTIONS, figures };
+  process.stdout.write(`\n${asText(report)}`);
+  if (values.json) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
+} finally {
+  await Promise.all(standing.map(({ running }) => running.stop()));
+  upstream.disconnect();
+  load.disconnect();
+}
+
+/** One case through every subject in turn, again and again, so that a slow minute of the machine meets all of them. */
+async function measure(one: Case): Promise<Figures[]> {
+  const rounds = new Map<Standing, Round[]>(standing.map((each) => [each, []]));
+  for (let i = -plan.warmUpRounds; i < plan.rounds; i++) {
+    process.stdout.write(`${one.name}: ${i < 0 ? "warming up" : `round ${i + 1} of ${plan.rounds}`}\n`);
+    for (const each of standing) {
+      const round = await oneRound(one, each);
+      if (i >= 0) rounds.get(each)?.push(round);
+    }
+  }
+  return standing.map((each) =>
+    summarise({ case: one.name, subject: each.subject.name, unit: one.unit }, rounds.get(each) ?? []),
+  );
+}
+
+async function oneRound(one: Case, { subject, running }: Standing): Promise<Round> {
+  const requests = Math.max(CONNECTIONS, Math.round(one.requests * plan.share));
+  const before = { own: sum(running.pids), behind: sum(running.behind) };
+  const result = await send({
+    url: running.url + one.path,
+    key: running.key,
+    body: one.body,
+    requests,
+    connections: CONNECTIONS,
+  });
+  if (result.problem !== undefined || result.answered !== requests) {
+    throw new Error(`${one.name}, ${subject.name}: ${result.answered} of ${requests} answered; ${result.problem}`);
+  }
+  return {
+    units: requests * one.unitsPerRequest,
+    requests,
+    seconds: result.seconds,
+    cpuUs: sum(running.pids) - before.own,
+    behindUs: sum(running.behind) - before.behind,
+  };
+}
+
+function sum(pids: readonly number[]): number {
+  return pids.reduce((total, pid) => total + cpuUs(pid), 0);
+}
+
+async function send(work: Load): Promise<LoadResult> {
+  const answered = once(load, "message");
+  load.send(work);
+  const [result] = (await answered) as [LoadResult];
+  return result;
+}
+
+function startPart(file: string): ChildProcess {
+  return fork(fileURLToPath(new URL(file, import.meta.url)));
+}

@@ -1,0 +1,232 @@
+/**
+ * What is measured: servers between the load and the upstream. Each is started on free ports of 127.0.0.1 in a folder of
+ * its own, and says which processes its CPU time is read from.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { startRedis } from "../test/rig/redis.ts";
+import { childrenOf } from "./cpu.ts";
+
+export interface Running {
+  /** `http://host:port`, without a path. */
+  readonly url: string;
+  readonly key: string;
+  /** The processes whose time is the subject's; none where there is nothing in between. */
+  readonly pids: readonly number[];
+  /** Processes that work for the subject and are shown apart: its Redis. */
+  readonly behind: readonly number[];
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly upstreamPort: number;
+  /** Folder for CPU profiles of gateways; none are made without it. */
+  readonly profileDir: string | undefined;
+}
+
+export interface Subject {
+  readonly name: string;
+  /** The program that must be there; without it the subject is left out. */
+  readonly needs?: string;
+  start(options: StartOptions): Promise<Running>;
+}
+
+const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const START_TIMEOUT_MS = 20_000;
+const POLL_MS = 20;
+const ADMIN_TOKEN = "benchmark-admin-token";
+const SEALING_KEY = "a-sealing-key-of-thirty-two-chars";
+/** As many as a pool behind a front keeps; above the load's connections. */
+const UPSTREAM_CONNECTIONS = 200;
+
+export const SUBJECTS: readonly Subject[] = [
+  { name: "direct", start: async ({ upstreamPort }) => nothing(upstreamPort) },
+  { name: "nginx", needs: "nginx", start: startNginx },
+  { name: "tollgate, embedded", start: (options) => startGateway(options, undefined) },
+  { name: "tollgate, redis", needs: "redis-server", start: startGatewayOnRedis },
+];
+
+/** The name of the subject that the others are compared with. */
+export const BASELINE = "nginx";
+
+function nothing(port: number): Running {
+  return { url: `http://127.0.0.1:${port}`, key: "none", pids: [], behind: [], stop: async () => {} };
+}
+
+async function startNginx({ upstreamPort }: StartOptions): Promise<Running> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-nginx-"));
+  const port = await freePort();
+  const file = join(dir, "nginx.conf");
+  writeFileSync(file, nginxConfig(dir, port, upstreamPort));
+  const child = spawn("nginx", ["-p", dir, "-c", file], { stdio: ["ignore", "inherit", "inherit"] });
+  await until(() => answers(port), "nginx");
+  const stop = stopper(child, dir);
+  return { url: `http://127.0.0.1:${port}`, key: "none", pids: childrenOf(pidOf(child)), behind: [], stop };
+}
+
+/** As deploy guides write it: one worker, connections kept in both directions, nothing buffered, an access log. */
+function nginxConfig(dir: string, port: number, upstreamPort: number): string {
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (what) => `${what}_temp_path ${dir}/${what};`,
+  );
+  return `
+${process.getuid?.() === 0 ? "user root;" : ""}
+daemon off;
+worker_processes 1;
+pid ${dir}/nginx.pid;
+error_log stderr error;
+events { worker_connections 1024; }
+http {
+  access_log /dev/null combined;
+  ${temporary.join("\n  ")}
+  keepalive_requests 1000000;
+  upstream model {
+    server 127.0.0.1:${upstreamPort};
+    keepalive ${UPSTREAM_CONNECTIONS};
+    keepalive_requests 1000000;
+  }
+  server {
+    listen 127.0.0.1:${port};
+    client_max_body_size 32m;
+    client_body_buffer_size 64k;
+    location /v1/ {
+      proxy_pass http://model;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+    }
+  }
+}
+`;
+}
+
+async function startGatewayOnRedis(options: StartOptions): Promise<Running> {
+  const redis = await startRedis();
+  try {
+    const gateway = await startGateway(options, redis.url);
+    const stop = async (): Promise<void> => {
+      await gateway.stop();
+      await redis.stop();
+    };
+    return { ...gateway, behind: [redis.pid], stop };
+  } catch (error) {
+    await redis.stop();
+    throw error;
+  }
+}
+
+async function startGateway(options: StartOptions, store: string | undefined): Promise<Running> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-"));
+  const file = join(dir, "tollgate.yaml");
+  const log = join(dir, "log");
+  writeFileSync(file, gatewayConfig(dir, options.upstreamPort, store));
+  const descriptor = openSync(log, "w");
+  const profile = options.profileDir ? ["--cpu-prof", `--cpu-prof-dir=${options.profileDir}`] : [];
+  const child = spawn(process.execPath, [...profile, MAIN, "serve", "--config", file], {
+    cwd: dir,
+    stdio: ["ignore", descriptor, descriptor],
+  });
+  closeSync(descriptor);
+  const stop = stopper(child, dir);
+  try {
+    const { listen, admin } = await serving(child, log);
+    return { url: listen, key: await makeKey(admin), pids: [pidOf(child)], behind: [], stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function gatewayConfig(dir: string, upstreamPort: number, store: string | undefined): string {
+  return `
+listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+admin_token: ${ADMIN_TOKEN}
+store: ${store ?? `embedded:${dir}/data`}
+journal: {dir: ${dir}/journal}
+sealing_keys: [${SEALING_KEY}]
+upstreams:
+  model: {protocol: chat, base_url: "http://127.0.0.1:${upstreamPort}/v1", api_key: bench, max_concurrency: ${UPSTREAM_CONNECTIONS}}
+plans: {free: {}}
+models:
+  bench: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: model}]}
+groups:
+  bench: {kind: pay_per_use, models: [bench]}
+`;
+}
+
+/** Waits for the line that says where the gateway listens. */
+async function serving(child: ChildProcess, log: string): Promise<{ listen: string; admin: string }> {
+  let found: string | undefined;
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}:\n${readFileSync(log)}`);
+    found = readFileSync(log, "utf8")
+      .split("\n")
+      .find((line) => line.includes('"tollgate serves"') && line.endsWith("}"));
+    return found !== undefined;
+  }, "the gateway");
+  return JSON.parse(found as string) as { listen: string; admin: string };
+}
+
+/** An account with more money than a benchmark can spend, and its key. */
+async function makeKey(admin: string): Promise<string> {
+  const call = async (path: string, body: object): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, "content-type": "application/json" };
+    const reply = await fetch(`${admin}/admin/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+    return reply.json();
+  };
+  await call("/accounts", { name: "bench" });
+  await call("/accounts/bench/topups", { usd: "1000000", id: "funds" });
+  const { key } = (await call("/accounts/bench/keys", { group: "bench" })) as { key: string };
+  return key;
+}
+
+function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error(`${child.spawnfile} could not be started`);
+  return child.pid;
+}
+
+function stopper(child: ChildProcess, dir: string): () => Promise<void> {
+  const exited = once(child, "exit").catch(() => {});
+  return async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGINT");
+    await exited;
+    rmSync(dir, { recursive: true, force: true });
+  };
+}
+
+async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
+  const deadlineMs = performance.now() + START_TIMEOUT_MS;
+  while (!(await condition())) {
+    if (performance.now() > deadlineMs) throw new Error(`${what} did not start`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,83 @@
+/**
+ * How often somebody may be wrong about a code before codes are not even looked up for them any more (reliability 3.9,
+ * row 41). Only failures count. Bounded: a flood of names pushes out those seen least recently.
+ */
+import type { Clock } from "../values/time.ts";
+
+export interface GuessLimits {
+  readonly failuresPerMinute: number;
+  readonly failuresPerDay: number;
+  /** Names remembered at once. */
+  readonly namesMax: number;
+}
+
+export const GUESS_LIMITS: GuessLimits = Object.freeze({
+  failuresPerMinute: 5,
+  failuresPerDay: 20,
+  namesMax: 10_000,
+});
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Failures since the first one of a span; with the span they are forgotten. */
+interface Count {
+  failures: number;
+  sinceMs: number;
+}
+
+export class GuessBudget {
+  readonly #clock: Clock;
+  readonly #limits: GuessLimits;
+  /** In the order of last failure: the first is the one to forget. */
+  readonly #names = new Map<string, { minute: Count; day: Count }>();
+
+  constructor(clock: Clock, limits: GuessLimits = GUESS_LIMITS) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /** Names remembered now; never above `namesMax`. */
+  get size(): number {
+    return this.#names.size;
+  }
+
+  /** Milliseconds until codes are looked up for this name again; 0 when they are now. */
+  waitMs(name: string): number {
+    const counts = this.#names.get(name);
+    if (counts === undefined) return 0;
+    const nowMs = this.#clock.monotonicMs();
+    const { failuresPerMinute, failuresPerDay } = this.#limits;
+    return Math.max(
+      counts.minute.failures >= failuresPerMinute ? counts.minute.sinceMs + MINUTE_MS - nowMs : 0,
+      counts.day.failures >= failuresPerDay ? counts.day.sinceMs + DAY_MS - nowMs : 0,
+      0,
+    );
+  }
+
+  /** Counts a failure. @returns whether it was one too many: `waitMs` is above 0 from now on. */
+  failed(name: string): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const counts = this.#names.get(name) ?? { minute: none(nowMs), day: none(nowMs) };
+    this.#names.delete(name);
+    this.#names.set(name, {
+      minute: plusOne(counts.minute, MINUTE_MS, nowMs),
+      day: plusOne(counts.day, DAY_MS, nowMs),
+    });
+    this.#forgetOldest();
+    return this.waitMs(name) > 0;
+  }
+
+  #forgetOldest(): void {
+    if (this.#names.size <= this.#limits.namesMax) return;
+    const [oldest] = this.#names.keys();
+    if (oldest !== undefined) this.#names.delete(oldest);
+  }
+}
+
+const none = (nowMs: number): Count => ({ failures: 0, sinceMs: nowMs });
+
+function plusOne(count: Count, spanMs: number, nowMs: number): Count {
+  const over = nowMs - count.sinceMs >= spanMs;
+  return over ? { failures: 1, sinceMs: nowMs } : { failures: count.failures + 1, sinceMs: count.sinceMs };
+}

@@ -1,0 +1,122 @@
+/** A whole chat completion in the hub's words (protocols.md 1.1.2; response tables of 2.2 and 2.4). */
+import type { UpstreamFault } from "../exchange.ts";
+import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
+import { compactJson } from "../reply/depth.ts";
+import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
+import { SILENT_REFUSAL } from "../reply/stop.ts";
+import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
+import { invalid, reported } from "../watch.ts";
+import { readUsage } from "./usage.ts";
+
+/**
+ * Decodes a whole reply.
+ * @param json the body, parsed.
+ * @param ids chance for the ids of calls that come without one (G4).
+ * @returns a fault for an error in a 200 body and for a body without a choice (MC.r7).
+ */
+export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
+  const error = objectOf(json.error);
+  if (error) return reported(error.type, error.code);
+  const choice = objectOf(arrayOf(json.choices)[0]);
+  const message = objectOf(choice?.message);
+  if (!choice || !message) return invalid("a chat completion without a choice");
+  const word = textOf(choice.finish_reason);
+  if (isFailureWord(word)) return reported(undefined, word);
+  return wholeReply(itemsOf(message, choice, plan, ids), stopOf(word), {
+    upstreamId: textOf(json.id),
+    usage: readUsage(json.usage) ?? readUsage(choice.usage),
+    serviceTier: textOf(json.service_tier),
+    createdS: createdSeconds(json.created),
+  });
+}
+
+/** Reasoning, text, refusal, calls: chat's members have no order of their own (MC.r1, RC.r1). */
+function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
+  const reasoning = reasoningOf(message);
+  const text = contentText(message.content);
+  const refusal = textOf(message.refusal);
+  const items: ReplyItem[] = [];
+  if (reasoning)
+    items.push({ type: "reasoning", text: reasoning, opaque: undefined, native: reasoning, redacted: false });
+  if (text) {
+    const citations = arrayOf(message.annotations).flatMap((one) => urlCitation(one) ?? []);
+    const logprobs = logprobList(objectOf(choice.logprobs)?.content);
+    items.push({ type: "text", text, startsMessage: true, citations, logprobs });
+  }
+  if (refusal) items.push({ type: "refusal", text: refusal });
+  const callIds = new ReplyCallIds(plan, ids);
+  return [...items, ...callsOf(message).flatMap((call) => callItem(call, plan, callIds))];
+}
+
+/** The calls of a message or delta; the deprecated `function_call` is one without an id. */
+export function callsOf(message: JsonObject): readonly JsonObject[] {
+  const calls = arrayOf(message.tool_calls).flatMap((one): JsonObject[] => objectsOf(one));
+  const deprecated = objectOf(message.function_call);
+  return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
+}
+
+function objectsOf(value: unknown): JsonObject[] {
+  const object = objectOf(value);
+  return object ? [object] : [];
+}
+
+/** A call without a name is none (3.2). */
+function callItem(call: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
+  const identity = callIdentity(call);
+  if (identity === undefined) return [];
+  const restored = restoreCall(plan, identity);
+  const input = callInput(restored, identity.freeform, callText(call));
+  return [{ type: "tool-call", id: callIds.take(textOf(call.id)), tool: restored.tool, input }];
+}
+
+/** What a call, or a delta of one, says of its name. */
+export function callIdentity(call: JsonObject): CallIdentity | undefined {
+  const custom = objectOf(call.custom);
+  const name = textOf((custom ?? objectOf(call.function))?.name);
+  return name === undefined ? undefined : { name, freeform: custom !== undefined };
+}
+
+/** The arguments or free text of a call or delta. Some servers send arguments as the object itself. */
+export function callText(call: JsonObject): string {
+  const value = objectOf(call.custom)?.input ?? objectOf(call.function)?.arguments;
+  if (typeof value === "string") return value;
+  return objectOf(value) ? (compactJson(value) ?? "") : "";
+}
+
+/** Reasoning under either of its names (lessons D41); servers that send both repeat themselves. */
+export function reasoningOf(message: JsonObject): string | undefined {
+  return textOf(message.reasoning_content) ?? textOf(message.reasoning);
+}
+
+/** The text of `content`: a string, or the text parts of a list, which some servers send. */
+export function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  const parts = arrayOf(content).map((one) => objectOf(one));
+  return parts.map((part) => (part?.type === "text" ? (textOf(part.text) ?? "") : "")).join("");
+}
+
+const REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["stop", "end"],
+  ["length", "output-limit"],
+  ["max_tokens", "output-limit"],
+  ["model_length", "context-limit"],
+  ["tool_calls", "tool-calls"],
+  ["function_call", "tool-calls"],
+  ["content_filter", "refusal"],
+  ["sensitive", "refusal"],
+]);
+
+/** The stop behind a finish reason (2.0.7); words that nobody knows are a plain end. */
+export function stopOf(word: string | undefined): Stop {
+  const reason = REASONS.get(word ?? "stop") ?? "end";
+  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);
+}
+
+const FAILURES: ReadonlySet<string | undefined> = new Set(["error", "network_error", "insufficient_system_resource"]);
+
+/** Whether a finish reason says that the server broke off: never a clean end for the client (promise 8). */
+export function isFailureWord(word: string | undefined): boolean {
+  return FAILURES.has(word);
+}

@@ -1,0 +1,136 @@
+/** Whole replies for chat clients (directions CM and CR). */
+import { NO_USAGE } from "../../values/tokens.ts";
+import type { ConvertContext } from "../exchange.ts";
+import type { HubReply, JsonObject, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
+import { safeCallId } from "../rules/ids.ts";
+import { writeUsage } from "./usage.ts";
+
+/** The words of 2.0.7. */
+const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
+  end: "stop",
+  "stop-sequence": "stop",
+  pause: "stop",
+  "tool-calls": "tool_calls",
+  "output-limit": "length",
+  "context-limit": "length",
+  refusal: "content_filter",
+};
+
+type TextItem = Extract<ReplyItem, { type: "text" }>;
+type ToolCallItem = Extract<ReplyItem, { type: "tool-call" }>;
+
+/** The body of a `chat.completion`. `reply` is restored and stopped already; all keys that clients read are there. */
+export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array {
+  const calls = reply.items.filter((item): item is ToolCallItem => item.type === "tool-call");
+  const texts = reply.items.filter((item): item is TextItem => item.type === "text");
+  const body = {
+    id: completionId(context),
+    object: "chat.completion",
+    created: reply.createdS ?? context.nowS,
+    model: plan.model,
+    choices: [
+      {
+        index: 0,
+        message: messageOf(reply, texts, calls, plan),
+        logprobs: logprobsOf(texts),
+        finish_reason: finishReason(reply.stop.reason, plan),
+      },
+    ],
+    usage: writeUsage(reply.usage ?? NO_USAGE),
+    service_tier: reply.serviceTier,
+  };
+  return Buffer.from(JSON.stringify(body));
+}
+
+function messageOf(
+  reply: HubReply,
+  texts: readonly TextItem[],
+  calls: readonly ToolCallItem[],
+  plan: ReplyPlan,
+): JsonObject {
+  const refusals = reply.items.flatMap((item) => (item.type === "refusal" && item.text !== "" ? [item.text] : []));
+  const reasoning = reply.items.flatMap((item) => (item.type === "reasoning" && item.text !== "" ? [item.text] : []));
+  const { content, annotations } = joinTexts(texts, plan);
+  return {
+    role: "assistant",
+    content: content !== "" || (calls.length === 0 && refusals.length === 0) ? content : null, // CM.r1, CR.r1
+    refusal: refusals.length > 0 ? refusals.join("") : (reply.stop.refusal?.explanation ?? null),
+    reasoning_content: reasoning.length > 0 ? reasoning.join(REASONING_SEAM) : undefined,
+    annotations: annotations.length > 0 ? annotations : undefined,
+    ...encodeCalls(calls, plan),
+  };
+}
+
+function encodeCalls(calls: readonly ToolCallItem[], plan: ReplyPlan): JsonObject {
+  const [first] = calls;
+  if (!first) return {};
+  if (plan.deprecatedFunctions) return { function_call: { name: first.tool.name, arguments: argumentsOf(first) } };
+  return {
+    tool_calls: calls.map((call) => ({
+      id: safeCallId(call.id),
+      ...(call.tool.kind === "custom"
+        ? { type: "custom", custom: { name: call.tool.name, input: call.input } }
+        : { type: "function", function: { name: call.tool.name, arguments: argumentsOf(call) } }),
+    })),
+  };
+}
+
+function argumentsOf({ input }: ToolCallItem): string {
+  return input.trim() === "" ? "{}" : input;
+}
+
+/** One string of all texts, and the places that its citations have in it (CM.r4, CR.r4). */
+function joinTexts(texts: readonly TextItem[], plan: ReplyPlan): { content: string; annotations: JsonObject[] } {
+  let content = "";
+  const annotations: JsonObject[] = [];
+  let seamDue = false;
+  for (const item of texts) {
+    seamDue ||= item.startsMessage && content !== "" && seamBetweenMessages(plan) !== "";
+    if (item.text !== "" && seamDue) {
+      content += seamBetweenMessages(plan);
+      seamDue = false;
+    }
+    const offset = content.length;
+    for (const { url, title, startIndex, endIndex } of item.citations) {
+      const place = { start_index: offset + (startIndex ?? 0), end_index: offset + (endIndex ?? item.text.length) };
+      annotations.push({ type: "url_citation", url_citation: { ...place, url, title } });
+    }
+    content += item.text;
+  }
+  return { content, annotations };
+}
+
+function logprobsOf(texts: readonly TextItem[]): JsonObject | null {
+  const content = texts.flatMap((item) => item.logprobs ?? []);
+  return content.length > 0 ? { content, refusal: null } : null;
+}
+
+/** Stands between two stretches of reasoning (CM.r3). */
+export const REASONING_SEAM = "\n\n";
+
+/** What parts two texts: message items of responses are messages, blocks of messages are one text (CR.r1, CM.r1). */
+export function seamBetweenMessages(plan: ReplyPlan): string {
+  return plan.upstream === "responses" ? "\n\n" : "";
+}
+
+/** The finish reason that a client of this plan reads. */
+export function finishReason(reason: StopReason, plan: ReplyPlan): string {
+  return reason === "tool-calls" && plan.deprecatedFunctions ? "function_call" : FINISH_REASONS[reason];
+}
+
+/** A fresh id of a completion (2.0.8). */
+export function completionId(context: ConvertContext): string {
+  return `chatcmpl-${context.randomId(24)}`;
+}
+
+/** The beginning of a call as a stream's delta writes it. */
+export function startOfCall(id: string, tool: ToolRef): JsonObject {
+  return tool.kind === "custom"
+    ? { id, type: "custom", custom: { name: tool.name, input: "" } }
+    : { id, type: "function", function: { name: tool.name, arguments: "" } };
+}
+
+/** A piece of a call's arguments or free text. */
+export function pieceOfCall(tool: ToolRef, input: string): JsonObject {
+  return tool.kind === "custom" ? { custom: { input } } : { function: { arguments: input } };
+}

@@ -1,0 +1,128 @@
+/** A chat completions stream as hub events (protocols.md 1.1.3, 3.2, 3.4). */
+
+import type { ReplyPlan } from "../hub.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
+import { StreamDecoder } from "../reply/decoder.ts";
+import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
+import type { Ids } from "../reply/tool-call.ts";
+import { invalid } from "../watch.ts";
+import { contentText, isFailureWord, reasoningOf, stopOf } from "./reply-decode.ts";
+import { ChatCalls } from "./stream-calls.ts";
+import { readUsage } from "./usage.ts";
+
+/**
+ * Decodes chunks. Text, refusal and reasoning form one block at a time, since chat marks no ends: another kind, or a new
+ * call, ends it. Calls stay open beside them as their deltas may interleave. The reply ends with `[DONE]`, so that a
+ * usage chunk behind the finish reason still counts (trap 33).
+ */
+export class ChatStreamDecoder extends StreamDecoder {
+  readonly #calls: ChatCalls;
+  #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
+
+  constructor(plan: ReplyPlan, ids: Ids) {
+    super(plan, ids);
+    this.#calls = new ChatCalls(this.sink);
+  }
+
+  protected override read(chunk: JsonObject): void {
+    const error = objectOf(chunk.error);
+    if (error) this.report(error.type, error.code, error.message);
+    else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
+    else this.refuse(invalid("a chunk has no choices"));
+  }
+
+  #readChunk(chunk: JsonObject): void {
+    this.start({
+      upstreamId: textOf(chunk.id),
+      serviceTier: textOf(chunk.service_tier),
+      createdS: createdSeconds(chunk.created),
+    });
+    this.countUsage(readUsage(chunk.usage));
+    for (const one of arrayOf(chunk.choices)) {
+      const choice = objectOf(one);
+      if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (trap 8).
+    }
+  }
+
+  protected override readDone(): void {
+    if (this.started) this.finish();
+    else this.refuse(invalid("[DONE] came first"));
+  }
+
+  #readChoice(choice: JsonObject): void {
+    this.countUsage(readUsage(choice.usage)); // Some servers put it here.
+    const delta = objectOf(choice.delta);
+    if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
+    const word = textOf(choice.finish_reason);
+    if (word === undefined) return;
+    if (isFailureWord(word)) this.report(undefined, word, undefined);
+    else this.stop = stopOf(word);
+  }
+
+  /** What a delta holds, in the order in which a reply says it: content comes before calls (3.2). */
+  #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
+    const reasoning = reasoningOf(delta);
+    if (reasoning !== undefined) this.#reasoning().append(reasoning);
+    const text = contentText(delta.content);
+    if (text !== "") this.#text().append(text, logprobs);
+    const refusal = textOf(delta.refusal);
+    if (refusal !== undefined) this.#refusal().append(refusal);
+    this.#cite(delta);
+    const beforeNew = () => this.#endProse();
+    for (const one of arrayOf(delta.tool_calls)) {
+      const entry = objectOf(one);
+      if (entry) this.#calls.take(entry, beforeNew);
+    }
+    const deprecated = objectOf(delta.function_call);
+    if (deprecated) this.#calls.takeDeprecated(deprecated, beforeNew);
+  }
+
+  #text(): TextBlock {
+    if (this.#prose?.kind !== "text") {
+      this.#endProse();
+      this.#calls.leave();
+      this.#prose = new TextBlock(this.sink, true);
+    }
+    return this.#prose;
+  }
+
+  #refusal(): RefusalBlock {
+    if (this.#prose?.kind !== "refusal") {
+      this.#endProse();
+      this.#calls.leave();
+      this.#prose = new RefusalBlock(this.sink);
+    }
+    return this.#prose;
+  }
+
+  #reasoning(): ReasoningBlock {
+    if (this.#prose?.kind !== "reasoning") {
+      this.#endProse();
+      this.#calls.leave();
+      this.#prose = new ReasoningBlock(this.sink);
+    }
+    return this.#prose;
+  }
+
+  /** Sources belong to the text that is being said; without one they have nothing to stand on. */
+  #cite(delta: JsonObject): void {
+    if (this.#prose?.kind !== "text") return;
+    for (const one of arrayOf(delta.annotations)) {
+      const citation = urlCitation(one);
+      if (citation) this.#prose.cite(citation);
+    }
+  }
+
+  #endProse(): void {
+    const prose = this.#prose;
+    this.#prose = undefined;
+    if (prose?.kind === "reasoning") prose.end(undefined, prose.text());
+    else prose?.end();
+  }
+
+  protected override closeBlocks(): void {
+    this.#endProse();
+    this.#calls.endAll();
+  }
+}

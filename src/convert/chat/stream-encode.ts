@@ -1,0 +1,181 @@
+/** Streams for chat clients (protocols.md 1.1.3, 3.1, 3.3). */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import { NO_USAGE, type Usage } from "../../values/tokens.ts";
+import { sseFrame } from "../../wire/sse.ts";
+import type { ClientFrames, ConvertContext } from "../exchange.ts";
+import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
+import { safeCallId } from "../rules/ids.ts";
+import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
+import { renderStreamFailure } from "./error.ts";
+import {
+  completionId,
+  finishReason,
+  pieceOfCall,
+  REASONING_SEAM,
+  seamBetweenMessages,
+  startOfCall,
+} from "./reply-encode.ts";
+import { writeUsage } from "./usage.ts";
+
+interface OpenCall {
+  readonly tool: ToolRef;
+  /** Its place among the calls, dense from 0 (the block's place among all blocks is nobody's business). */
+  readonly ordinal: number;
+  begun: boolean;
+}
+
+/** Writes `chat.completion.chunk`s. The finish reason waits for the end of the stream, so that it never lies. */
+export class ChatStreamEncoder implements StreamEncoder {
+  readonly #plan: ReplyPlan;
+  readonly #id: string;
+  #createdS: number;
+  #tier: string | undefined;
+  #calls = 0;
+  #openCall: OpenCall | undefined;
+  #hasText = false;
+  #hasReasoning = false;
+  #hasRefusal = false;
+  /** What must stand before the next text, and before the next reasoning. */
+  #textSeam = "";
+  #reasoningSeam = "";
+  #usage: Usage | undefined;
+  #stop: Stop = stopFor("end");
+
+  constructor(plan: ReplyPlan, context: ConvertContext) {
+    this.#plan = plan;
+    this.#id = completionId(context);
+    this.#createdS = context.nowS;
+  }
+
+  push(event: ReplyEvent): readonly ClientFrames[] {
+    switch (event.type) {
+      case "reply-start":
+        this.#createdS = event.createdS ?? this.#createdS;
+        this.#tier = event.serviceTier;
+        return [quiet(this.#chunk({ role: "assistant", content: "", refusal: null }))];
+      case "text-start":
+        if (event.startsMessage && this.#hasText) this.#textSeam = seamBetweenMessages(this.#plan);
+        return [];
+      case "text-delta":
+        return this.#text(event.text, event.logprobs);
+      case "refusal-delta":
+        return this.#refusal(event.text);
+      case "reasoning-start":
+        if (this.#hasReasoning) this.#reasoningSeam = REASONING_SEAM;
+        return [];
+      case "reasoning-delta":
+        return this.#reasoning(event.text);
+      case "tool-start":
+        return this.#startCall(event.id, event.tool);
+      case "tool-delta":
+        return this.#continueCall(event.input);
+      case "tool-end":
+        return this.#endCall(event.input);
+      case "usage-update":
+        this.#usage = event.usage;
+        return [];
+      case "reply-stop":
+        this.#stop = event.stop;
+        return this.#explainRefusal(event.stop);
+      case "reply-end":
+        return [terminal(...this.#ending())];
+      default:
+        return [];
+    }
+  }
+
+  #text(text: string, logprobs: readonly unknown[] | undefined): readonly ClientFrames[] {
+    if (text === "") return [];
+    const content = this.#textSeam + text;
+    this.#textSeam = "";
+    this.#hasText = true;
+    return [semantic(this.#chunk({ content }, logprobs && { content: logprobs, refusal: null }))];
+  }
+
+  #refusal(text: string): readonly ClientFrames[] {
+    if (text === "") return [];
+    this.#hasRefusal = true;
+    return [semantic(this.#chunk({ refusal: text }))];
+  }
+
+  #reasoning(text: string): readonly ClientFrames[] {
+    if (text === "") return [];
+    const reasoning = this.#reasoningSeam + text;
+    this.#reasoningSeam = "";
+    this.#hasReasoning = true;
+    return [semantic(this.#chunk({ reasoning_content: reasoning }))];
+  }
+
+  #startCall(id: string, tool: ToolRef): readonly ClientFrames[] {
+    const ordinal = this.#calls++;
+    this.#openCall = { tool, ordinal, begun: false };
+    if (!this.#plan.deprecatedFunctions) {
+      return this.#callChunk(ordinal, startOfCall(safeCallId(id), tool));
+    }
+    if (ordinal > 0) return []; // The deprecated form has room for one call (CM.r8).
+    return [semantic(this.#chunk({ function_call: { name: tool.name, arguments: "" } }))];
+  }
+
+  #continueCall(input: string): readonly ClientFrames[] {
+    const call = this.#openCall;
+    if (!call || input === "") return [];
+    call.begun = true;
+    if (!this.#plan.deprecatedFunctions) return this.#callChunk(call.ordinal, pieceOfCall(call.tool, input));
+    return call.ordinal > 0 ? [] : [semantic(this.#chunk({ function_call: { arguments: input } }))];
+  }
+
+  /** A call without arguments has empty ones, never none: `JSON.parse("")` fails in every client. */
+  #endCall(input: string): readonly ClientFrames[] {
+    const call = this.#openCall;
+    if (!call) return [];
+    const whole = call.tool.kind !== "custom" && input.trim() === "" ? "{}" : input;
+    const frames = call.begun ? [] : this.#continueCall(whole);
+    this.#openCall = undefined;
+    return frames;
+  }
+
+  #callChunk(index: number, fields: JsonObject): readonly ClientFrames[] {
+    return [semantic(this.#chunk({ tool_calls: [{ index, ...fields }] }))];
+  }
+
+  /** What a vendor says about its refusal, where it refused without words of the model (CM.r5). */
+  #explainRefusal({ refusal }: Stop): readonly ClientFrames[] {
+    return refusal?.explanation && !this.#hasRefusal ? this.#refusal(refusal.explanation) : [];
+  }
+
+  #ending(): Uint8Array[] {
+    const finish = finishReason(this.#stop.reason, this.#plan);
+    const frames = [this.#chunk({}, undefined, finish)];
+    if (this.#plan.includeUsage) {
+      frames.push(frame({ ...this.#head(), choices: [], usage: writeUsage(this.#usage ?? NO_USAGE) }));
+    }
+    return [...frames, sseFrame("[DONE]")];
+  }
+
+  #chunk(delta: JsonObject, logprobs: JsonObject | null = null, finishReason: string | null = null): Uint8Array {
+    const choices = [{ index: 0, delta, logprobs, finish_reason: finishReason }];
+    return frame({ ...this.#head(), choices, usage: this.#plan.includeUsage ? null : undefined });
+  }
+
+  #head(): JsonObject {
+    return {
+      id: this.#id,
+      object: "chat.completion.chunk",
+      created: this.#createdS,
+      model: this.#plan.model,
+      service_tier: this.#tier,
+    };
+  }
+
+  heartbeat(): Uint8Array {
+    return this.#chunk({});
+  }
+
+  fail(answer: ErrorAnswer, code: string, requestId: string): Uint8Array {
+    return sseFrame(renderStreamFailure(answer, code, requestId));
+  }
+}
+
+function frame(value: JsonObject): Uint8Array {
+  return sseFrame(JSON.stringify(value));
+}

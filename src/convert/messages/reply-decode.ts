@@ -1,0 +1,139 @@
+/** A whole message in the hub's words (protocols.md 1.2.3; response tables of 2.1 and 2.5). */
+import type { UpstreamFault } from "../exchange.ts";
+import { type Citation, type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
+import { compactJson } from "../reply/depth.ts";
+import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
+import { invalid, reported } from "../watch.ts";
+import { countsOutput, readUsage } from "./usage.ts";
+
+/**
+ * Decodes a whole reply.
+ * @param json the body, parsed.
+ * @param ids chance for the ids of calls that come without one (G4).
+ * @returns a fault for an error in a 200 body, for a body without content and for arguments nested beyond reason.
+ */
+export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
+  const error = objectOf(json.error);
+  if (json.type === "error" || error) return reported(error?.type, error?.code);
+  if (!Array.isArray(json.content)) return invalid("a message without content");
+  const callIds = new ReplyCallIds(plan, ids);
+  const items: ReplyItem[] = [];
+  for (const one of json.content) {
+    const block = objectOf(one);
+    const item = block && itemOf(block, plan, callIds);
+    if (item === TOO_DEEP) return invalid("the arguments of a call nest too deep");
+    if (item) items.push(item);
+  }
+  return wholeReply(items, stopOf(json), {
+    upstreamId: textOf(json.id),
+    usage: countsOutput(json.usage) ? readUsage(json.usage) : undefined,
+    serviceTier: serviceTierOf(json.usage),
+    createdS: undefined,
+  });
+}
+
+const TOO_DEEP = Symbol("nested too deep");
+
+/** Undefined for blocks of tools that the server runs: they never reach a client of another protocol (CM.r4). */
+function itemOf(block: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): ReplyItem | typeof TOO_DEEP | undefined {
+  switch (block.type) {
+    case "text":
+      return textItem(block);
+    case "thinking":
+      return thinkingItem(textOf(block.thinking) ?? "", textOf(block.signature));
+    case "redacted_thinking":
+      return redactedItem(textOf(block.data));
+    case "tool_use":
+      return callItem(block, plan, callIds);
+    default:
+      return undefined;
+  }
+}
+
+function thinkingItem(text: string, signature: string | undefined): ReplyItem | undefined {
+  if (text === "" && signature === undefined) return undefined;
+  const native = thinkingBlock(text, signature);
+  return { type: "reasoning", text, opaque: signature, native, redacted: false };
+}
+
+function redactedItem(data: string | undefined): ReplyItem | undefined {
+  if (data === undefined) return undefined;
+  return { type: "reasoning", text: "", opaque: data, native: redactedBlock(data), redacted: true };
+}
+
+function textItem(block: JsonObject): ReplyItem | undefined {
+  const text = textOf(block.text);
+  if (text === undefined) return undefined;
+  const citations = arrayOf(block.citations).flatMap((one) => citationOf(one, text.length) ?? []);
+  return { type: "text", text, startsMessage: true, citations, logprobs: undefined };
+}
+
+function callItem(block: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): ReplyItem | typeof TOO_DEEP | undefined {
+  const name = textOf(block.name);
+  if (name === undefined) return undefined;
+  const text = inputText(block.input);
+  if (text === undefined) return TOO_DEEP;
+  const restored = restoreCall(plan, { name, freeform: false });
+  const input = callInput(restored, false, text);
+  return { type: "tool-call", id: callIds.take(textOf(block.id)), tool: restored.tool, input };
+}
+
+/** A call's `input` as JSON text (CM.r2); "" when it is not an object, undefined when it nests too deep. */
+export function inputText(input: unknown): string | undefined {
+  if (typeof input === "string") return input;
+  return objectOf(input) ? compactJson(input) : "";
+}
+
+/** The block as messages writes it: what an envelope seals and a later request returns, to the letter. */
+export function thinkingBlock(thinking: string, signature: string | undefined): JsonObject {
+  return { type: "thinking", thinking, signature: signature ?? "" };
+}
+
+/** A redacted block as messages writes it. */
+export function redactedBlock(data: string | undefined): JsonObject {
+  return { type: "redacted_thinking", data: data ?? "" };
+}
+
+/**
+ * A web source (CM.r4): it vouches for all of its block. Places in documents that the client sent are not carried.
+ * @param chars UTF-16 units of the block's text.
+ */
+export function citationOf(value: unknown, chars: number): Citation | undefined {
+  const citation = objectOf(value);
+  const url = textOf(citation?.url);
+  if (citation?.type !== "web_search_result_location" || url === undefined) return undefined;
+  return { url, title: textOf(citation.title) ?? "", startIndex: 0, endIndex: chars };
+}
+
+const REASONS: ReadonlyMap<unknown, StopReason> = new Map([
+  ["end_turn", "end"],
+  ["tool_use", "tool-calls"],
+  ["max_tokens", "output-limit"],
+  ["model_context_window_exceeded", "context-limit"],
+  ["stop_sequence", "stop-sequence"],
+  ["pause_turn", "pause"],
+  ["refusal", "refusal"],
+]);
+
+/**
+ * The stop that a message, or the delta at its end, names (2.0.7); reasons that nobody knows are a plain end.
+ * @param ending holds `stop_reason`, `stop_sequence` and `stop_details`.
+ */
+export function stopOf(ending: JsonObject): Stop {
+  const reason = REASONS.get(ending.stop_reason) ?? "end";
+  if (reason === "stop-sequence") return { ...stopFor(reason), stopSequence: textOf(ending.stop_sequence) };
+  if (reason !== "refusal") return stopFor(reason);
+  const details = objectOf(ending.stop_details);
+  return {
+    ...stopFor(reason),
+    refusal: { category: textOf(details?.category) ?? null, explanation: textOf(details?.explanation) ?? null },
+  };
+}
+
+/** The tier in OpenAI's words, as the two other protocols say it (CM.r6). */
+export function serviceTierOf(usage: unknown): string | undefined {
+  const tier = textOf(objectOf(usage)?.service_tier);
+  return tier === "standard" ? "default" : tier;
+}

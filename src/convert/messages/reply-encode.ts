@@ -1,0 +1,112 @@
+/** Whole replies for messages clients (directions MC and MR). */
+import { NO_USAGE, type Usage } from "../../values/tokens.ts";
+import type { ConvertContext } from "../exchange.ts";
+import type { HubReply, JsonObject, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
+import { sealReasoning } from "../rules/envelope.ts";
+import { safeCallId } from "../rules/ids.ts";
+import { argumentsObject } from "../rules/tool-wrap.ts";
+import { writeUsage } from "./usage.ts";
+
+/** The words of 2.0.7. */
+const STOP_REASONS: Readonly<Record<StopReason, string>> = {
+  end: "end_turn",
+  "stop-sequence": "stop_sequence",
+  pause: "pause_turn",
+  "tool-calls": "tool_use",
+  "output-limit": "max_tokens",
+  "context-limit": "model_context_window_exceeded",
+  refusal: "refusal",
+};
+
+/** The body of a `message`. `reply` is restored and stopped already. */
+export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array {
+  const content = reply.items.flatMap((item) => blocksOf(item, plan, context));
+  const refusals = reply.items.flatMap((item) => (item.type === "refusal" ? [item.text] : []));
+  const body = {
+    ...messageHead(plan, context),
+    content,
+    ...stopMembers(reply.stop, refusals.join("")),
+    usage: writeReplyUsage(reply.usage, reply.serviceTier),
+  };
+  return Buffer.from(JSON.stringify(body));
+}
+
+function blocksOf(item: ReplyItem, plan: ReplyPlan, context: ConvertContext): readonly JsonObject[] {
+  if (item.type === "text" || item.type === "refusal") {
+    return item.text === "" ? [] : [{ type: "text", text: item.text, citations: null }]; // MC.r2, MC.r3
+  }
+  if (item.type === "tool-call") {
+    return [{ ...startOfToolUse(safeCallId(item.id), item.tool), input: argumentsObject(item.tool, item.input) }];
+  }
+  const signature = signatureOf(item, plan, context);
+  if (!isShown(item, plan)) return [];
+  const thinking = plan.reasoning.visibility === "full" ? item.text : "";
+  return [{ type: "thinking", thinking, signature }];
+}
+
+/** Reasoning as far as a messages client is concerned. */
+interface Reasoning {
+  readonly text: string;
+  readonly opaque: string | undefined;
+  readonly native: unknown;
+}
+
+/** Whether the client gets a block for this reasoning (2.0.5, MC.r1). */
+export function isShown({ text, opaque }: Reasoning, plan: ReplyPlan): boolean {
+  if (plan.reasoning.visibility === "none") return false;
+  // Text alone can come back to a chat upstream only; all others want what they sealed themselves.
+  const comesBack = opaque !== undefined || (plan.upstream === "chat" && text !== "");
+  return comesBack || (plan.reasoning.visibility === "full" && text !== "");
+}
+
+/** What the client brings back unread: our envelope around the upstream's own block. */
+export function signatureOf({ native }: Reasoning, plan: ReplyPlan, context: ConvertContext): string {
+  if (!plan.reasoning.envelope) return "";
+  return sealReasoning([native], { protocol: plan.upstream, upstreamModel: plan.upstreamModel }, context);
+}
+
+/** A `tool_use` block whose input is yet to come. */
+export function startOfToolUse(id: string, tool: ToolRef): JsonObject {
+  return { type: "tool_use", id, name: tool.name, input: {}, caller: { type: "direct" } };
+}
+
+/** What a message begins with, streamed or not; the id is ours (2.0.8). */
+export function messageHead(plan: ReplyPlan, context: ConvertContext): JsonObject {
+  return {
+    id: `msg_${context.randomId(24)}`,
+    type: "message",
+    role: "assistant",
+    model: plan.model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+  };
+}
+
+/**
+ * The members that say why the message ended.
+ * @param refused the model's own words of refusal; "" when there were none.
+ */
+export function stopMembers(stop: Stop, refused: string): JsonObject {
+  const reason = refused !== "" && stop.reason === "end" ? "refusal" : stop.reason;
+  const { category = null, explanation = null } = stop.refusal ?? {};
+  return {
+    stop_reason: STOP_REASONS[reason],
+    stop_sequence: reason === "stop-sequence" ? (stop.stopSequence ?? null) : null,
+    stop_details:
+      reason === "refusal" ? { type: "refusal", category, explanation: explanation ?? (refused || null) } : null,
+  };
+}
+
+/** The hub's words for the tier, which are OpenAI's, in this protocol's. */
+const TIERS: ReadonlyMap<string | undefined, string> = new Map([
+  ["default", "standard"],
+  ["priority", "priority"],
+]);
+
+/** Usage with every nullable member (MC.r6); zeroes while nothing is known, since clients add the members up. */
+export function writeReplyUsage(usage: Usage | undefined, tier: string | undefined): JsonObject {
+  return { ...writeUsage(usage ?? NO_USAGE), service_tier: TIERS.get(tier) ?? null };
+}

@@ -1,0 +1,191 @@
+/** A messages stream as hub events (protocols.md 1.2.4, 3.1, 3.5). */
+import type { Citation } from "../hub.ts";
+import { type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
+import { StreamDecoder } from "../reply/decoder.ts";
+import type { EventSink } from "../reply/sink.ts";
+import { invalid } from "../watch.ts";
+import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
+import { countsOutput, readUsage } from "./usage.ts";
+
+/** A content block under way; `undefined` stands for blocks of tools that the server runs. */
+type Open =
+  | { readonly kind: "text"; readonly block: TextBlock; readonly citations: Citation[] }
+  | { readonly kind: "thinking"; readonly block: ReasoningBlock; signature: string | undefined }
+  | { readonly kind: "redacted"; readonly block: ReasoningBlock; readonly data: string | undefined }
+  | { readonly kind: "tool_use"; readonly block: CallBlock; readonly whole: string };
+
+const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
+  ["text_delta", "text"],
+  ["citations_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["signature_delta", "thinking"],
+  ["input_json_delta", "tool_use"],
+] as const);
+
+/** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (2.0.6). */
+export class MessagesStreamDecoder extends StreamDecoder {
+  readonly #open = new Map<number | undefined, Open | undefined>();
+  protected override usageIsWhole = false;
+
+  protected override read(payload: JsonObject, name: string): void {
+    const type = textOf(payload.type) ?? name;
+    const error = objectOf(payload.error);
+    if (type === "error") this.report(error?.type, error?.code, error?.message);
+    else if (type === "ping") this.ping();
+    else if (type === "message_start") this.#startMessage(payload);
+    else if (this.started) this.#readEvent(type, payload);
+    else this.refuse(invalid("an event came before message_start"));
+  }
+
+  #readEvent(type: string, payload: JsonObject): void {
+    if (type === "content_block_start") this.#startBlock(payload);
+    else if (type === "content_block_delta") this.#readDelta(payload);
+    else if (type === "content_block_stop") this.#stopBlock(indexOf(payload));
+    else if (type === "message_delta") this.#readEnding(payload);
+    else if (type === "message_stop") this.finish();
+  }
+
+  /** Some servers add chat's marker; it means nothing here. */
+  protected override readDone(): void {}
+
+  #startMessage(payload: JsonObject): void {
+    const message = objectOf(payload.message);
+    if (!message || this.started) {
+      this.refuse(invalid("message_start is empty or came twice"));
+      return;
+    }
+    this.start({ upstreamId: textOf(message.id), serviceTier: serviceTierOf(message.usage), createdS: undefined });
+    this.countUsage(readUsage(message.usage));
+  }
+
+  #readEnding(payload: JsonObject): void {
+    this.usageIsWhole = countsOutput(payload.usage);
+    const usage = readUsage(payload.usage, this.usage);
+    if (usage !== this.usage) this.countUsage(usage);
+    const ending = objectOf(payload.delta);
+    if (textOf(ending?.stop_reason) !== undefined) this.stop = stopOf(ending as JsonObject);
+  }
+
+  #startBlock(payload: JsonObject): void {
+    const content = objectOf(payload.content_block);
+    const index = indexOf(payload);
+    this.#stopBlock(index);
+    this.#open.set(index, content && openBlock(content, this.sink));
+    if (this.#open.get(index) === undefined) this.sink.claim(); // What is left out counts, too.
+  }
+
+  /** A delta for nothing open, or for a block of another kind, opens its own (S7). */
+  #readDelta(payload: JsonObject): void {
+    const delta = objectOf(payload.delta);
+    const kind = DELTA_KINDS.get(delta?.type);
+    if (!delta || kind === undefined) return;
+    const index = indexOf(payload);
+    let open = this.#open.get(index);
+    if (open === undefined && this.#open.has(index)) return;
+    if (open?.kind !== kind) {
+      if (kind === "tool_use") return; // Arguments of a call that nobody named.
+      this.#stopBlock(index);
+      open = openBlock({ type: kind }, this.sink);
+      this.#open.set(index, open);
+    }
+    if (open) appendDelta(open, delta, this.sink);
+  }
+
+  #stopBlock(index: number | undefined): void {
+    const open = this.#open.get(index);
+    this.#open.delete(index);
+    if (open) endBlock(open);
+  }
+
+  protected override closeBlocks(): void {
+    for (const open of this.#open.values()) if (open) endBlock(open);
+    this.#open.clear();
+  }
+}
+
+/** A block's number; servers that leave it out have one block at a time. */
+function indexOf({ index }: JsonObject): number | undefined {
+  return typeof index === "number" ? index : undefined;
+}
+
+function openBlock(content: JsonObject, sink: EventSink): Open | undefined {
+  switch (content.type) {
+    case "text": {
+      const block = new TextBlock(sink, true);
+      block.append(textOf(content.text) ?? "", undefined);
+      return { kind: "text", block, citations: [] };
+    }
+    case "thinking": {
+      const block = new ReasoningBlock(sink);
+      block.append(textOf(content.thinking) ?? "");
+      return { kind: "thinking", block, signature: textOf(content.signature) };
+    }
+    case "redacted_thinking": {
+      const data = textOf(content.data);
+      sink.keep(data);
+      sink.produce(data ?? "");
+      return { kind: "redacted", block: new ReasoningBlock(sink), data };
+    }
+    case "tool_use":
+      return openCall(content, sink);
+    default:
+      return undefined;
+  }
+}
+
+function openCall(content: JsonObject, sink: EventSink): Open {
+  const block = new CallBlock(sink);
+  const name = textOf(content.name);
+  block.identify(textOf(content.id), name === undefined ? undefined : { name, freeform: false });
+  block.startWithoutId();
+  const whole = inputText(content.input);
+  sink.keep(whole);
+  if (whole === undefined) sink.exceed("the arguments of a call nest too deep");
+  return { kind: "tool_use", block, whole: whole === "{}" ? "" : (whole ?? "") };
+}
+
+function appendDelta(open: Open, delta: JsonObject, sink: EventSink): void {
+  if (open.kind === "text") {
+    if (delta.type === "text_delta") open.block.append(textOf(delta.text) ?? "", undefined);
+    else keepCitation(open.citations, delta.citation, sink);
+  } else if (open.kind === "thinking") {
+    if (delta.type === "thinking_delta") open.block.append(textOf(delta.thinking) ?? "");
+    else keepSignature(open, textOf(delta.signature), sink);
+  } else if (open.kind === "tool_use") {
+    open.block.append(textOf(delta.partial_json) ?? "");
+  }
+}
+
+function keepSignature(
+  open: Extract<Open, { kind: "thinking" }>,
+  signature: string | undefined,
+  sink: EventSink,
+): void {
+  if (signature === undefined) return;
+  sink.keep(signature);
+  open.signature = signature;
+}
+
+/** Sources are told when their text is whole, for only then it is known how far they reach. */
+function keepCitation(citations: Citation[], value: unknown, sink: EventSink): void {
+  const citation = citationOf(value, 0);
+  if (citation === undefined) return;
+  sink.claim();
+  sink.keep(citation.url);
+  sink.keep(citation.title);
+  citations.push(citation);
+}
+
+function endBlock(open: Open): void {
+  if (open.kind === "text") {
+    for (const citation of open.citations) open.block.cite({ ...citation, endIndex: open.block.chars });
+    open.block.end();
+  } else if (open.kind === "thinking") {
+    open.block.end(open.signature, thinkingBlock(open.block.text(), open.signature));
+  } else if (open.kind === "redacted") {
+    open.block.end(open.data, redactedBlock(open.data), true);
+  } else {
+    open.block.end(open.whole);
+  }
+}

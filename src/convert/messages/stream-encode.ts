@@ -1,0 +1,170 @@
+/** Streams for messages clients (protocols.md 1.2.4, 3.2, 3.6): blocks strictly one after the other, dense from 0. */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import type { Usage } from "../../values/tokens.ts";
+import { sseFrame } from "../../wire/sse.ts";
+import type { ClientFrames, ConvertContext } from "../exchange.ts";
+import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
+import { safeCallId } from "../rules/ids.ts";
+import { argumentsObject } from "../rules/tool-wrap.ts";
+import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
+import { renderStreamFailure } from "./error.ts";
+import { isShown, messageHead, signatureOf, startOfToolUse, stopMembers, writeReplyUsage } from "./reply-encode.ts";
+
+export class MessagesStreamEncoder implements StreamEncoder {
+  readonly #plan: ReplyPlan;
+  readonly #context: ConvertContext;
+  /** The number of the open block, or of the next one. */
+  #index = 0;
+  /** Whether the hub's open block has been opened for the client: empty ones never are (3.2). */
+  #isOpen = false;
+  /** The text of the open reasoning. */
+  #reasoning = "";
+  /** Whether the open call's arguments go out as they come, or wait for the call's end because they are no object. */
+  #input: "unknown" | "streamed" | "held" = "unknown";
+  #tool: ToolRef | undefined;
+  #refused = "";
+  #tier: string | undefined;
+  #usage: Usage | undefined;
+  #stop: Stop = stopFor("end");
+
+  constructor(plan: ReplyPlan, context: ConvertContext) {
+    this.#plan = plan;
+    this.#context = context;
+  }
+
+  push(event: ReplyEvent): readonly ClientFrames[] {
+    switch (event.type) {
+      case "reply-start":
+        this.#tier = event.serviceTier;
+        return [this.#startMessage()];
+      case "text-delta":
+        return this.#text(event.text);
+      case "refusal-delta":
+        this.#refused += event.text;
+        return this.#text(event.text);
+      case "text-end":
+      case "refusal-end":
+        return this.#close();
+      case "reasoning-start":
+        this.#reasoning = "";
+        return [];
+      case "reasoning-delta":
+        return this.#think(event.text);
+      case "reasoning-end":
+        return this.#endThinking(event.opaque, event.native);
+      case "tool-start":
+        return this.#startTool(event.id, event.tool);
+      case "tool-delta":
+        return this.#continueInput(event.input);
+      case "tool-end":
+        return [...this.#endInput(event.input), ...this.#close()];
+      case "usage-update":
+        this.#usage = event.usage;
+        return [];
+      case "ping":
+        return [quiet(this.heartbeat())];
+      case "reply-stop":
+        this.#stop = event.stop;
+        return [];
+      case "reply-end":
+        return [this.#endMessage()];
+      default:
+        return [];
+    }
+  }
+
+  #startMessage(): ClientFrames {
+    const message = {
+      ...messageHead(this.#plan, this.#context),
+      usage: writeReplyUsage(this.#usage, this.#tier),
+    };
+    return quiet(frame("message_start", { message }));
+  }
+
+  #text(text: string): readonly ClientFrames[] {
+    if (text === "") return [];
+    const opening = this.#open({ type: "text", text: "", citations: null });
+    return [...opening, semantic(this.#delta({ type: "text_delta", text }))];
+  }
+
+  #think(text: string): readonly ClientFrames[] {
+    this.#reasoning += text;
+    if (text === "" || this.#plan.reasoning.visibility !== "full") return [];
+    const opening = this.#open({ type: "thinking", thinking: "", signature: "" });
+    return [...opening, semantic(this.#delta({ type: "thinking_delta", thinking: text }))];
+  }
+
+  /** The signature is known when the block ends; a block with nothing to read is nothing but its signature. */
+  #endThinking(opaque: string | undefined, native: unknown): readonly ClientFrames[] {
+    const reasoning = { text: this.#reasoning, opaque, native };
+    if (!this.#isOpen && !isShown(reasoning, this.#plan)) return [];
+    const opening = this.#open({ type: "thinking", thinking: "", signature: "" });
+    const signature = signatureOf(reasoning, this.#plan, this.#context);
+    const signed = signature === "" ? [] : [quiet(this.#delta({ type: "signature_delta", signature }))];
+    return [...opening, ...signed, ...this.#close()];
+  }
+
+  #startTool(id: string, tool: ToolRef): readonly ClientFrames[] {
+    this.#tool = tool;
+    this.#input = tool.kind === "custom" ? "held" : "unknown";
+    this.#isOpen = true;
+    const content_block = startOfToolUse(safeCallId(id), tool);
+    return [semantic(frame("content_block_start", { index: this.#index, content_block }))];
+  }
+
+  /** Arguments go out as they come once they are known to be an object: nothing else can be an input (MC.r4). */
+  #continueInput(input: string): readonly ClientFrames[] {
+    if (this.#input === "streamed") return input === "" ? [] : [this.#inputDelta(input)];
+    if (this.#input === "held") return [];
+    const begun = input.trimStart();
+    if (begun === "") return [];
+    this.#input = begun.startsWith("{") ? "streamed" : "held";
+    return this.#continueInput(begun);
+  }
+
+  #endInput(input: string): readonly ClientFrames[] {
+    if (this.#input === "streamed" || !this.#tool) return [];
+    const json = JSON.stringify(argumentsObject(this.#tool, input));
+    return json === "{}" ? [] : [this.#inputDelta(json)];
+  }
+
+  #inputDelta(partial_json: string): ClientFrames {
+    return semantic(this.#delta({ type: "input_json_delta", partial_json }));
+  }
+
+  /** Opens the block for the client unless it is open already. */
+  #open(content_block: JsonObject): readonly ClientFrames[] {
+    if (this.#isOpen) return [];
+    this.#isOpen = true;
+    return [quiet(frame("content_block_start", { index: this.#index, content_block }))];
+  }
+
+  #delta(delta: JsonObject): Uint8Array {
+    return frame("content_block_delta", { index: this.#index, delta });
+  }
+
+  #close(): readonly ClientFrames[] {
+    if (!this.#isOpen) return [];
+    this.#isOpen = false;
+    return [quiet(frame("content_block_stop", { index: this.#index++ }))];
+  }
+
+  /** The one `message_delta` waits for the end, since usage may follow the stop reason (trap 33). */
+  #endMessage(): ClientFrames {
+    const usage = writeReplyUsage(this.#usage, this.#tier);
+    const delta = stopMembers(this.#stop, this.#refused);
+    return terminal(frame("message_delta", { delta, usage }), frame("message_stop", {}));
+  }
+
+  heartbeat(): Uint8Array {
+    return frame("ping", {});
+  }
+
+  fail(answer: ErrorAnswer, _code: string, requestId: string): Uint8Array {
+    return sseFrame(renderStreamFailure(answer, requestId), "error");
+  }
+}
+
+function frame(type: string, members: JsonObject): Uint8Array {
+  return sseFrame(JSON.stringify({ type, ...members }), type);
+}

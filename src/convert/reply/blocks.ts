@@ -1,0 +1,238 @@
+/**
+ * The blocks of a streamed reply: each gives its start, deltas and end, in this order and once, whatever it is told. A
+ * block in which nothing is ever said gives nothing at all, as it would have no place in a whole reply (S8).
+ */
+import type { BlockKey, Citation } from "../hub.ts";
+import { Gathered } from "./gathered.ts";
+import { ObjectEnd } from "./object-end.ts";
+import type { EventSink } from "./sink.ts";
+import { type CallIdentity, callInput, type RestoredCall, restoreCall } from "./tool-call.ts";
+
+/** Visible text. */
+export class TextBlock {
+  readonly kind = "text";
+  readonly #sink: EventSink;
+  readonly #key: BlockKey;
+  readonly #startsMessage: boolean;
+  #chars = 0;
+  #started = false;
+  #ended = false;
+
+  constructor(sink: EventSink, startsMessage: boolean) {
+    this.#sink = sink;
+    this.#key = sink.claim();
+    this.#startsMessage = startsMessage;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** UTF-16 units so far. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  append(text: string, logprobs: readonly unknown[] | undefined): void {
+    if (this.#ended || text === "") return;
+    this.#start();
+    this.#chars += text.length;
+    this.#sink.produce(text);
+    this.#sink.emit({ type: "text-delta", key: this.#key, text, logprobs });
+  }
+
+  /** Notes a source; without text it would have nothing to stand on. */
+  cite(citation: Citation): void {
+    if (this.#started && !this.#ended) this.#sink.emit({ type: "text-citation", key: this.#key, citation });
+  }
+
+  end(): void {
+    if (this.#started && !this.#ended) this.#sink.emit({ type: "text-end", key: this.#key });
+    this.#ended = true;
+  }
+
+  #start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#sink.emit({ type: "text-start", key: this.#key, startsMessage: this.#startsMessage });
+  }
+}
+
+/** The words of a refusal. */
+export class RefusalBlock {
+  readonly kind = "refusal";
+  readonly #sink: EventSink;
+  readonly #key: BlockKey;
+  #started = false;
+  #ended = false;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+    this.#key = sink.claim();
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  append(text: string): void {
+    if (this.#ended || text === "") return;
+    if (!this.#started) this.#sink.emit({ type: "refusal-start", key: this.#key });
+    this.#started = true;
+    this.#sink.produce(text);
+    this.#sink.emit({ type: "refusal-delta", key: this.#key, text });
+  }
+
+  end(): void {
+    if (this.#started && !this.#ended) this.#sink.emit({ type: "refusal-end", key: this.#key });
+    this.#ended = true;
+  }
+}
+
+/** A stretch of reasoning; its text is kept, since the envelope at its end holds all of it (2.0.5). */
+export class ReasoningBlock {
+  readonly kind = "reasoning";
+  readonly #sink: EventSink;
+  readonly #key: BlockKey;
+  readonly #text = new Gathered();
+  #started = false;
+  #ended = false;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+    this.#key = sink.claim();
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get isEmpty(): boolean {
+    return this.#text.isEmpty;
+  }
+
+  text(): string {
+    return this.#text.text();
+  }
+
+  append(text: string): void {
+    if (this.#ended || text === "") return;
+    this.#start(false);
+    this.#text.add(text);
+    this.#sink.keep(text);
+    this.#sink.produce(text);
+    this.#sink.emit({ type: "reasoning-delta", key: this.#key, text });
+  }
+
+  /**
+   * @param opaque what must come back unread.
+   * @param redacted whether that is all there ever was, of what nobody may read more.
+   */
+  end(opaque: string | undefined, native: unknown, redacted = false): void {
+    if (this.#ended) return;
+    if (opaque !== undefined) this.#start(redacted);
+    if (this.#started) this.#sink.emit({ type: "reasoning-end", key: this.#key, opaque, native });
+    this.#ended = true;
+  }
+
+  #start(redacted: boolean): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#sink.emit({ type: "reasoning-start", key: this.#key, redacted });
+  }
+}
+
+/**
+ * A tool call. It starts once its id and name are known; what comes earlier waits. A call without an id gets one when it
+ * ends, one without a name is never told (3.2). A wrapped freeform call gives its input in one piece at its end (2.0.11).
+ */
+export class CallBlock {
+  readonly #sink: EventSink;
+  readonly #key: BlockKey;
+  readonly #input = new Gathered();
+  readonly #objectEnd = new ObjectEnd();
+  #id: string | undefined;
+  #identity: CallIdentity | undefined;
+  #restored: RestoredCall | undefined;
+  #emitted = false;
+  #ended = false;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+    this.#key = sink.claim();
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** The upstream's id, as far as it has said one. */
+  get upstreamId(): string | undefined {
+    return this.#id;
+  }
+
+  get isNamed(): boolean {
+    return this.#identity !== undefined;
+  }
+
+  /** Whether the arguments so far are one whole JSON object. */
+  get isComplete(): boolean {
+    return this.#identity?.freeform !== true && this.#objectEnd.isComplete;
+  }
+
+  /** Adds what the upstream has said of the call; what was said before stays. */
+  identify(id: string | undefined, identity: CallIdentity | undefined): void {
+    if (this.#ended) return;
+    if (this.#id === undefined) this.#sink.keep(id);
+    if (this.#identity === undefined) this.#sink.keep(identity?.name);
+    this.#id ??= id;
+    this.#identity ??= identity;
+    if (this.#id !== undefined) this.#start();
+  }
+
+  /** The call starts as soon as it has a name, with an id of ours where the upstream never gives one. */
+  startWithoutId(): void {
+    this.#start();
+  }
+
+  append(fragment: string): void {
+    if (this.#ended || fragment === "") return;
+    this.#input.add(fragment);
+    this.#objectEnd.feed(fragment);
+    this.#sink.keep(fragment);
+    this.#sink.produce(fragment);
+    if (this.#restored !== undefined) this.#emit(fragment);
+  }
+
+  #start(): void {
+    if (this.#ended || this.#restored !== undefined || this.#identity === undefined) return;
+    this.#restored = restoreCall(this.#sink.plan, this.#identity);
+    this.#sink.produce(this.#identity.name);
+    const id = this.#sink.callIds.take(this.#id);
+    this.#sink.emit({ type: "tool-start", key: this.#key, id, tool: this.#restored.tool });
+    this.#emit(this.#input.text());
+  }
+
+  #emit(fragment: string): void {
+    if (this.#restored?.wrapped) return;
+    const input = this.#emitted || this.#identity?.freeform ? fragment : fragment.trimStart();
+    if (input === "") return;
+    this.#emitted = true;
+    this.#sink.emit({ type: "tool-delta", key: this.#key, input });
+  }
+
+  /** @param whole the whole input, for upstreams that say it at the end only; counts when nothing was streamed. */
+  end(whole: string = ""): void {
+    if (this.#ended) return;
+    if (this.#input.text().trim() === "") this.append(whole);
+    this.#start();
+    this.#ended = true;
+    if (this.#restored === undefined || this.#identity === undefined) return;
+    const { wrapped } = this.#restored;
+    const { freeform } = this.#identity;
+    const text = this.#input.text();
+    const input = callInput(this.#restored, freeform, wrapped || freeform ? text : text.trimStart());
+    if (wrapped && input !== "") this.#sink.emit({ type: "tool-delta", key: this.#key, input });
+    this.#sink.emit({ type: "tool-end", key: this.#key, input });
+  }
+}

@@ -1,0 +1,168 @@
+/** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
+import type { Usage } from "../../values/tokens.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import type { Counts, UpstreamFault } from "../exchange.ts";
+import type { HubReply, ReplyEvent, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
+import { type JsonObject, parseObject } from "../json-object.ts";
+import { invalid, reported, TRUNCATED } from "../watch.ts";
+import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
+import { settledStop } from "./stop.ts";
+import type { Ids } from "./tool-call.ts";
+
+/** A whole reply in the hub's words, and its UTF-8 bytes of text, reasoning, refusal and tool calls. */
+export interface DecodedReply {
+  readonly reply: HubReply;
+  readonly producedBytes: number;
+}
+
+const DONE = "[DONE]";
+/** Longest message of an upstream's error that is kept, in characters. */
+const MESSAGE_CHARS_MAX = 500;
+const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
+
+/**
+ * Decodes an upstream's stream. Events keep the order that `ReplyEvent` documents; the last one is `reply-end`, or
+ * `reply-error` exactly when `fault` is set. Nothing that an upstream sends makes it throw.
+ */
+export abstract class StreamDecoder {
+  protected readonly sink: EventSink;
+  protected usage: Usage | undefined;
+  /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
+  protected usageIsWhole = true;
+  #fault: UpstreamFault | undefined;
+  #started = false;
+  #ended = false;
+  #stop: Stop | undefined;
+
+  /** @param ids chance for the ids of calls that come without one (G4). */
+  constructor(plan: ReplyPlan, ids: Ids) {
+    this.sink = new EventSink(plan, ids);
+  }
+
+  /** Set when the upstream reported an error or said what its protocol does not allow. */
+  get fault(): UpstreamFault | undefined {
+    return this.#fault;
+  }
+
+  /** True once `reply-end` or `reply-error` has been given; what comes later is not looked at (S2). */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Takes one frame. Comments, and frames without data, say nothing. */
+  push(event: SseEvent): readonly ReplyEvent[] {
+    if (this.#ended || event.data === undefined || event.data.length === 0) return NOTHING;
+    const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
+    if (text.trim() === DONE) this.readDone();
+    else {
+      const payload = parseObject(text);
+      if (payload) this.read(payload, event.event);
+      else this.refuse(invalid("an event is not a JSON object"));
+    }
+    return this.#taken();
+  }
+
+  #taken(): readonly ReplyEvent[] {
+    if (this.sink.excess !== undefined) this.refuse(invalid(this.sink.excess));
+    return this.sink.take();
+  }
+
+  /** The upstream's body has ended: a proper end when the stop reason was seen, else a fault (S3). */
+  end(): readonly ReplyEvent[] {
+    if (this.#ended) return NOTHING;
+    if (this.stopSeen) this.finish();
+    else this.refuse(TRUNCATED);
+    return this.#taken();
+  }
+
+  counts(): Counts {
+    const isOver = this.stopSeen || (this.#ended && this.#fault === undefined);
+    return {
+      usage: this.usage,
+      final: isOver && this.usageIsWhole && this.usage !== undefined,
+      producedBytes: this.sink.producedBytes,
+    };
+  }
+
+  /** Whether the upstream has said why it stopped. */
+  protected get stopSeen(): boolean {
+    return this.#stop !== undefined;
+  }
+
+  /** Notes why the upstream stopped; the last reason counts. */
+  protected set stop(stop: Stop) {
+    this.#stop = stop;
+  }
+
+  protected get started(): boolean {
+    return this.#started;
+  }
+
+  /** Reads one payload; `name` is the frame's `event:` field, "" when there was none. */
+  protected abstract read(payload: JsonObject, name: string): void;
+
+  /** Reads chat's terminal marker, which other servers add too. */
+  protected abstract readDone(): void;
+
+  /** Ends all blocks that are still open. */
+  protected abstract closeBlocks(): void;
+
+  protected start(facts: Omit<Extract<ReplyEvent, { type: "reply-start" }>, "type">): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.sink.emit({ type: "reply-start", ...facts });
+  }
+
+  protected countUsage(usage: Usage | undefined): void {
+    if (usage === undefined) return;
+    this.usage = usage;
+    this.sink.emit({ type: "usage-update", usage });
+  }
+
+  protected ping(): void {
+    if (this.#started) this.sink.emit({ type: "ping" });
+  }
+
+  /** Ends the reply; a server that gave no reason but its terminal marker has simply ended. */
+  protected finish(): void {
+    if (this.#ended) return;
+    this.closeBlocks();
+    if (this.sink.excess !== undefined) return; // The frame that passed the limit ends in a fault.
+    const stop = this.#stop ?? { reason: "end", stopSequence: undefined, refusal: undefined };
+    this.sink.emit({ type: "reply-stop", stop: settledStop(stop, this.sink.calls) });
+    this.sink.emit({ type: "reply-end" });
+    this.#ended = true;
+  }
+
+  /** Ends the reply as failed, by what the upstream reported of itself (S4). */
+  protected report(type: unknown, code: unknown, message: unknown): void {
+    this.refuse(reported(type, code), message);
+  }
+
+  /** Ends the reply as failed. */
+  protected refuse(fault: UpstreamFault, message: unknown = fault.reason): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#fault = fault;
+    const words = typeof message === "string" && message !== "" ? message : fault.reason;
+    this.sink.emit({ type: "reply-error", code: fault.code, message: words.slice(0, MESSAGE_CHARS_MAX) });
+  }
+}
+
+/** Puts a whole reply together, within the limits that streams have too. */
+export function wholeReply(
+  items: readonly ReplyItem[],
+  stop: Stop,
+  facts: Omit<HubReply, "items" | "stop">,
+): DecodedReply | UpstreamFault {
+  if (items.length > REPLY_BLOCKS_MAX) return invalid("the reply has too many blocks");
+  const calls = items.filter((item) => item.type === "tool-call").length;
+  let producedBytes = 0;
+  for (const item of items) producedBytes += Buffer.byteLength(producedText(item));
+  return { reply: { items, stop: settledStop(stop, calls), ...facts }, producedBytes };
+}
+
+function producedText(item: ReplyItem): string {
+  if (item.type === "tool-call") return `${item.tool.name}${item.input}`;
+  return item.type === "reasoning" && item.redacted ? (item.opaque ?? "") : item.text;
+}

@@ -1,0 +1,41 @@
+/** Small facts that replies carry beside their content. */
+
+import type { Citation } from "../hub.ts";
+import { objectOf, textOf } from "../json-object.ts";
+import { nestsWithin } from "./depth.ts";
+
+/** The last second that is believed to be a time (year 5138). */
+const CREATED_S_MAX = 1e11;
+
+/** Seconds since the epoch, or undefined for what cannot be a time. */
+export function createdSeconds(value: unknown): number | undefined {
+  if (typeof value !== "number" || !(value >= 0) || value > CREATED_S_MAX) return undefined;
+  return Math.floor(value);
+}
+
+/** A list of token probabilities; empty ones, and what could not be written again, are none. */
+export function logprobList(value: unknown): readonly unknown[] | undefined {
+  return Array.isArray(value) && value.length > 0 && nestsWithin(value) ? value : undefined;
+}
+
+/**
+ * A source in OpenAI's words: chat nests it under `url_citation`, responses does not (CM.r4, CR.r4).
+ * @returns undefined for annotations of other types.
+ */
+export function urlCitation(value: unknown): Citation | undefined {
+  const annotation = objectOf(value);
+  if (annotation?.type !== "url_citation") return undefined;
+  const source = objectOf(annotation.url_citation) ?? annotation;
+  const url = textOf(source.url);
+  if (url === undefined) return undefined;
+  return {
+    url,
+    title: textOf(source.title) ?? "",
+    startIndex: offset(source.start_index),
+    endIndex: offset(source.end_index),
+  };
+}
+
+function offset(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}

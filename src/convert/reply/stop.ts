@@ -1,0 +1,23 @@
+/** Why a reply ended, once all of it is known (2.0.7). */
+import { type Stop, type StopReason, stopFor } from "../hub.ts";
+
+/**
+ * The reason as the reply's content bears it out: tool calls end a turn for tools, whatever the upstream called it, and
+ * a stop for tools without a call would stall an agent, so it is a plain end. Truncation and refusals stay what they are.
+ * @param calls how many tool calls the client gets to see.
+ */
+export function settleReason(reason: StopReason, calls: number): StopReason {
+  if (reason !== "end" && reason !== "tool-calls") return reason;
+  return calls > 0 ? "tool-calls" : "end";
+}
+
+/** A stop with the reason settled. */
+export function settledStop(stop: Stop, calls: number): Stop {
+  return { ...stop, reason: settleReason(stop.reason, calls) };
+}
+
+/** A refusal about which the vendor says nothing. */
+export const SILENT_REFUSAL: Stop = Object.freeze({
+  ...stopFor("refusal"),
+  refusal: Object.freeze({ category: null, explanation: null }),
+});

@@ -1,0 +1,111 @@
+/** Output items as responses clients read them; a stream and a whole reply write the very same (RC.r1-r4, RM.r1-r3). */
+import type { ConvertContext } from "../exchange.ts";
+import type { Citation, JsonObject, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
+import { sealReasoning } from "../rules/envelope.ts";
+import { typedOfArguments } from "../rules/tool-typed.ts";
+import { parseArguments } from "../rules/tool-wrap.ts";
+
+export type ItemStatus = "in_progress" | "completed" | "incomplete";
+
+/** Prefixes of item ids (2.0.8), by the kind of the call. */
+const CALL_ID_PREFIXES: Readonly<Record<ToolKind, string>> = {
+  function: "fc_",
+  custom: "ctc_",
+  local_shell: "lsh_",
+  shell: "sh_",
+  apply_patch: "apc_",
+  tool_search: "tsc_",
+};
+
+const ITEM_ID_CHARS = 24;
+
+/** A part of a message. */
+export type MessagePart =
+  | {
+      readonly type: "output_text";
+      text: string;
+      readonly annotations: JsonObject[];
+      readonly logprobs: unknown[];
+    }
+  | { readonly type: "refusal"; refusal: string };
+
+/** A fresh id of a message or reasoning item. */
+export function itemId(prefix: "msg_" | "rs_", context: ConvertContext): string {
+  return prefix + context.randomId(ITEM_ID_CHARS);
+}
+
+/** A fresh id of a call's item; never the call's own id. */
+export function callItemId(tool: ToolRef, context: ConvertContext): string {
+  return CALL_ID_PREFIXES[tool.kind] + context.randomId(ITEM_ID_CHARS);
+}
+
+export function messageItem(id: string, status: ItemStatus, content: readonly MessagePart[]): JsonObject {
+  return { id, type: "message", status, role: "assistant", content };
+}
+
+/** A text part with nothing in it yet. */
+export function textPart(): MessagePart {
+  return { type: "output_text", text: "", annotations: [], logprobs: [] };
+}
+
+/** A refusal part with nothing in it yet. */
+export function refusalPart(): MessagePart {
+  return { type: "refusal", refusal: "" };
+}
+
+/** A source as an annotation; offsets count within the part. */
+export function annotationOf({ url, title, startIndex, endIndex }: Citation, text: string): JsonObject {
+  return { type: "url_citation", url, title, start_index: startIndex ?? 0, end_index: endIndex ?? text.length };
+}
+
+/**
+ * A reasoning item: its text is a summary or raw reasoning as the plan says, and an envelope goes with it when the client
+ * asked for encrypted content (2.0.5).
+ */
+export function reasoningItem(
+  id: string,
+  { text, native }: { readonly text: string; readonly native: unknown },
+  plan: ReplyPlan,
+  context: ConvertContext,
+): JsonObject {
+  const { summary, envelope } = plan.reasoning;
+  const origin = { protocol: plan.upstream, upstreamModel: plan.upstreamModel };
+  return {
+    id,
+    type: "reasoning",
+    summary: summary && text !== "" ? [{ type: "summary_text", text }] : [],
+    content: !summary && text !== "" ? [{ type: "reasoning_text", text }] : undefined,
+    encrypted_content: envelope ? sealReasoning([native], origin, context) : undefined,
+  };
+}
+
+/** A call in the form that its tool has for the client; `input` as in the hub. */
+export function callItem(id: string, callId: string, tool: ToolRef, input: string, status: ItemStatus): JsonObject {
+  const head = { id, type: TYPES[tool.kind], status, call_id: callId };
+  switch (tool.kind) {
+    case "function":
+      return { ...head, ...named(tool), arguments: input };
+    case "custom":
+      return { ...head, ...named(tool), input };
+    case "apply_patch":
+      return { ...head, operation: typedOfArguments(tool.kind, parseArguments(input)) };
+    case "tool_search":
+      return { ...head, execution: "client", arguments: parseArguments(input) };
+    default:
+      return { ...head, action: typedOfArguments(tool.kind, parseArguments(input)) };
+  }
+}
+
+const TYPES: Readonly<Record<ToolKind, string>> = {
+  function: "function_call",
+  custom: "custom_tool_call",
+  local_shell: "local_shell_call",
+  shell: "shell_call",
+  apply_patch: "apply_patch_call",
+  tool_search: "tool_search_call",
+};
+
+/** Name and namespace; Codex takes a call with both the same for an unknown tool (RC.r3). */
+function named({ name, namespace }: ToolRef): JsonObject {
+  return namespace === undefined || namespace === name ? { name } : { name, namespace };
+}

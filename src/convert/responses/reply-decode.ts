@@ -1,0 +1,135 @@
+/** A whole response in the hub's words (protocols.md 1.3.2; response tables of 2.3 and 2.6). */
+import type { UpstreamFault } from "../exchange.ts";
+import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
+import { compactJson, nestsWithin } from "../reply/depth.ts";
+import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
+import { SILENT_REFUSAL } from "../reply/stop.ts";
+import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
+import { invalid, reported } from "../watch.ts";
+import { readUsage } from "./usage.ts";
+
+/** States of a response in which there is no answer to hand on (CR.r5). */
+const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
+const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
+
+/**
+ * Decodes a whole reply.
+ * @param json the body, parsed.
+ * @param ids chance for the ids of calls that come without one (G4).
+ * @returns a fault for an error in a 200 body, a failed or unfinished response (CR.r5, trap 41), one without output.
+ */
+export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
+  const error = objectOf(json.error);
+  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status);
+  if (!Array.isArray(json.output)) return invalid("a response without output");
+  if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
+  const callIds = new ReplyCallIds(plan, ids);
+  const items: ReplyItem[] = [];
+  for (const one of json.output) {
+    const item = objectOf(one);
+    if (item?.type === "reasoning" && !nestsWithin(item)) return invalid("a reasoning item nests too deep");
+    if (item) items.push(...itemsOf(item, plan, callIds));
+  }
+  return wholeReply(items, stopOf(json), {
+    upstreamId: textOf(json.id),
+    usage: readUsage(json),
+    serviceTier: textOf(json.service_tier),
+    createdS: createdSeconds(json.created_at),
+  });
+}
+
+/** Nothing for items of tools that the server runs (CR.r7). */
+function itemsOf(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
+  switch (item.type) {
+    case "message":
+      return messageItems(item);
+    case "reasoning":
+      return reasoningItems(item);
+    case "function_call":
+    case "custom_tool_call":
+      return callItems(item, plan, callIds);
+    default:
+      return [];
+  }
+}
+
+function messageItems(item: JsonObject): readonly ReplyItem[] {
+  const items: ReplyItem[] = [];
+  for (const one of arrayOf(item.content)) {
+    const part = objectOf(one);
+    const text = part && partText(part);
+    if (!text) continue;
+    if (part.type === "refusal") items.push({ type: "refusal", text });
+    else {
+      const citations = arrayOf(part.annotations).flatMap((note) => urlCitation(note) ?? []);
+      const startsMessage = items.length === 0;
+      items.push({ type: "text", text, startsMessage, citations, logprobs: logprobList(part.logprobs) });
+    }
+  }
+  return items;
+}
+
+/** The words of a content part of a message, "" for parts of other kinds. */
+export function partText(part: JsonObject): string {
+  if (part.type === "output_text") return textOf(part.text) ?? "";
+  return part.type === "refusal" ? (textOf(part.refusal) ?? "") : "";
+}
+
+/** Dropped when there is neither a word to read nor anything to bring back (2.0.5). */
+function reasoningItems(item: JsonObject): readonly ReplyItem[] {
+  const text = reasoningText(item);
+  const opaque = textOf(item.encrypted_content);
+  if (text === "" && opaque === undefined) return [];
+  return [{ type: "reasoning", text, opaque, native: item, redacted: text === "" }];
+}
+
+/** What may be read of a reasoning item: its summaries, else its raw text, parts joined by a blank line (2.0.5). */
+export function reasoningText(item: JsonObject): string {
+  const texts = (parts: unknown) => arrayOf(parts).flatMap((part) => textOf(objectOf(part)?.text) ?? []);
+  const summaries = texts(item.summary);
+  return (summaries.length > 0 ? summaries : texts(item.content)).join("\n\n");
+}
+
+function callItems(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
+  const identity = callIdentity(item);
+  if (identity === undefined) return [];
+  const restored = restoreCall(plan, identity);
+  const input = callInput(restored, identity.freeform, callText(item));
+  return [{ type: "tool-call", id: callIds.take(callIdOf(item)), tool: restored.tool, input }];
+}
+
+/** What a call item says of its name; undefined while it says nothing. */
+export function callIdentity(item: JsonObject): CallIdentity | undefined {
+  const name = textOf(item.name);
+  if (name === undefined) return undefined;
+  return { name, freeform: item.type === "custom_tool_call", namespace: textOf(item.namespace) };
+}
+
+/** The id by which a result is sent back: `call_id`, never the item's own (CR.r2, trap 39). */
+export function callIdOf(item: JsonObject): string | undefined {
+  return textOf(item.call_id);
+}
+
+/** The arguments or free text of a call item. Some servers send arguments as the object itself. */
+export function callText(item: JsonObject): string {
+  const value = item.type === "custom_tool_call" ? item.input : item.arguments;
+  if (typeof value === "string") return value;
+  return objectOf(value) ? (compactJson(value) ?? "") : "";
+}
+
+const INCOMPLETE: ReadonlyMap<unknown, StopReason> = new Map([
+  ["max_output_tokens", "output-limit"],
+  ["content_filter", "refusal"],
+]);
+
+/**
+ * The stop that a finished response names (2.0.7).
+ * @param incomplete whether the event that carried it said so; some servers leave the status out.
+ */
+export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop {
+  if (!incomplete) return stopFor("end");
+  const reason = INCOMPLETE.get(objectOf(response.incomplete_details)?.reason) ?? "end";
+  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);
+}

@@ -1,0 +1,75 @@
+/** Whole replies for responses clients (directions RC and RM). */
+import type { ConvertContext } from "../exchange.ts";
+import type { HubReply, JsonObject, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
+import { safeCallId } from "../rules/ids.ts";
+import { isTruncated } from "../stream-encoder.ts";
+import { annotationOf, callItem, callItemId, itemId, type MessagePart, messageItem, reasoningItem } from "./items.ts";
+import { responseEnded, responseId } from "./response.ts";
+
+type SpokenItem = Extract<ReplyItem, { type: "text" | "refusal" }>;
+
+/** The body of a `response`. `reply` is restored and stopped already. */
+export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array {
+  const identity = {
+    id: responseId(context),
+    createdS: reply.createdS ?? context.nowS,
+    tier: reply.serviceTier,
+  };
+  const output = outputOf(reply, plan, context);
+  const body = responseEnded(identity, plan, context, { stop: reply.stop, output, usage: reply.usage });
+  return Buffer.from(JSON.stringify(body));
+}
+
+function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): readonly JsonObject[] {
+  const output: JsonObject[] = [];
+  let spoken: SpokenItem[] = [];
+  const closeMessage = (isLast: boolean) => {
+    if (spoken.length === 0) return;
+    const status = isLast && isTruncated(reply.stop) ? "incomplete" : "completed";
+    output.push(messageItem(itemId("msg_", context), status, spoken.map(partOf)));
+    spoken = [];
+  };
+  const items = [...reply.items.filter((item) => !isEmpty(item)), ...explanationOf(reply)];
+  for (const [index, item] of items.entries()) {
+    if (item.type === "text" || item.type === "refusal") {
+      spoken.push(item); // A run of texts is one message of several parts (RM.r2).
+      continue;
+    }
+    closeMessage(false);
+    const isLast = index === items.length - 1;
+    const status = isLast && isTruncated(reply.stop) ? "incomplete" : "completed";
+    output.push(
+      item.type === "reasoning"
+        ? reasoningItem(itemId("rs_", context), item, plan, context)
+        : callItem(callItemId(item.tool, context), safeCallId(item.id), item.tool, item.input, status),
+    );
+  }
+  closeMessage(true);
+  return output;
+}
+
+function isEmpty(item: ReplyItem): boolean {
+  return (item.type === "text" || item.type === "refusal") && item.text === "";
+}
+
+/** A vendor's words about a refusal, where the model said nothing itself (RM.r4). */
+function explanationOf({ items, stop }: HubReply): readonly SpokenItem[] {
+  const isSilent = !items.some((item) => (item.type === "text" || item.type === "refusal") && item.text !== "");
+  const text = explanation(stop);
+  return isSilent && text !== undefined ? [{ type: "refusal", text }] : [];
+}
+
+/** What a vendor says about its refusal, if it refused and says anything. */
+export function explanation(stop: Stop): string | undefined {
+  return stop.reason === "refusal" ? stop.refusal?.explanation || undefined : undefined;
+}
+
+function partOf(item: SpokenItem): MessagePart {
+  if (item.type === "refusal") return { type: "refusal", refusal: item.text };
+  return {
+    type: "output_text",
+    text: item.text,
+    annotations: item.citations.map((citation) => annotationOf(citation, item.text)),
+    logprobs: [...(item.logprobs ?? [])],
+  };
+}

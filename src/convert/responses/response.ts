@@ -1,0 +1,57 @@
+/** The response object: what every event of its life repeats (RC.r5, RC.r6). */
+import { NO_USAGE, type Usage } from "../../values/tokens.ts";
+import type { ConvertContext } from "../exchange.ts";
+import type { JsonObject, ReplyPlan, Stop } from "../hub.ts";
+import { isTruncated } from "../stream-encoder.ts";
+import { writeUsage } from "./usage.ts";
+
+/** What a response is called and when it was made. */
+export interface ResponseIdentity {
+  readonly id: string;
+  readonly createdS: number;
+  readonly tier: string | undefined;
+}
+
+/** A fresh id of a response: `resp_` and 32 hexadecimal digits (2.0.8). */
+export function responseId(context: ConvertContext): string {
+  return `resp_${Buffer.from(context.randomId(16), "latin1").toString("hex")}`;
+}
+
+/** A response that is still being made. */
+export function responseInProgress(identity: ResponseIdentity, plan: ReplyPlan): JsonObject {
+  return responseWith(identity, plan, {
+    status: "in_progress",
+    completed_at: null,
+    incomplete_details: null,
+    output: [],
+    usage: null,
+  });
+}
+
+/** A response that the model has finished, one way or the other. */
+export function responseEnded(
+  identity: ResponseIdentity,
+  plan: ReplyPlan,
+  context: ConvertContext,
+  ending: { readonly stop: Stop; readonly output: readonly JsonObject[]; readonly usage: Usage | undefined },
+): JsonObject {
+  const reason = incompleteReason(ending.stop);
+  return responseWith(identity, plan, {
+    status: reason === undefined ? "completed" : "incomplete",
+    completed_at: reason === undefined ? Math.max(identity.createdS, context.nowS) : null,
+    incomplete_details: reason === undefined ? null : { reason },
+    output: ending.output,
+    usage: writeUsage(ending.usage ?? NO_USAGE),
+  });
+}
+
+function responseWith({ id, createdS, tier }: ResponseIdentity, plan: ReplyPlan, members: JsonObject): JsonObject {
+  const head = { id, object: "response", created_at: createdS, model: plan.model, error: null };
+  return { ...head, ...members, ...plan.echo, service_tier: tier };
+}
+
+/** Why a response is incomplete (2.0.7); undefined when it is not. */
+export function incompleteReason(stop: Stop): string | undefined {
+  if (isTruncated(stop)) return "max_output_tokens";
+  return stop.reason === "refusal" ? "content_filter" : undefined;
+}

@@ -1,0 +1,237 @@
+/** A responses stream as hub events (protocols.md 1.3.3, 3.3, 3.6). */
+import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { StreamDecoder } from "../reply/decoder.ts";
+import { createdSeconds, logprobList } from "../reply/facts.ts";
+import { invalid } from "../watch.ts";
+import { callIdOf, stopOf } from "./reply-decode.ts";
+import { CallItem, itemFor, MessageItem, ReasoningItem, type StreamItem } from "./stream-items.ts";
+import { readUsage } from "./usage.ts";
+
+const MESSAGE_EVENTS: ReadonlySet<string> = new Set([
+  "response.output_text.delta",
+  "response.refusal.delta",
+  "response.output_text.annotation.added",
+]);
+const REASONING_EVENTS: ReadonlySet<string> = new Set([
+  "response.reasoning_summary_text.delta",
+  "response.reasoning_summary_text.done",
+  "response.reasoning_text.delta",
+  "response.reasoning_text.done",
+]);
+const CALL_EVENTS: ReadonlySet<string> = new Set([
+  "response.function_call_arguments.delta",
+  "response.function_call_arguments.done",
+  "response.custom_tool_call_input.delta",
+  "response.custom_tool_call_input.done",
+]);
+const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
+
+/**
+ * Decodes events. Items go by `item_id`, else by `output_index`, and may interleave. What an item's last form says
+ * counts where its deltas were missing; an `output` that is empty at the end takes nothing back (MR.r4).
+ */
+export class ResponsesStreamDecoder extends StreamDecoder {
+  /** In the order of their openings. */
+  readonly #items = new Set<StreamItem>();
+  readonly #byId = new Map<string, StreamItem>();
+  readonly #byIndex = new Map<number, StreamItem>();
+  readonly #last = new Map<StreamItem["kind"], StreamItem>();
+
+  protected override read(payload: JsonObject, name: string): void {
+    const type = textOf(payload.type) ?? name;
+    const response = objectOf(payload.response);
+    if (type === "error") this.#readError(payload);
+    else if (type === "keepalive") this.ping();
+    else if (response && type.startsWith("response.")) this.#readResponse(type.slice("response.".length), response);
+    else if (this.started) this.#readItemEvent(type, payload);
+    else this.refuse(invalid("an event came before response.created"));
+  }
+
+  /** Some servers add chat's marker; it means nothing here. */
+  protected override readDone(): void {}
+
+  /** The error stands in the event itself; the vendor's own servers may nest it. */
+  #readError(payload: JsonObject): void {
+    const nested = objectOf(payload.error);
+    const error = nested ?? payload;
+    this.report(nested?.type, error.code, error.message);
+  }
+
+  /** @param state what became of the response: the event's type without its prefix. */
+  #readResponse(state: string, response: JsonObject): void {
+    const isTerminal = state === "completed" || state === "incomplete";
+    if (FAILED.has(state) || (isTerminal && FAILED.has(response.status))) {
+      this.usage = readUsage(response) ?? this.usage;
+      const error = objectOf(response.error);
+      this.report(error?.type, error?.code ?? response.status, error?.message);
+      return;
+    }
+    this.start({
+      upstreamId: textOf(response.id),
+      serviceTier: textOf(response.service_tier),
+      createdS: createdSeconds(response.created_at),
+    });
+    this.countUsage(readUsage(response));
+    if (!isTerminal) return;
+    this.#readOutput(response);
+    this.stop = stopOf(response, state === "incomplete" || response.status === "incomplete");
+    this.finish();
+  }
+
+  /** Progress of hosted tools, parts that open, and events that are new to us say nothing. */
+  #readItemEvent(type: string, payload: JsonObject): void {
+    if (type === "response.output_item.added") this.#add(payload);
+    else if (type === "response.output_item.done") this.#finishItem(payload);
+    else if (type === "response.content_part.done") this.#finishPart(payload);
+    else if (MESSAGE_EVENTS.has(type)) this.#readMessageEvent(type, payload);
+    else if (REASONING_EVENTS.has(type)) this.#readReasoningEvent(type, payload);
+    else if (CALL_EVENTS.has(type)) this.#readCallEvent(payload);
+  }
+
+  #readMessageEvent(type: string, payload: JsonObject): void {
+    const part = partOf(payload);
+    const delta = textOf(payload.delta) ?? "";
+    const item = this.#message(payload);
+    if (type === "response.output_text.delta") item?.text(part, delta, logprobList(payload.logprobs));
+    else if (type === "response.refusal.delta") item?.refusal(part, delta);
+    else item?.cite(part, payload.annotation);
+  }
+
+  #readReasoningEvent(type: string, payload: JsonObject): void {
+    const source = type.startsWith("response.reasoning_text") ? "content" : "summary";
+    const part = numberOr0(source === "content" ? payload.content_index : payload.summary_index);
+    const item = this.#reasoning(payload);
+    if (type.endsWith(".delta")) item?.append(source, part, textOf(payload.delta) ?? "");
+    else item?.finishPart(source, part, textOf(payload.text) ?? "");
+  }
+
+  /** Deltas carry `delta`, the event behind them `arguments` or `input`. */
+  #readCallEvent(payload: JsonObject): void {
+    const item = this.#call(payload);
+    item?.append(textOf(payload.delta) ?? "");
+    item?.setWhole(textOf(payload.arguments) ?? textOf(payload.input) ?? "");
+  }
+
+  #finishPart(payload: JsonObject): void {
+    const part = objectOf(payload.part);
+    if (part?.type === "output_text" || part?.type === "refusal") {
+      this.#message(payload)?.finishPart(partOf(payload), part);
+    }
+  }
+
+  #finishItem(payload: JsonObject): void {
+    const final = objectOf(payload.item);
+    const item = final && (this.#find(payload, final) ?? this.#add(payload));
+    item?.finish(final);
+  }
+
+  /** Items that the last event names and that were never heard of are told now; the others lose nothing. */
+  #readOutput(response: JsonObject): void {
+    for (const [index, one] of arrayOf(response.output).entries()) {
+      const item = objectOf(one);
+      if (!item) continue;
+      const where = { item, output_index: index };
+      (this.#find(where, item) ?? this.#add(where)).finish(item);
+    }
+  }
+
+  /** Opens an item; one that had its place ends, as its name now means another. */
+  #add(payload: JsonObject): StreamItem {
+    const described = objectOf(payload.item) ?? {};
+    const waiting = this.#byIndex.get(indexOf(payload) ?? -1) ?? this.#byId.get(textOf(described.id) ?? "");
+    if (waiting instanceof CallItem && waiting.isUnnamed && callIdOf(described)) {
+      waiting.learn(described); // Its deltas came first.
+      this.#note(waiting, payload, described);
+      return waiting;
+    }
+    waiting?.finish(undefined);
+    const item = itemFor(described, this.sink);
+    this.#note(item, payload, described);
+    return item;
+  }
+
+  #note(item: StreamItem, payload: JsonObject, described: JsonObject): void {
+    this.sink.claim(); // Each name and place counts, also those of items that are left out.
+    this.#items.add(item);
+    this.#last.set(item.kind, item);
+    const index = indexOf(payload);
+    if (index !== undefined) this.#byIndex.set(index, item);
+    const callId = callIdOf(described);
+    for (const id of [textOf(described.id), textOf(payload.item_id), callId && callKey(callId)]) {
+      if (!id) continue;
+      this.sink.keep(id);
+      this.#byId.set(id, item);
+    }
+  }
+
+  /** The item that an event speaks of. Ids that change from event to event are real traffic; then the place counts. */
+  #find(payload: JsonObject, described?: JsonObject): StreamItem | undefined {
+    const id = textOf(payload.item_id) ?? textOf(described?.id);
+    const callId = described && callIdOf(described);
+    const byId = (id && this.#byId.get(id)) || (callId && this.#byId.get(callKey(callId)));
+    if (byId) return byId;
+    const index = indexOf(payload);
+    const byIndex = index === undefined ? undefined : this.#byIndex.get(index);
+    if (byIndex === undefined || described === undefined) return byIndex;
+    return byIndex.kind === KINDS.get(described.type) ? byIndex : undefined;
+  }
+
+  #message(payload: JsonObject): MessageItem | undefined {
+    const item =
+      this.#find(payload) ?? this.#lastOf("message", payload) ?? this.#open(payload, new MessageItem(this.sink));
+    return item instanceof MessageItem ? item : undefined;
+  }
+
+  #reasoning(payload: JsonObject): ReasoningItem | undefined {
+    const item =
+      this.#find(payload) ?? this.#lastOf("reasoning", payload) ?? this.#open(payload, new ReasoningItem(this.sink));
+    return item instanceof ReasoningItem ? item : undefined;
+  }
+
+  #call(payload: JsonObject): CallItem | undefined {
+    const item =
+      this.#find(payload) ?? this.#lastOf("call", payload) ?? this.#open(payload, new CallItem(this.sink, undefined));
+    return item instanceof CallItem ? item : undefined;
+  }
+
+  /** The newest item of a kind, for an event that names neither an item nor a place. */
+  #lastOf(kind: StreamItem["kind"], payload: JsonObject): StreamItem | undefined {
+    if (indexOf(payload) !== undefined || textOf(payload.item_id) !== undefined) return undefined;
+    return this.#last.get(kind);
+  }
+
+  /** A delta that arrives for nothing open opens it (S7). */
+  #open(payload: JsonObject, item: StreamItem): StreamItem {
+    this.#note(item, payload, {});
+    return item;
+  }
+
+  protected override closeBlocks(): void {
+    for (const item of this.#items) item.finish(undefined);
+  }
+}
+
+const KINDS: ReadonlyMap<unknown, StreamItem["kind"]> = new Map([
+  ["message", "message"],
+  ["reasoning", "reasoning"],
+  ["function_call", "call"],
+  ["custom_tool_call", "call"],
+] as const);
+
+function indexOf(payload: JsonObject): number | undefined {
+  return typeof payload.output_index === "number" ? payload.output_index : undefined;
+}
+
+/** Call ids beside item ids, which may be the same words. */
+function callKey(callId: string): string {
+  return `call:${callId}`;
+}
+
+/** The number of a content part; events that leave it out speak of the first. */
+function partOf(payload: JsonObject): number {
+  return numberOr0(payload.content_index);
+}
+
+function numberOr0(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}

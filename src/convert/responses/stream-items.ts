@@ -1,0 +1,202 @@
+/** The output items of a responses stream under way: each turns its events into blocks of the hub. */
+import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { CallBlock, ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
+import { nestsWithin } from "../reply/depth.ts";
+import { logprobList, urlCitation } from "../reply/facts.ts";
+import type { EventSink } from "../reply/sink.ts";
+import { callIdentity, callIdOf, callText, partText, reasoningText } from "./reply-decode.ts";
+
+/** An item of any kind. `finish` takes its final form, if the upstream gave one, and is heeded once. */
+export interface StreamItem {
+  readonly kind: "message" | "reasoning" | "call" | "other";
+  finish(final: JsonObject | undefined): void;
+}
+
+/** Makes the item that an `item` object describes. */
+export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
+  switch (item.type) {
+    case "message":
+      return new MessageItem(sink);
+    case "reasoning":
+      return new ReasoningItem(sink);
+    case "function_call":
+    case "custom_tool_call":
+      return new CallItem(sink, item);
+    default:
+      return OTHER;
+  }
+}
+
+/** Tools that the server runs, and whatever comes next year (CR.r7). */
+export const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
+
+type PartBlock = TextBlock | RefusalBlock;
+
+/** A message: one block per content part. */
+export class MessageItem implements StreamItem {
+  readonly kind = "message";
+  readonly #sink: EventSink;
+  /** The last block of each part; a part that has one has been streamed. */
+  readonly #parts = new Map<number, PartBlock>();
+  #spoken = false;
+  #finished = false;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+  }
+
+  text(part: number, text: string, logprobs: readonly unknown[] | undefined): void {
+    if (text === "") return;
+    const open = this.#parts.get(part);
+    const block = open?.kind === "text" && !open.ended ? open : this.#replace(part, this.#newText());
+    block.append(text, logprobs);
+  }
+
+  refusal(part: number, text: string): void {
+    if (text === "") return;
+    const open = this.#parts.get(part);
+    const block = open?.kind === "refusal" && !open.ended ? open : this.#replace(part, new RefusalBlock(this.#sink));
+    this.#spoken = true;
+    block.append(text);
+  }
+
+  cite(part: number, annotation: unknown): void {
+    const open = this.#parts.get(part);
+    const citation = urlCitation(annotation);
+    if (open?.kind === "text" && citation) open.cite(citation);
+  }
+
+  /** A part in its final form: its words count where none were streamed; never both (3.3). */
+  finishPart(part: number, final: JsonObject): void {
+    if (!this.#parts.has(part)) {
+      const text = partText(final);
+      if (final.type === "refusal") this.refusal(part, text);
+      else this.text(part, text, logprobList(final.logprobs));
+      for (const annotation of arrayOf(final.annotations)) this.cite(part, annotation);
+    }
+    this.#parts.get(part)?.end();
+  }
+
+  finish(final: JsonObject | undefined): void {
+    if (!this.#finished) this.#finishParts(arrayOf(final?.content));
+    this.#finished = true;
+    for (const block of this.#parts.values()) block.end(); // Also those that late deltas have opened since.
+  }
+
+  #finishParts(content: readonly unknown[]): void {
+    for (const [index, one] of content.entries()) {
+      const part = objectOf(one);
+      if (part) this.finishPart(index, part);
+    }
+  }
+
+  #newText(): TextBlock {
+    const block = new TextBlock(this.#sink, !this.#spoken);
+    this.#spoken = true;
+    return block;
+  }
+
+  #replace<B extends PartBlock>(part: number, block: B): B {
+    this.#parts.get(part)?.end();
+    this.#parts.set(part, block);
+    return block;
+  }
+}
+
+/** Reasoning: one block, whose parts are parted by a blank line (3.3, 3.6). */
+export class ReasoningItem implements StreamItem {
+  readonly kind = "reasoning";
+  readonly #sink: EventSink;
+  readonly #block: ReasoningBlock;
+  /** Summaries or raw text: what came first is shown, since the other says the same again. */
+  #source: "summary" | "content" | undefined;
+  readonly #parts = new Set<number>();
+  #lastPart: number | undefined;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+    this.#block = new ReasoningBlock(sink);
+  }
+
+  append(source: "summary" | "content", part: number, text: string): void {
+    this.#source ??= source;
+    if (this.#source !== source || text === "") return;
+    if (!this.#parts.has(part)) {
+      this.#sink.claim();
+      this.#parts.add(part);
+    }
+    const isNew = !this.#block.isEmpty && this.#lastPart !== part;
+    this.#lastPart = part;
+    this.#block.append(isNew ? `\n\n${text}` : text);
+  }
+
+  /** A part in its final form, for servers that stream none of it. */
+  finishPart(source: "summary" | "content", part: number, text: string): void {
+    if (!this.#parts.has(part)) this.append(source, part, text);
+  }
+
+  /** The final form has the encrypted content; in the opening one it may be partial (3.6). */
+  finish(final: JsonObject | undefined): void {
+    if (this.#block.ended) return;
+    if (!nestsWithin(final)) {
+      this.#sink.exceed("a reasoning item nests too deep");
+      return;
+    }
+    if (final && this.#block.isEmpty) this.#block.append(reasoningText(final));
+    const opaque = textOf(final?.encrypted_content);
+    this.#block.end(opaque, final ?? this.#native(), this.#block.isEmpty);
+  }
+
+  /** An item that was never closed, put together from what was heard of it. */
+  #native(): JsonObject {
+    const text = this.#block.text();
+    if (this.#source === "content") {
+      return { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text }] };
+    }
+    return { type: "reasoning", summary: text === "" ? [] : [{ type: "summary_text", text }] };
+  }
+}
+
+/** A function call or a freeform call. */
+export class CallItem implements StreamItem {
+  readonly kind = "call";
+  readonly #block: CallBlock;
+  readonly #sink: EventSink;
+  /** All of the input, as the opening or a `.done` event had it. */
+  #whole = "";
+
+  /** @param item the opening item; undefined when deltas came first, so that nothing is known of it. */
+  constructor(sink: EventSink, item: JsonObject | undefined) {
+    this.#sink = sink;
+    this.#block = new CallBlock(sink);
+    if (item) this.learn(item);
+  }
+
+  /** Whether only deltas have come so far. */
+  get isUnnamed(): boolean {
+    return !this.#block.isNamed && !this.#block.ended;
+  }
+
+  append(fragment: string): void {
+    this.#block.append(fragment);
+  }
+
+  /** The whole input; counts at the end, if none was streamed (trap 40). */
+  setWhole(input: string): void {
+    if (input === "") return;
+    this.#sink.keep(input);
+    this.#whole = input;
+  }
+
+  finish(final: JsonObject | undefined): void {
+    if (this.#block.ended) return;
+    if (final) this.learn(final);
+    this.#block.end(this.#whole);
+  }
+
+  /** Takes what an opening or final item says of the call. */
+  learn(item: JsonObject): void {
+    this.#block.identify(callIdOf(item), callIdentity(item));
+    this.setWhole(callText(item));
+  }
+}

@@ -1,0 +1,37 @@
+/** What the stream encoders of the three protocols have in common: the interface and the pieces that they give. */
+import type { ErrorAnswer } from "../values/errors.ts";
+import type { ClientFrames } from "./exchange.ts";
+import type { ReplyEvent, Stop } from "./hub.ts";
+
+/** Writes a sequential hub stream for one client; names of tools are the client's already. */
+export interface StreamEncoder {
+  /** Frames for an event. The frames of `reply-end` are terminal; nothing may be pushed after it. */
+  push(event: ReplyEvent): readonly ClientFrames[];
+  /** A frame for a silent stretch (promise 8). */
+  heartbeat(): Uint8Array;
+  /**
+   * The frames that end the stream as failed (promise 8).
+   * @param code the machine-readable code of the fault, in the words of OpenAI's protocols.
+   */
+  fail(answer: ErrorAnswer, code: string, requestId: string): Uint8Array;
+}
+
+/** Frames that say nothing of the model's own: openings, closings. */
+export function quiet(...frames: readonly Uint8Array[]): ClientFrames {
+  return { bytes: Buffer.concat(frames), semantic: false, terminal: false };
+}
+
+/** Frames in which text, reasoning, a refusal or a tool call stands. */
+export function semantic(...frames: readonly Uint8Array[]): ClientFrames {
+  return { bytes: Buffer.concat(frames), semantic: true, terminal: false };
+}
+
+/** The frames that end the stream. */
+export function terminal(...frames: readonly Uint8Array[]): ClientFrames {
+  return { bytes: Buffer.concat(frames), semantic: false, terminal: true };
+}
+
+/** Whether the output was cut by a limit. */
+export function isTruncated(stop: Stop): boolean {
+  return stop.reason === "output-limit" || stop.reason === "context-limit";
+}

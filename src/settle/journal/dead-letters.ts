@@ -1,0 +1,81 @@
+/**
+ * Charges that the store will not take: kept in a file beside the journal, one JSON object a line, for a person to look
+ * at. The journal lets go of them once they are in it.
+ */
+import type { SettleAnswer, SettleAsk } from "../../store/contract.ts";
+import type { Clock } from "../../values/time.ts";
+import type { Disk } from "./disk.ts";
+import { encode } from "./payload.ts";
+
+/** `defect`: the store's own checks refused the ask, which trying again would not change. */
+export type DeadReason = "mismatch" | "stale" | "unknown_account" | "defect";
+
+export interface DeadLetter {
+  readonly reason: DeadReason;
+  readonly ask: SettleAsk;
+  /** What the store has in place of it, or what it said. */
+  readonly detail: string | undefined;
+}
+
+/** What the store said, or the defect on which it refused to look at the ask. */
+export type Answer = SettleAnswer | { readonly defect: string };
+
+export interface DeadLetters {
+  /** Resolves when the letter is on the disk. */
+  add(letter: DeadLetter): Promise<void>;
+  /** Letters in the file, those of earlier processes too. */
+  count(): number;
+}
+
+const FILE = "dead-letters.jsonl";
+/** More than this is no accident of single charges; the rest is told to the log only. */
+const FILE_BYTES_MAX = 16 * 1024 * 1024;
+const NEWLINE = 0x0a;
+
+/** Counts the letters that are there. @throws as the disk does. */
+export async function openDeadLetters(
+  disk: Disk,
+  clock: Clock,
+  onLetter: (letter: DeadLetter) => void,
+): Promise<DeadLetters> {
+  const exists = (await disk.list()).includes(FILE);
+  const bytes = exists ? await disk.read(FILE, 0, FILE_BYTES_MAX) : Buffer.alloc(0);
+  let size = bytes.length;
+  let count = bytes.reduce((sum, byte) => sum + (byte === NEWLINE ? 1 : 0), 0);
+  return {
+    async add(letter) {
+      const at = new Date(clock.wallMs()).toISOString();
+      const line = Buffer.concat([encode({ at, ...letter }), Buffer.from([NEWLINE])]);
+      count++;
+      onLetter(letter);
+      if (size + line.length > FILE_BYTES_MAX) return;
+      size += line.length;
+      await disk.append(FILE, line);
+    },
+    count: () => count,
+  };
+}
+
+/**
+ * What becomes of a charge that the store did not take; undefined when it did. The mismatch of an orphan is none: the
+ * store has the request's real charge, and only the ACK, or the FINAL, was lost with the process.
+ */
+export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): DeadLetter | undefined {
+  if ("defect" in answer) return { reason: "defect", ask, detail: answer.defect };
+  // A hold to give back, and nobody who holds: no money is lost.
+  if (isNothing(ask) && answer.outcome !== "mismatch") return undefined;
+  switch (answer.outcome) {
+    case "settled":
+    case "duplicate":
+      return undefined;
+    case "mismatch":
+      return orphan ? undefined : { reason: "mismatch", ask, detail: `recorded ${answer.recorded}` };
+    default:
+      return { reason: answer.outcome, ask, detail: undefined };
+  }
+}
+
+/** Whether a settlement only gives a hold back. */
+export function isNothing(ask: SettleAsk): boolean {
+  return ask.voided && ask.absorbed === 0n;
+}

@@ -1,0 +1,116 @@
+/**
+ * What the journal asks of a disk: few calls, so that tests can make each of them fail and can lose what was not synced.
+ */
+import { closeSync, constants, fdatasync, mkdirSync, openSync, writeSync } from "node:fs";
+import { open, readdir, rm, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** A file whose room is there already: writing inside it needs no further space (reliability F12). */
+export interface DiskFile {
+  /** Writes all of `bytes` inside the preallocated room. Throws as the file system does. */
+  write(position: number, bytes: Uint8Array): void;
+  /** Resolves when everything written before the call is on the disk. */
+  sync(): Promise<void>;
+  close(): void;
+}
+
+/** One folder. Names are plain; calls reject with the error of the file system. */
+export interface Disk {
+  list(): Promise<readonly string[]>;
+  /** Makes a file of so many zero bytes, durable together with its name. Leaves nothing behind when it fails. */
+  create(name: string, bytes: number): Promise<DiskFile>;
+  /** At most `length` bytes from `position` on; fewer at the end of the file. */
+  read(name: string, position: number, length: number): Promise<Buffer>;
+  /** Adds to the end of a file, which is made when it is missing; resolves when it is on the disk. */
+  append(name: string, bytes: Uint8Array): Promise<void>;
+  /** Gone afterwards, whether it was there or not. */
+  remove(name: string): Promise<void>;
+}
+
+const ZEROS = Buffer.alloc(1024 * 1024);
+const syncData = promisify(fdatasync);
+
+/** The folder `dir` of this machine, made when it is missing; readable by this user only. */
+export function nodeDisk(dir: string): Disk {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return {
+    list: () => readdir(dir),
+    async create(name, bytes) {
+      const path = join(dir, name);
+      const file = await open(path, "wx", 0o600);
+      try {
+        await fill(file, bytes);
+        await file.sync();
+      } catch (error) {
+        await file.close();
+        await unlink(path).catch(() => undefined);
+        throw error;
+      }
+      await file.close();
+      await syncFolder(dir);
+      return segmentFile(path);
+    },
+    async read(name, position, length) {
+      const file = await open(join(dir, name), "r");
+      try {
+        return await readFully(file, position, length);
+      } finally {
+        await file.close();
+      }
+    },
+    async append(name, bytes) {
+      const file = await open(join(dir, name), "a", 0o600);
+      try {
+        await file.appendFile(bytes);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await syncFolder(dir);
+    },
+    remove: (name) => rm(join(dir, name), { force: true }),
+  };
+}
+
+type Handle = Awaited<ReturnType<typeof open>>;
+
+/** Node has no fallocate; zeros that were written are room that is there. */
+async function fill(file: Handle, bytes: number): Promise<void> {
+  for (let at = 0; at < bytes; ) {
+    const { bytesWritten } = await file.write(ZEROS, 0, Math.min(ZEROS.length, bytes - at), at);
+    at += bytesWritten;
+  }
+}
+
+async function readFully(file: Handle, position: number, length: number): Promise<Buffer> {
+  const { size } = await file.stat();
+  const bytes = Buffer.alloc(Math.max(0, Math.min(length, size - position)));
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesRead } = await file.read(bytes, at, bytes.length - at, position + at);
+    if (bytesRead === 0) return bytes.subarray(0, at);
+    at += bytesRead;
+  }
+  return bytes;
+}
+
+/** A new name lasts from the moment its folder is synced. */
+async function syncFolder(dir: string): Promise<void> {
+  const folder = await open(dir, constants.O_RDONLY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function segmentFile(path: string): DiskFile {
+  const descriptor = openSync(path, constants.O_WRONLY);
+  return {
+    write(position, bytes) {
+      for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at, bytes.length - at, position + at);
+    },
+    sync: () => syncData(descriptor),
+    close: () => closeSync(descriptor),
+  };
+}

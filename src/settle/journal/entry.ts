@@ -1,0 +1,73 @@
+/** Records on their way to the disk, and those of requests that nobody has acknowledged yet. */
+import type { RequestId } from "../../values/request-id.ts";
+import { RECORD, type RecordType } from "./frame.ts";
+
+/** One record; `segment` is where it was written last, or 0 while it is not. */
+export interface Entry {
+  readonly type: RecordType;
+  readonly atMs: number;
+  readonly payload: Buffer;
+  segment: number;
+}
+
+/** What the journal must not lose of one request. */
+interface Request {
+  readonly sinceMs: number;
+  open: Entry | undefined;
+  checkpoint: Entry | undefined;
+  final: Entry | undefined;
+}
+
+/** Requests without an ACK, oldest first. */
+export class Unsettled {
+  readonly #requests = new Map<RequestId, Request>();
+
+  get count(): number {
+    return this.#requests.size;
+  }
+
+  /** When the oldest began, milliseconds since the epoch. */
+  get oldestMs(): number | undefined {
+    return this.#requests.values().next().value?.sinceMs;
+  }
+
+  /** Takes OPEN, CHECKPOINT or FINAL; a later one of a kind replaces the one before. */
+  add(id: RequestId, entry: Entry): void {
+    let request = this.#requests.get(id);
+    if (!request) {
+      request = { sinceMs: entry.atMs, open: undefined, checkpoint: undefined, final: undefined };
+      this.#requests.set(id, request);
+    }
+    if (entry.type === RECORD.open) request.open = entry;
+    else if (entry.type === RECORD.checkpoint) request.checkpoint = entry;
+    else request.final = entry;
+  }
+
+  /** Whether a checkpoint of this request still means something. */
+  isRunning(id: RequestId): boolean {
+    const request = this.#requests.get(id);
+    return request !== undefined && request.final === undefined;
+  }
+
+  /** False when it is not known, or no longer. */
+  remove(id: RequestId): boolean {
+    return this.#requests.delete(id);
+  }
+
+  /** Each request's last word: its FINAL, else its last CHECKPOINT, else its OPEN. */
+  *lastWords(): Generator<{ readonly id: RequestId; readonly entry: Entry }> {
+    for (const [id, { open, checkpoint, final }] of this.#requests) {
+      const entry = final ?? checkpoint ?? open;
+      if (entry) yield { id, entry };
+    }
+  }
+
+  /** Every record that must be on the disk, in an order in which it may be written again. */
+  *entries(): Generator<Entry> {
+    for (const { open, checkpoint, final } of this.#requests.values()) {
+      if (open) yield open;
+      if (checkpoint) yield checkpoint;
+      if (final) yield final;
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Another server answers for the store: it may lack the end of its history, and only the end. From the newest ACK back,
+ * every charge is sent again until one is found that the store still has and that is old enough: everything before it is
+ * there as well (reliability 3.3).
+ */
+import type { RequestId } from "../../values/request-id.ts";
+import type { AdminRecord } from "../journal.ts";
+import { type Frame, RECORD } from "./frame.ts";
+import type { JournalLog } from "./open.ts";
+import { type ShardOf, VERIFY_AT_ONCE } from "./pass.ts";
+import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge } from "./payload.ts";
+import { scan } from "./scan.ts";
+
+/** Charges reach the store in another order than the journal; no two that are further apart than this do. */
+const DISORDER_MS = 5_000;
+
+export type Verified = "present" | "restored" | "unknown";
+
+export interface GoBackParts {
+  readonly log: Pick<JournalLog, "segments" | "read">;
+  /** Rejects with StoreError while the store is away. `unknown`: the account is not there. */
+  readonly verify: (charge: ChargePayload) => Promise<Verified>;
+  readonly verifyAdmin: (record: AdminRecord) => Promise<void>;
+  /**
+   * Which server holds an account, where there are several: each has a history of its own, and the walk then goes
+   * through all that is kept. Without it the first charge found present ends the walk.
+   */
+  readonly shardOf: ShardOf | undefined;
+}
+
+interface Wanted {
+  readonly charge: ChargePayload;
+  readonly ackedAtMs: number;
+}
+
+/** @param sinceMs when the change was noticed. Rejects as `verify` and the disk do; then begin again. */
+export async function goBack(sinceMs: number, parts: GoBackParts): Promise<void> {
+  const acked = new Map<RequestId, number>();
+  const horizons = new Map<string, number>();
+  const admin: AdminRecord[] = [];
+  const unknown: ChargePayload[] = [];
+  let oldestRestoredMs = sinceMs;
+  const shardOf = ({ ask }: ChargePayload): string => parts.shardOf?.(ask.tag) ?? "";
+  const horizonOf = (shard: string): number => horizons.get(shard) ?? Number.NEGATIVE_INFINITY;
+
+  const send = async ({ charge, ackedAtMs }: Wanted): Promise<void> => {
+    const verified = await parts.verify(charge);
+    if (verified === "unknown") unknown.push(charge);
+    else if (verified === "restored") oldestRestoredMs = Math.min(oldestRestoredMs, ackedAtMs);
+    else if (ackedAtMs < oldestRestoredMs - DISORDER_MS) {
+      horizons.set(shardOf(charge), Math.max(horizonOf(shardOf(charge)), ackedAtMs));
+    }
+  };
+
+  for await (const frames of newestFirst(parts.log)) {
+    const wanted: Wanted[] = [];
+    for (const { type, payload, atMs } of frames) {
+      const passed = parts.shardOf === undefined && atMs <= horizonOf("");
+      if (type === RECORD.ack && !passed) {
+        const ack = decodeAck(payload);
+        if (ack?.outcome === "settled") acked.set(ack.id, atMs);
+      } else if (type === RECORD.admin && !passed) {
+        const record = decodeAdmin(payload);
+        if (record) admin.push(record);
+      } else if (type === RECORD.final) {
+        const charge = decodeCharge(payload);
+        const ackedAtMs = charge && acked.get(charge.ask.requestId);
+        if (!charge || ackedAtMs === undefined) continue;
+        acked.delete(charge.ask.requestId);
+        if (ackedAtMs > horizonOf(shardOf(charge))) wanted.push({ charge, ackedAtMs });
+      }
+      if (wanted.length >= VERIFY_AT_ONCE) await Promise.all(wanted.splice(0).map(send));
+    }
+    await Promise.all(wanted.map(send));
+    // Charges that were acknowledged late stand further back than their neighbours.
+    for (const [id, atMs] of acked) if (parts.shardOf === undefined && atMs <= horizonOf("")) acked.delete(id);
+    if (parts.shardOf === undefined && acked.size === 0 && horizons.has("")) break;
+  }
+  // Oldest first, since a top-up needs its account; then the charges of accounts that were made again.
+  for (const record of admin.reverse()) await parts.verifyAdmin(record);
+  for (const charge of unknown) await parts.verify(charge);
+}
+
+async function* newestFirst(log: GoBackParts["log"]): AsyncGenerator<readonly Frame[]> {
+  for (const { number, end } of [...log.segments()].reverse()) {
+    yield scan(await log.read(number, 0, end)).frames.toReversed();
+  }
+}

@@ -1,0 +1,177 @@
+/** Opens the journal that keeps its records on disk. */
+import type { JournalSettings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import type { Journal, JournalHealth } from "../journal.ts";
+import { type Disk, nodeDisk } from "./disk.ts";
+import type { Entry } from "./entry.ts";
+import { RECORD, type RecordType } from "./frame.ts";
+import { lockFolder } from "./lock.ts";
+import { encode, type Progress } from "./payload.ts";
+import { judge } from "./retention.ts";
+import { type Segment, segmentBytesFor, segmentName } from "./segments.ts";
+import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
+import { Writer } from "./writer.ts";
+
+/** From this share of `bytesMax` on new requests are refused, so that those that run can end (reliability 3.8). */
+const FULL_RATIO = 0.8;
+/** Requests without an ACK that one process keeps in memory. */
+const UNSETTLED_MAX = 100_000;
+
+export interface JournalParts {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly fsync: "group" | "always";
+  readonly bytesMax: number;
+  /** Told of damage and of a disk that fails. */
+  readonly alarm: (message: string, error?: unknown) => void;
+}
+
+/** What verification reads of the journal. */
+export interface JournalLog {
+  segments(): readonly Segment[];
+  read(segment: number, offset: number, bytes: number): Promise<Buffer>;
+  /** As the last process left it. */
+  readonly progress: Progress;
+  note(progress: Progress): void;
+  /** Removes what need not be kept. @param verifiedBefore segments before this one are verified twice. */
+  clean(verifiedBefore: number): Promise<void>;
+}
+
+export interface OpenedJournal {
+  readonly journal: Journal;
+  readonly log: JournalLog;
+  /** Charges that the last process left; `recovery.ts` settles them. */
+  readonly leftovers: readonly Leftover[];
+}
+
+/**
+ * Takes the folder `settings.dir` for this process and reads what is there.
+ * @throws JournalLockedError when another process has it, NewerJournalError, or as the file system does.
+ */
+export async function openJournal(
+  settings: JournalSettings,
+  parts: Pick<JournalParts, "clock" | "alarm">,
+): Promise<OpenedJournal & { readonly disk: Disk }> {
+  const unlock = lockFolder(settings.dir);
+  try {
+    const disk = nodeDisk(settings.dir);
+    const name = (message: string) => `${settings.dir}: ${message}`;
+    const alarm = (message: string, error?: unknown) => parts.alarm(name(message), error);
+    const { fsync, bytesMax } = settings;
+    const opened = await createJournal({ disk, clock: parts.clock, fsync, bytesMax, alarm });
+    const close = () => opened.journal.close().finally(unlock);
+    return { ...opened, disk, journal: { ...opened.journal, close } };
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+/** The journal over any disk; the caller sees to it that nobody else has the folder. */
+export async function createJournal(parts: JournalParts): Promise<OpenedJournal> {
+  const { disk, clock, fsync, bytesMax, alarm } = parts;
+  const found = await readFolder(disk, alarm);
+  const { unsettled } = found;
+  const segments: Segment[] = [...found.segments];
+  const leftovers = leftoversOf(unsettled);
+  let { progress } = found;
+  let started = false;
+  const segmentBytes = segmentBytesFor(bytesMax);
+  const bytesTotal = () =>
+    segments.reduce((sum, segment) => sum + segment.bytes, 0) + (writer.hasSpare ? segmentBytes : 0);
+  const writer: Writer = new Writer({
+    disk,
+    clock,
+    fsync,
+    segmentBytes,
+    next: found.next,
+    previous: found.last,
+    // A journal that was left full must still start, or nobody would ever empty it.
+    hasRoom: () => !started || bytesTotal() + segmentBytes <= bytesMax,
+    live: () => unsettled.entries(),
+    progress: () => progress,
+    onSegment: (segment) => segments.push(segment),
+    alarm,
+  });
+  await writer.start();
+  started = true;
+
+  const make = (type: RecordType, payload: object): Entry => ({
+    type,
+    atMs: clock.wallMs(),
+    payload: encode(payload),
+    segment: 0,
+  });
+
+  function health(): JournalHealth {
+    const fillRatio = bytesTotal() / bytesMax;
+    const reason =
+      writer.problem ??
+      (fillRatio >= FULL_RATIO ? "the journal is full of charges that the store has not taken" : undefined) ??
+      (unsettled.count >= UNSETTLED_MAX ? "too many charges wait for the store" : undefined);
+    const oldestMs = unsettled.oldestMs;
+    return {
+      usable: reason === undefined,
+      reason,
+      fillRatio,
+      unsettled: unsettled.count,
+      oldestUnsettledMs: oldestMs === undefined ? 0 : Math.max(0, clock.wallMs() - oldestMs),
+    };
+  }
+
+  let told = false;
+  async function clean(verifiedBefore: number): Promise<void> {
+    const { remove, early, carry } = judge({
+      segments,
+      writing: writer.segment,
+      verifiedBefore,
+      live: unsettled.entries(),
+      nowMs: clock.wallMs(),
+      bytesTotal: bytesTotal(),
+      bytesMax,
+    });
+    if (early && !told) alarm("the journal is short of room: acknowledged charges are given up before their time");
+    told ||= early;
+    for (const segment of remove) {
+      await disk.remove(segmentName(segment.number));
+      segments.splice(segments.indexOf(segment), 1);
+    }
+    await Promise.all(carry.map((entry) => writer.write(entry)));
+  }
+
+  const journal: Journal = {
+    open({ voided, hold }) {
+      const entry = make(RECORD.open, { ask: voided, hold });
+      unsettled.add(voided.requestId, entry);
+      writer.append(entry);
+    },
+    checkpoint(ask) {
+      if (!unsettled.isRunning(ask.requestId)) return;
+      const entry = make(RECORD.checkpoint, { ask });
+      unsettled.add(ask.requestId, entry);
+      writer.append(entry);
+    },
+    final(ask, orphan = false) {
+      const entry = make(RECORD.final, orphan ? { ask, orphan } : { ask });
+      unsettled.add(ask.requestId, entry);
+      return writer.write(entry);
+    },
+    ack(id, outcome) {
+      if (unsettled.remove(id)) writer.append(make(RECORD.ack, { id, outcome }));
+    },
+    adminWrite: (record) => writer.write(make(RECORD.admin, record)),
+    health,
+    close: () => writer.close(),
+  };
+  const log: JournalLog = {
+    segments: () => segments,
+    read: (segment: number, offset: number, bytes: number) => disk.read(segmentName(segment), offset, bytes),
+    progress: found.progress,
+    note(next) {
+      progress = next;
+      writer.append(make(RECORD.note, next));
+    },
+    clean,
+  };
+  return { journal, log, leftovers };
+}

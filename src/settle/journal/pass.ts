@@ -1,0 +1,122 @@
+/**
+ * One pass of verification: walks the journal in the order in which it was written and sends every acknowledged charge
+ * again once its ACK has a certain age. The store answers "duplicate" unless it has lost the charge since.
+ */
+import type { SettleAsk } from "../../store/contract.ts";
+import type { RequestId } from "../../values/request-id.ts";
+import type { Clock } from "../../values/time.ts";
+import type { AdminRecord } from "../journal.ts";
+import { type Frame, HEAD_BYTES, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
+import type { JournalLog } from "./open.ts";
+import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge, type Place } from "./payload.ts";
+import { scan } from "./scan.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
+/** Settlements that verification has under way at one time, so that it never stands in the way of requests. */
+export const VERIFY_AT_ONCE = 32;
+
+export interface PassParts {
+  readonly log: Pick<JournalLog, "segments" | "read">;
+  readonly clock: Clock;
+  /** Age of an ACK at which this pass looks at it. */
+  readonly delayMs: number;
+  /** Rejects with StoreError while the store is away: the pass then stays where it is. */
+  readonly verify: (charge: ChargePayload) => Promise<void>;
+  readonly verifyAdmin: (record: AdminRecord) => Promise<void>;
+}
+
+export class VerifyPass {
+  readonly #parts: PassParts;
+  #place: Place;
+  /** FINALs whose ACK comes later, and the segment that they are in. */
+  readonly #open = new Map<RequestId, { charge: ChargePayload; segment: number }>();
+  #dueAtMs = 0;
+  #count = 0;
+
+  constructor(parts: PassParts, from: Place) {
+    this.#parts = parts;
+    this.#place = from;
+  }
+
+  /** Records that this process has verified in this pass. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Everything before this place is verified; where a later process takes up the pass. */
+  get verified(): Place {
+    let segment = this.#place.segment;
+    for (const open of this.#open.values()) segment = Math.min(segment, open.segment);
+    const whole = this.#open.size === 0;
+    return { segment, offset: whole ? this.#place.offset : 0 };
+  }
+
+  /** Goes on as far as ACKs are old enough. Rejects as `verify` and the disk do. */
+  async step(): Promise<void> {
+    const nowMs = this.#parts.clock.wallMs();
+    if (nowMs < this.#dueAtMs && this.#dueAtMs - nowMs <= this.#parts.delayMs) return;
+    this.#dueAtMs = 0;
+    while (await this.#chunk(nowMs)) {
+      // Each chunk leaves the loop to others while it is read and sent.
+    }
+  }
+
+  /** False when there is no more to do now. */
+  async #chunk(nowMs: number): Promise<boolean> {
+    const segments = this.#parts.log.segments();
+    const segment = segments.find(({ number }) => number >= this.#place.segment);
+    if (!segment) return false;
+    const offset = segment.number === this.#place.segment ? this.#place.offset : 0;
+    if (offset >= segment.end) {
+      if (segment === segments.at(-1)) return false;
+      this.#place = { segment: segment.number + 1, offset: 0 };
+      return true;
+    }
+    const bytes = await this.#parts.log.read(segment.number, offset, Math.min(CHUNK_BYTES, segment.end - offset));
+    const { frames, end } = scan(bytes);
+    const later = frames.find((frame) => !this.#isDue(frame, nowMs));
+    const due = later ? frames.slice(0, frames.indexOf(later)) : frames;
+    await this.#verify(due, segment.number);
+    const isLast = offset + bytes.length >= segment.end || bytes.length < CHUNK_BYTES;
+    const read = later ? later.from : isLast ? segment.end - offset : Math.max(end, bytes.length - FRAME_BYTES_MAX);
+    this.#place = { segment: segment.number, offset: offset + read };
+    return later === undefined;
+  }
+
+  /** Only ACKs and administrative writes wait. A record from the future means that the clock went back. */
+  #isDue({ type, atMs }: Frame, nowMs: number): boolean {
+    if (type !== RECORD.ack && type !== RECORD.admin) return true;
+    const due = nowMs < atMs || nowMs - atMs >= this.#parts.delayMs;
+    if (!due) this.#dueAtMs = atMs + this.#parts.delayMs;
+    return due;
+  }
+
+  async #verify(frames: readonly Frame[], segment: number): Promise<void> {
+    const done: RequestId[] = [];
+    const work: (() => Promise<void>)[] = [];
+    for (const { type, payload } of frames) {
+      if (type === RECORD.final) this.#remember(payload, segment);
+      const admin = type === RECORD.admin ? decodeAdmin(payload) : undefined;
+      if (admin) work.push(() => this.#parts.verifyAdmin(admin));
+      const ack = type === RECORD.ack ? decodeAck(payload) : undefined;
+      const open = ack && this.#open.get(ack.id);
+      if (!ack || !open) continue;
+      done.push(ack.id);
+      if (ack.outcome === "settled") work.push(() => this.#parts.verify(open.charge));
+    }
+    for (let at = 0; at < work.length; at += VERIFY_AT_ONCE) {
+      await Promise.all(work.slice(at, at + VERIFY_AT_ONCE).map((send) => send()));
+    }
+    for (const id of done) this.#open.delete(id);
+    this.#count += work.length;
+  }
+
+  #remember(payload: Buffer, segment: number): void {
+    const charge = decodeCharge(payload);
+    if (charge) this.#open.set(charge.ask.requestId, { charge, segment });
+  }
+}
+
+/** What verification needs of a settlement's tag to know which part of a store holds it. */
+export type ShardOf = (tag: SettleAsk["tag"]) => string;

@@ -1,0 +1,133 @@
+/** What records say, as JSON and back. Amounts are decimal strings; what cannot be read back is no record. */
+import type { SettleAsk } from "../../store/contract.ts";
+import { parseNano } from "../../values/money.ts";
+import type { RequestId } from "../../values/request-id.ts";
+import type { AckOutcome, AdminRecord } from "../journal.ts";
+
+/** How far a pass of verification has come: everything before this place is verified. */
+export interface Place {
+  readonly segment: number;
+  readonly offset: number;
+}
+
+/** What verification must remember over a restart. */
+export interface Progress {
+  /** One place per pass. */
+  readonly verified: readonly Place[];
+  /** The store that was verified; another one may have lost something. */
+  readonly identity: string | undefined;
+}
+
+/** The first record of a segment. */
+export interface SegmentStart {
+  readonly number: number;
+  /** The segment before and where its records end: what lies beyond was given up knowingly. */
+  readonly previous: Place | undefined;
+  readonly progress: Progress;
+}
+
+export interface OpenPayload {
+  readonly ask: SettleAsk;
+  readonly hold: string;
+}
+
+export interface ChargePayload {
+  readonly ask: SettleAsk;
+  readonly orphan: boolean;
+}
+
+export interface AckPayload {
+  readonly id: RequestId;
+  readonly outcome: AckOutcome;
+}
+
+/** bigint becomes a decimal string. */
+export function encode(value: object): Buffer {
+  return Buffer.from(JSON.stringify(value, (_, member) => (typeof member === "bigint" ? String(member) : member)));
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function parse(payload: Buffer): Json | undefined {
+  try {
+    return objectOf(JSON.parse(payload.toString()));
+  } catch {
+    return undefined;
+  }
+}
+
+function objectOf(value: unknown): Json | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+}
+
+/** OPEN, CHECKPOINT and FINAL all carry a settlement. */
+export function decodeCharge(payload: Buffer): ChargePayload | undefined {
+  const json = parse(payload);
+  const ask = askOf(objectOf(json?.ask));
+  return ask && { ask, orphan: json?.orphan === true };
+}
+
+export function decodeAck(payload: Buffer): AckPayload | undefined {
+  const json = parse(payload);
+  if (typeof json?.id !== "string" || (json.outcome !== "settled" && json.outcome !== "dead")) return undefined;
+  return { id: json.id as RequestId, outcome: json.outcome };
+}
+
+export function decodeAdmin(payload: Buffer): AdminRecord | undefined {
+  const json = parse(payload);
+  const body = objectOf(json?.payload);
+  if (typeof json?.kind !== "string" || typeof json.id !== "string" || !body) return undefined;
+  return { kind: json.kind as AdminRecord["kind"], id: json.id, payload: body };
+}
+
+export function decodeProgress(payload: Buffer): Progress | undefined {
+  return progressOf(parse(payload));
+}
+
+export function decodeSegmentStart(payload: Buffer): SegmentStart | undefined {
+  const json = parse(payload);
+  const progress = progressOf(objectOf(json?.progress));
+  if (!isCount(json?.number) || !progress) return undefined;
+  return { number: json.number, previous: placeOf(json.previous), progress };
+}
+
+function progressOf(json: Json | undefined): Progress | undefined {
+  if (!json || !Array.isArray(json.verified)) return undefined;
+  const verified = json.verified.map(placeOf).filter((place) => place !== undefined);
+  return { verified, identity: typeof json.identity === "string" ? json.identity : undefined };
+}
+
+function placeOf(value: unknown): Place | undefined {
+  const json = objectOf(value);
+  return isCount(json?.segment) && isCount(json.offset) ? { segment: json.segment, offset: json.offset } : undefined;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+const TEXTS = ["requestId", "tag", "group", "keyId", "model", "memo"] as const;
+const TEXTS_OR_NONE = ["entitlement", "absorbedCause", "upstream"] as const;
+const COUNTS = ["admittedAtMs", "tokensTaken", "tokensUsed"] as const;
+const SWITCHES = ["perKey", "voided"] as const;
+
+function askOf(json: Json | undefined): SettleAsk | undefined {
+  if (!json) return undefined;
+  const amount = amountOf(json.amount);
+  const absorbed = amountOf(json.absorbed);
+  const wellFormed =
+    TEXTS.every((name) => typeof json[name] === "string") &&
+    TEXTS_OR_NONE.every((name) => json[name] === undefined || typeof json[name] === "string") &&
+    COUNTS.every((name) => isCount(json[name])) &&
+    SWITCHES.every((name) => typeof json[name] === "boolean") &&
+    (json.kind === "time_card" || json.kind === "pay_per_use") &&
+    (json.tokensPerMinute === undefined || isCount(json.tokensPerMinute));
+  if (!wellFormed || amount === undefined || absorbed === undefined) return undefined;
+  // JSON leaves out what is undefined; the contract names it.
+  const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
+  return { ...json, amount, absorbed, entitlement, absorbedCause, upstream, tokensPerMinute } as unknown as SettleAsk;
+}
+
+function amountOf(value: unknown): SettleAsk["amount"] | undefined {
+  return typeof value === "string" ? parseNano(value) : undefined;
+}

@@ -1,0 +1,160 @@
+/** What a journal folder holds when a process takes it over (reliability F3, A5). */
+import type { SettleAsk } from "../../store/contract.ts";
+import type { Disk } from "./disk.ts";
+import { type Entry, Unsettled } from "./entry.ts";
+import { type Frame, RECORD } from "./frame.ts";
+import {
+  decodeAck,
+  decodeCharge,
+  decodeProgress,
+  decodeSegmentStart,
+  type Place,
+  type Progress,
+  type SegmentStart,
+} from "./payload.ts";
+import { type Scan, scan } from "./scan.ts";
+import { type Segment, segmentName, segmentNumber } from "./segments.ts";
+
+/** No segment of ours is larger; a file that is has been made by something else. */
+const SEGMENT_READ_BYTES_MAX = 64 * 1024 * 1024;
+/** Files beside the segments that belong here. */
+const OURS = /^(lock\.[0-9]+\.[0-9]+\.[0-9a-f]+|dead-letters\.jsonl)$/;
+
+/** A charge that was not acknowledged when the last process ended. */
+export interface Leftover {
+  readonly ask: SettleAsk;
+  /** Its FINAL is on the disk; else `ask` is what the last checkpoint, or the OPEN, says. */
+  readonly final: boolean;
+  /** Its FINAL was made from a checkpoint by an earlier recovery. */
+  readonly orphan: boolean;
+}
+
+export interface Found {
+  readonly segments: readonly Segment[];
+  readonly unsettled: Unsettled;
+  readonly progress: Progress;
+  /** Where the last segment's records end. */
+  readonly last: Place | undefined;
+  /** The next free number. */
+  readonly next: number;
+}
+
+interface Read extends Segment {
+  readonly found: Scan;
+  readonly start: SegmentStart | undefined;
+}
+
+/**
+ * Reads every segment. A torn end of the last one is what a crash leaves; any other damage is told and skipped.
+ * @throws NewerJournalError, or as the disk does: a journal that cannot be read is never taken for an empty one.
+ */
+export async function readFolder(disk: Disk, alarm: (message: string) => void): Promise<Found> {
+  const names = await disk.list();
+  for (const name of names) {
+    if (segmentNumber(name) === undefined && !OURS.test(name))
+      alarm(`${name} is no file of the journal; it is ignored`);
+  }
+  const numbers = names.map(segmentNumber).filter((number) => number !== undefined);
+  numbers.sort((left, right) => left - right);
+  const state: State = { unsettled: new Unsettled(), progress: { verified: [], identity: undefined }, alarm };
+  const segments: Segment[] = [];
+  let before: Read | undefined;
+  for (const number of numbers) {
+    const read = await readSegment(disk, number, alarm);
+    if (!read) continue;
+    if (before) judgeDamage(before, read.start?.previous, alarm);
+    replay(read, state);
+    const { bytes, end, lastAtMs, used } = read;
+    segments.push({ number, bytes, end, lastAtMs, used });
+    before = read;
+  }
+  if (before) judgeDamage(before, { segment: before.number, offset: before.end }, alarm);
+  const last = before && { segment: before.number, offset: before.end };
+  return { segments, unsettled: state.unsettled, progress: state.progress, last, next: (numbers.at(-1) ?? 0) + 1 };
+}
+
+/** Undefined for a segment that was only prepared, which is removed, and for a foreign file, which is left alone. */
+async function readSegment(disk: Disk, number: number, alarm: (message: string) => void): Promise<Read | undefined> {
+  const name = segmentName(number);
+  const bytes = await disk.read(name, 0, SEGMENT_READ_BYTES_MAX);
+  const found = scan(bytes);
+  const [first] = found.frames;
+  if (!first) {
+    if (found.torn) alarm(`${name} holds no record of a journal; it is ignored`);
+    else await disk.remove(name);
+    return undefined;
+  }
+  const start = first.type === RECORD.segment ? decodeSegmentStart(first.payload) : undefined;
+  const used = found.frames.some(({ type }) => type !== RECORD.segment && type !== RECORD.note);
+  const lastAtMs = found.frames.at(-1)?.atMs ?? 0;
+  return { number, bytes: bytes.length, end: found.end, lastAtMs, used, found, start };
+}
+
+/** @param known where the segment's records end by the word of the next one; beyond it nothing was relied upon. */
+function judgeDamage(read: Read, known: Place | undefined, alarm: (message: string) => void): void {
+  const name = segmentName(read.number);
+  const told = known?.segment === read.number ? known.offset : Number.POSITIVE_INFINITY;
+  for (const { from, to } of read.found.damaged) {
+    if (from < told) alarm(`${name} is damaged from byte ${from} to ${to}; the records there are lost`);
+  }
+  if (Number.isFinite(told) && read.end < told) {
+    alarm(`${name} is damaged: its records end at byte ${read.end}, not ${told}; the ones between are lost`);
+  } else if (!Number.isFinite(told) && read.found.torn) {
+    alarm(`${name} is damaged from byte ${read.end} on`);
+  }
+}
+
+interface State {
+  readonly unsettled: Unsettled;
+  progress: Progress;
+  readonly alarm: (message: string) => void;
+}
+
+function replay({ number, found, start }: Read, state: State): void {
+  if (start) state.progress = start.progress;
+  for (const frame of found.frames) {
+    if (!apply(frame, number, state)) {
+      state.alarm(
+        `${segmentName(number)} has a record at byte ${frame.from} that says nothing readable; it is skipped`,
+      );
+    }
+  }
+}
+
+/** False when the record cannot be understood. */
+function apply(frame: Frame, segment: number, state: State): boolean {
+  const { type, atMs, payload } = frame;
+  switch (type) {
+    case RECORD.open:
+    case RECORD.checkpoint:
+    case RECORD.final: {
+      const charge = decodeCharge(payload);
+      // The bytes are copied: a slice would keep the whole segment in memory.
+      const entry: Entry = { type, atMs, payload: Buffer.from(payload), segment };
+      if (charge) state.unsettled.add(charge.ask.requestId, entry);
+      return charge !== undefined;
+    }
+    case RECORD.ack: {
+      const ack = decodeAck(payload);
+      if (ack) state.unsettled.remove(ack.id);
+      return ack !== undefined;
+    }
+    case RECORD.note: {
+      const progress = decodeProgress(payload);
+      if (progress) state.progress = progress;
+      return progress !== undefined;
+    }
+    default:
+      return type === RECORD.segment || type === RECORD.admin;
+  }
+}
+
+/** What recovery has to settle, oldest first. */
+export function leftoversOf(unsettled: Unsettled): Leftover[] {
+  const leftovers: Leftover[] = [];
+  for (const { entry } of unsettled.lastWords()) {
+    const charge = decodeCharge(entry.payload);
+    if (charge) leftovers.push({ ...charge, final: entry.type === RECORD.final });
+  }
+  return leftovers;
+}

@@ -1,0 +1,124 @@
+/**
+ * Acknowledged charges are sent again: once at 30 seconds, once at 10 minutes, and at once when another server answers
+ * for the store. That is what survives a failover that lost its last second (reliability F3, 3.3). What has been verified
+ * twice and is a day old is let go.
+ */
+import { type SettleAnswer, type SettleAsk, type Store, StoreError } from "../../store/contract.ts";
+import type { Clock } from "../../values/time.ts";
+import type { AdminRecord } from "../journal.ts";
+import { type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
+import { goBack, type Verified } from "./go-back.ts";
+import type { JournalLog } from "./open.ts";
+import { type ShardOf, VerifyPass } from "./pass.ts";
+import type { ChargePayload, Place, Progress } from "./payload.ts";
+
+const DELAYS_MS = [30_000, 600_000] as const;
+const EVERY_MS = 1_000;
+
+export interface VerifierParts {
+  readonly log: JournalLog;
+  readonly store: Pick<Store, "settle">;
+  readonly clock: Clock;
+  readonly deadLetters: Pick<DeadLetters, "add">;
+  /** Which server, and which of its lives, answers for the store; undefined when it cannot be told. */
+  readonly storeIdentity: () => Promise<string | undefined>;
+  /** Does an acknowledged administrative write again, which changes nothing when the store still has it. */
+  readonly applyAdmin?: (record: AdminRecord) => Promise<void>;
+  readonly shardOf?: ShardOf;
+  /** The store had lost this charge, and has it again. */
+  readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;
+  /** Another server answers; what it lacks is being sent. */
+  readonly onIdentity: (before: string, now: string) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Verifier {
+  /** One round; every second by itself once started. Never rejects. */
+  tick(): Promise<void>;
+  start(): void;
+  /** Resolves when the round that runs has ended. */
+  stop(): Promise<void>;
+}
+
+export function createVerifier(parts: VerifierParts): Verifier {
+  const { log, store, clock, deadLetters } = parts;
+  const verifyAdmin = async (record: AdminRecord): Promise<void> => parts.applyAdmin?.(record);
+  const passes = DELAYS_MS.map((delayMs, index) => {
+    const from = log.progress.verified[index] ?? { segment: 0, offset: 0 };
+    const verify = async (charge: ChargePayload): Promise<void> => void (await settleAgain(charge, true));
+    return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin }, from);
+  });
+  let { identity } = log.progress;
+  let noted = "";
+  let running: Promise<void> | undefined;
+  let cancel: () => void = () => {};
+  let stopped = false;
+
+  /** @param bury whether an account that is not there makes a dead letter of the charge. */
+  async function settleAgain({ ask, orphan }: ChargePayload, bury: boolean): Promise<Verified> {
+    if (isNothing(ask)) return "present";
+    const answer = await store.settle(ask).catch((error: unknown) => {
+      if (error instanceof StoreError) throw error;
+      return { defect: String(error) };
+    });
+    const outcome = "defect" in answer ? "defect" : answer.outcome;
+    if (outcome === "unknown_account" && !bury) return "unknown";
+    const letter = letterFor(ask, orphan, answer);
+    if (letter) await deadLetters.add(letter);
+    if ("defect" in answer || answer.outcome !== "settled") return "present";
+    parts.onRestored(ask, answer);
+    return "restored";
+  }
+
+  async function followIdentity(): Promise<void> {
+    const now = await parts.storeIdentity();
+    if (now === undefined || now === identity) return;
+    if (identity !== undefined) {
+      parts.onIdentity(identity, now);
+      const verify = (charge: ChargePayload) => settleAgain(charge, false);
+      await goBack(clock.wallMs(), { log, verify, verifyAdmin, shardOf: parts.shardOf });
+    }
+    // Only now: a walk that was cut short begins again.
+    identity = now;
+  }
+
+  function note(): void {
+    const verified = passes.map((pass): Place => pass.verified);
+    const progress: Progress = { verified, identity };
+    // Not the offsets: they move with the notes themselves.
+    const news = JSON.stringify([identity, passes.map((pass) => [pass.count, pass.verified.segment])]);
+    if (news === noted) return;
+    noted = news;
+    log.note(progress);
+  }
+
+  async function round(): Promise<void> {
+    await followIdentity();
+    for (const pass of passes) await pass.step();
+    note();
+    await log.clean(Math.min(...passes.map((pass) => pass.verified.segment)));
+  }
+
+  async function tick(): Promise<void> {
+    running ??= round()
+      .catch((error: unknown) => parts.onError(error))
+      .finally(() => {
+        running = undefined;
+      });
+    await running;
+  }
+
+  function again(): void {
+    if (!stopped) cancel = clock.after(EVERY_MS, () => void tick().then(again));
+  }
+
+  return {
+    tick,
+    start: again,
+    async stop() {
+      stopped = true;
+      cancel();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,357 @@
+/**
+ * Writes records into preallocated segments and says when they are on the disk.
+ *
+ * One rule above all (reliability F2): a descriptor on which a write or a sync has failed is never trusted again. A new
+ * segment is opened and every record that matters is written once more; when that fails too the journal is broken, says
+ * so, and tries again until it is not.
+ */
+import type { Clock } from "../../values/time.ts";
+import { JournalBrokenError } from "../journal.ts";
+import type { Disk, DiskFile } from "./disk.ts";
+import type { Entry } from "./entry.ts";
+import { encodeFrame, RECORD } from "./frame.ts";
+import { encode, type Place, type SegmentStart } from "./payload.ts";
+import { type Segment, segmentName } from "./segments.ts";
+
+/** How long the first record of a group waits for others; with the sync itself under 5 ms on a healthy disk. */
+const GROUP_WAIT_MS = 2;
+/** How soon a disk that failed is tried again. */
+const RETRY_MS = 1_000;
+/** Records that wait for a segment to be made; beyond it the disk is too slow to be of use. */
+const QUEUE_MAX = 10_000;
+
+export interface WriterParts {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly fsync: "group" | "always";
+  readonly segmentBytes: number;
+  /** The number of the first segment to make, and where the one before ended. */
+  readonly next: number;
+  readonly previous: Place | undefined;
+  /** Whether one more segment is allowed. */
+  readonly hasRoom: () => boolean;
+  /** Records that must be on the disk whatever happens to a descriptor. */
+  readonly live: () => Iterable<Entry>;
+  /** What a new segment says about the ones before it. */
+  readonly progress: () => SegmentStart["progress"];
+  readonly onSegment: (segment: Segment) => void;
+  readonly alarm: (message: string, error?: unknown) => void;
+}
+
+interface OpenSegment extends Segment {
+  readonly file: DiskFile;
+  /** Where what is known to be on the disk ends. */
+  synced: number;
+  syncing: boolean;
+  retired: boolean;
+}
+
+interface Waiter {
+  readonly entry: Entry;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class Writer {
+  readonly #parts: WriterParts;
+  #next: number;
+  #previous: Place | undefined;
+  #current: OpenSegment | undefined;
+  #spare: Promise<OpenSegment> | undefined;
+  /** Written to, and not synced since. */
+  #dirty = new Set<OpenSegment>();
+  /** Records for which there was no segment at once. */
+  #queue: Entry[] = [];
+  #waiters: Waiter[] = [];
+  #pumping: Promise<void> | undefined;
+  #syncing: Promise<void> | undefined;
+  #cancelGroup: (() => void) | undefined;
+  /** Grows with each descriptor that is given up: what was under way then proves nothing. */
+  #epoch = 0;
+  #failures = 0;
+  #broken = false;
+  #closed = false;
+  #problem: string | undefined;
+  #spareProblem: string | undefined;
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts;
+    this.#next = parts.next;
+    this.#previous = parts.previous;
+  }
+
+  /** Makes the first segment. @throws as the disk does. */
+  async start(): Promise<void> {
+    await this.#advance();
+  }
+
+  /** Why no new request may rely on this journal; undefined while all is well. */
+  get problem(): string | undefined {
+    return this.#problem ?? this.#spareProblem;
+  }
+
+  /** The segment that is being written; 0 when there is none. */
+  get segment(): number {
+    return this.#current?.number ?? 0;
+  }
+
+  /** Whether a segment is kept ready that holds nothing yet. */
+  get hasSpare(): boolean {
+    return this.#spare !== undefined;
+  }
+
+  /** Writes at once where there is room. False when nothing can be written now. */
+  append(entry: Entry): boolean {
+    const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
+    if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
+    if (this.#queue.length === 0 && this.#fits(frame)) {
+      try {
+        this.#put(entry, frame);
+      } catch (error) {
+        this.#queue.push(entry);
+        this.#fail(error);
+      }
+    } else {
+      this.#queue.push(entry);
+      this.#pump();
+    }
+    if (this.#parts.fsync === "always") this.#requestSync();
+    return !this.#broken;
+  }
+
+  /** Resolves when the record is on the disk. Rejects with JournalBrokenError when it cannot be brought there. */
+  write(entry: Entry): Promise<void> {
+    entry.segment = 0;
+    return new Promise((resolve, reject) => {
+      const waiter = { entry, resolve, reject };
+      this.#waiters.push(waiter);
+      if (this.append(entry)) return this.#requestSync();
+      this.#waiters = this.#waiters.filter((other) => other !== waiter);
+      reject(new JournalBrokenError(this.problem ?? "the journal is closed"));
+    });
+  }
+
+  /** Syncs what was written, closes every file, and takes the unused segment away. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cancelGroup?.();
+    this.#cancelGroup = undefined;
+    while (this.#pumping || this.#syncing) await (this.#pumping ?? this.#syncing);
+    const spare = await this.#spare?.catch(() => undefined);
+    await this.#sync();
+    for (const segment of new Set([...this.#dirty, ...(this.#current ? [this.#current] : [])])) this.#retire(segment);
+    this.#rejectAll("the journal is closed");
+    if (!spare) return;
+    spare.file.close();
+    await this.#parts.disk.remove(segmentName(spare.number)).catch(() => undefined);
+  }
+
+  #fits(frame: Buffer): boolean {
+    return this.#current !== undefined && this.#current.end + frame.length <= this.#current.bytes;
+  }
+
+  #put(entry: Entry, frame: Buffer): void {
+    const segment = this.#current as OpenSegment;
+    this.#dirty.add(segment);
+    segment.file.write(segment.end, frame);
+    segment.end += frame.length;
+    segment.lastAtMs = entry.atMs;
+    segment.used ||= entry.type !== RECORD.segment && entry.type !== RECORD.note;
+    entry.segment = segment.number;
+  }
+
+  /** Writes what waits for a segment; one run at a time. */
+  #pump(): void {
+    this.#pumping ??= this.#drainQueue().then(
+      () => this.#pumped(),
+      (error) => this.#pumped(error ?? new Error("unknown")),
+    );
+  }
+
+  #pumped(error?: unknown): void {
+    this.#pumping = undefined;
+    if (error !== undefined) this.#fail(error);
+    else if (this.#queue.length > 0 && !this.#broken) this.#pump();
+    this.#requestSync();
+  }
+
+  async #drainQueue(): Promise<void> {
+    // With nothing to write, a new segment's first record shows whether the disk is well again.
+    if (!this.#current) await this.#advance();
+    for (let entry = this.#queue[0]; entry && !this.#broken; entry = this.#queue[0]) {
+      const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
+      if (this.#fits(frame)) {
+        this.#put(entry, frame);
+        this.#queue.shift();
+      } else {
+        await this.#advance();
+      }
+    }
+  }
+
+  /** Goes on to the segment that was kept ready. */
+  async #advance(): Promise<void> {
+    const spare = this.#spare ?? this.#prepare();
+    this.#spare = undefined;
+    const next = await spare;
+    const last = this.#current;
+    if (last) {
+      this.#previous = { segment: last.number, offset: last.end };
+      if (!this.#dirty.has(last) && !last.syncing) this.#retire(last);
+    }
+    this.#current = next;
+    this.#parts.onSegment(next);
+    const start: SegmentStart = { number: next.number, previous: this.#previous, progress: this.#parts.progress() };
+    const atMs = this.#parts.clock.wallMs();
+    const first: Entry = { type: RECORD.segment, atMs, payload: encode(start), segment: 0 };
+    this.#put(first, encodeFrame(first.type, atMs, first.payload));
+    this.#keepSpare();
+  }
+
+  async #prepare(): Promise<OpenSegment> {
+    const { disk, segmentBytes, hasRoom } = this.#parts;
+    if (!hasRoom()) throw new Error("journal.bytes_max is used up");
+    const number = this.#next++;
+    const file = await disk.create(segmentName(number), segmentBytes);
+    const states = { end: 0, synced: 0, lastAtMs: 0, used: false, syncing: false, retired: false };
+    return { number, bytes: segmentBytes, file, ...states };
+  }
+
+  /** A full disk is seen here, while the current segment still has room for what runs (reliability F1). */
+  #keepSpare(): void {
+    if (this.#spare || this.#closed) return;
+    const spare = this.#prepare();
+    this.#spare = spare;
+    spare.then(
+      () => {
+        this.#spareProblem = undefined;
+      },
+      (error: unknown) => {
+        if (this.#spare === spare) this.#spare = undefined;
+        if (!this.#spareProblem) this.#parts.alarm("the journal has no room for its next segment", error);
+        this.#spareProblem = `no room for the next journal segment: ${messageOf(error)}`;
+        this.#parts.clock.after(RETRY_MS, () => this.#keepSpare());
+      },
+    );
+  }
+
+  #requestSync(): void {
+    const wanted =
+      this.#waiters.length > 0 || this.#problem || (this.#parts.fsync === "always" && this.#dirty.size > 0);
+    if (!wanted || this.#syncing || this.#cancelGroup || this.#pumping || this.#broken || this.#closed) return;
+    if (this.#parts.fsync === "always") return void this.#sync();
+    this.#cancelGroup = this.#parts.clock.after(GROUP_WAIT_MS, () => {
+      this.#cancelGroup = undefined;
+      void this.#sync();
+    });
+  }
+
+  #sync(): Promise<void> {
+    this.#syncing ??= this.#syncAll().then(() => {
+      this.#syncing = undefined;
+      this.#requestSync();
+    });
+    return this.#syncing;
+  }
+
+  async #syncAll(): Promise<void> {
+    const epoch = this.#epoch;
+    const batch = new Set(this.#waiters.filter((waiter) => waiter.entry.segment > 0));
+    // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
+    const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.end }));
+    this.#dirty.clear();
+    let failure: unknown;
+    for (const { segment } of segments) failure ??= await this.#syncOne(segment);
+    if (epoch !== this.#epoch) return;
+    if (failure !== undefined) this.#fail(failure);
+    else this.#synced(segments, batch);
+  }
+
+  async #syncOne(segment: OpenSegment): Promise<unknown> {
+    segment.syncing = true;
+    try {
+      await segment.file.sync();
+      return undefined;
+    } catch (error) {
+      return error ?? new Error("unknown");
+    } finally {
+      segment.syncing = false;
+      if (segment.retired) close(segment.file);
+    }
+  }
+
+  #synced(segments: readonly { segment: OpenSegment; end: number }[], batch: ReadonlySet<Waiter>): void {
+    for (const { segment, end } of segments) {
+      segment.synced = end;
+      if (segment !== this.#current && !this.#dirty.has(segment)) this.#retire(segment);
+    }
+    if (this.#queue.length === 0 && this.#current) {
+      this.#failures = 0;
+      this.#problem = undefined;
+    }
+    this.#waiters = this.#waiters.filter((waiter) => !batch.has(waiter));
+    for (const waiter of batch) waiter.resolve();
+  }
+
+  /** Gives up the descriptors in use and writes everything that matters once more. */
+  #fail(error: unknown): void {
+    this.#epoch++;
+    this.#failures++;
+    this.#problem = `the journal could not be written: ${messageOf(error)}`;
+    this.#parts.alarm("a journal segment failed; its records are written to a new one", error);
+    for (const segment of this.#dirty) if (segment !== this.#current) this.#retire(segment);
+    if (this.#current) {
+      this.#previous = { segment: this.#current.number, offset: this.#current.synced };
+      this.#retire(this.#current);
+    }
+    this.#current = undefined;
+    this.#dirty = new Set();
+    if (this.#failures > 1) this.#break(error);
+    else this.#rewrite();
+  }
+
+  #rewrite(): void {
+    const again = new Set([...this.#parts.live(), ...this.#waiters.map(({ entry }) => entry), ...this.#queue]);
+    for (const entry of again) entry.segment = 0;
+    this.#queue = [...again];
+    this.#pump();
+  }
+
+  #break(error: unknown): void {
+    this.#broken = true;
+    this.#queue = [];
+    this.#parts.alarm("the journal is broken: new requests are refused", error);
+    this.#rejectAll(this.#problem ?? "the journal is broken");
+    this.#parts.clock.after(RETRY_MS, () => {
+      if (this.#closed) return;
+      this.#broken = false;
+      this.#failures = 1;
+      this.#rewrite();
+    });
+  }
+
+  #rejectAll(reason: string): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.reject(new JournalBrokenError(reason));
+  }
+
+  #retire(segment: OpenSegment): void {
+    if (segment.retired) return;
+    segment.retired = true;
+    if (!segment.syncing) close(segment.file);
+  }
+}
+
+function close(file: DiskFile): void {
+  try {
+    file.close();
+  } catch {
+    // What matters was synced before; a descriptor that cannot be closed is the kernel's to keep.
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

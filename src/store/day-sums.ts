@@ -1,0 +1,76 @@
+/** What was charged per UTC day: spans of days, and sums over them. */
+import { type NanoUsd, nanoUsd } from "../values/money.ts";
+import { utcDay } from "../values/time.ts";
+import { DAYS_MAX, type DaySum } from "./contract.ts";
+
+const DAY_MS = 86_400_000;
+/** Days that are summed when nobody says which. */
+const SPAN_DEFAULT_DAYS = 30;
+
+/** UTC days from one to another, both included. */
+export interface DaySpan {
+  readonly since: string;
+  readonly until: string;
+}
+
+/** What is wrong with a span: the member at fault, and what it must be. */
+export interface SpanFault {
+  readonly member: "since" | "until";
+  readonly rule: string;
+}
+
+/** The sum of a field as `dayField` spells it; a key's id has no bar in it. */
+export function daySumOf(day: string, field: string, amount: bigint): DaySum {
+  const [, group = "", model = "", key = ""] = /^([^|]*)\|(.*)\|([^|]*)$/su.exec(field) ?? [];
+  return { day, group, model, key, amount: nanoUsd(amount) };
+}
+
+/** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */
+function startOf(day: string): number | undefined {
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(atMs) && utcDay(atMs) === day ? atMs : undefined;
+}
+
+/**
+ * Reads a span as people ask for it: without an end until today, without a beginning the last 30 days of it.
+ * @param nowMs today, on whichever clock the sums are filed by.
+ */
+export function readSpan(
+  asked: { since?: string | undefined; until?: string | undefined },
+  nowMs: number,
+): DaySpan | SpanFault {
+  const until = asked.until ?? utcDay(nowMs);
+  const lastMs = startOf(until);
+  if (lastMs === undefined) return { member: "until", rule: "a day, YYYY-MM-DD" };
+  const since = asked.since ?? utcDay(lastMs - (SPAN_DEFAULT_DAYS - 1) * DAY_MS);
+  const firstMs = startOf(since);
+  if (firstMs === undefined) return { member: "since", rule: "a day, YYYY-MM-DD" };
+  if (firstMs > lastMs) return { member: "since", rule: "no later than `until`" };
+  if ((lastMs - firstMs) / DAY_MS >= DAYS_MAX) {
+    return { member: "since", rule: `within ${DAYS_MAX} days of \`until\`` };
+  }
+  return { since, until };
+}
+
+/**
+ * Every day of a span.
+ * @throws RangeError for a span that `readSpan` would not give.
+ */
+export function daysOfSpan(since: string, until: string): string[] {
+  const span = readSpan({ since, until }, 0);
+  if ("rule" in span) throw new RangeError(`store: \`${span.member}\` must be ${span.rule}`);
+  const firstMs = startOf(since) as number;
+  const count = ((startOf(until) as number) - firstMs) / DAY_MS + 1;
+  return Array.from({ length: count }, (_, index) => utcDay(firstMs + index * DAY_MS));
+}
+
+/** Adds up sums by one of their members, in the order of its values. */
+export function sumBy(sums: readonly DaySum[], member: "day" | "group" | "model" | "key"): Map<string, NanoUsd> {
+  const totals = new Map<string, NanoUsd>();
+  for (const sum of sums) totals.set(sum[member], nanoUsd((totals.get(sum[member]) ?? 0n) + sum.amount));
+  return new Map([...totals].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export function totalOf(sums: readonly DaySum[]): NanoUsd {
+  return nanoUsd(sums.reduce((total, sum) => total + sum.amount, 0n));
+}

@@ -1,0 +1,202 @@
+/**
+ * Codes on Redis. A code and the account that redeems it are in different slots, so that no one script can do both; a
+ * redemption is a row of steps, each of which may be repeated (reliability 3.9):
+ *
+ *   note     the code's hash goes into the set of claims, where a sweep finds what a crash left
+ *   claim    unused -> claimed, for one account: the single winner is decided here
+ *   credit   the account gets the card, once per code id
+ *   end      claimed -> redeemed
+ *   forget   the note goes
+ *
+ * Whoever dies in between is finished by the next try of the same account or by `finishClaims`, whichever comes first.
+ */
+import type { CodeHash } from "../../values/code.ts";
+import type { AccountTag } from "../../values/key.ts";
+import { PAGE_MAX, pageSize } from "../checks.ts";
+import type { CardFacts, Code, Entitlement, Page, RedeemAnswer } from "../contract.ts";
+import { grant } from "./cards.ts";
+import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
+import { toCode, toCodeOfFields } from "./records.ts";
+import type { Runner } from "./runner.ts";
+import type { Scripts } from "./scripts.ts";
+
+/** Codes that are made in one go on the connection. */
+const CREATE_BATCH = 100;
+/** How long a note of a claim that was never made is kept: far longer than any redemption takes. */
+const NOTE_LIFE_MS = 600_000;
+
+/** The codes first, then the index: a crash in between leaves codes whose text nobody was told. */
+export async function createCodes(
+  runner: Runner,
+  scripts: Scripts,
+  facts: CardFacts,
+  codes: readonly { id: string; hash: CodeHash }[],
+): Promise<void> {
+  const { card, plan, group, lastsMs, starts, quota } = facts;
+  for (let from = 0; from < codes.length; from += CREATE_BATCH) {
+    const batch = codes.slice(from, from + CREATE_BATCH);
+    await Promise.all(
+      batch.map(({ id, hash }) =>
+        runner.script(
+          scripts["code-create"],
+          [codeKey(hash)],
+          [id, card, plan, group, `${lastsMs}`, starts, `${quota ?? ""}`],
+        ),
+      ),
+    );
+    await index(runner, scripts, batch);
+  }
+}
+
+async function index(
+  runner: Runner,
+  scripts: Scripts,
+  codes: readonly { id: string; hash: CodeHash }[],
+): Promise<void> {
+  const pairs = codes.flatMap(({ id, hash }) => [id, hash]);
+  await runner.script(scripts["code-index"], [CODE_INDEX, CODES_IN_ORDER], pairs);
+}
+
+/** The cursor is the last id of the page before. */
+export async function listCodes(runner: Runner, cursor: string | undefined, limit: number): Promise<Page<Code>> {
+  const size = pageSize(limit, PAGE_MAX);
+  const ids = await runner.step((redis) => redis.namesAfter(CODES_IN_ORDER, cursor, size + 1));
+  const page = ids.slice(0, size);
+  const found = await Promise.all(page.map((id) => getCode(runner, id)));
+  return {
+    items: found.filter((code) => code !== undefined),
+    next: ids.length > size ? page.at(-1) : undefined,
+  };
+}
+
+export async function getCode(runner: Runner, id: string): Promise<Code | undefined> {
+  const hash = await hashOfId(runner, id);
+  return hash === undefined ? undefined : readCode(runner, hash);
+}
+
+async function hashOfId(runner: Runner, id: string): Promise<CodeHash | undefined> {
+  return ((await runner.step((redis) => redis.hget(CODE_INDEX, id))) ?? undefined) as CodeHash | undefined;
+}
+
+async function readCode(runner: Runner, hash: CodeHash): Promise<Code | undefined> {
+  return toCodeOfFields(await runner.step((redis) => redis.hgetall(codeKey(hash))));
+}
+
+export async function voidCode(runner: Runner, scripts: Scripts, id: string): Promise<Code | undefined> {
+  const hash = await hashOfId(runner, id);
+  if (hash === undefined) return undefined;
+  const reply = await runner.script(scripts["code-void"], [codeKey(hash)], []);
+  return reply === null ? undefined : toCode(reply as string[]);
+}
+
+export async function redeem(
+  runner: Runner,
+  scripts: Scripts,
+  { hash, tag }: { hash: CodeHash; tag: AccountTag },
+): Promise<RedeemAnswer> {
+  // Looked at first, so that a guess leaves no trace in the store.
+  const before = await readCode(runner, hash);
+  const refusal = before === undefined ? { outcome: "unknown_code" as const } : refusedTo(tag, before);
+  if (refusal !== undefined) return refusal;
+  const account = await runner.step((redis) => redis.hget(accountKey(tag), "name"));
+  if (account === null) return { outcome: "unknown_account" };
+  await noteClaim(runner, scripts, hash);
+  const claimed = await claim(runner, scripts, hash, tag);
+  if (claimed === undefined) return { outcome: "unknown_code" };
+  // Another account was faster; the note is the winner's by now.
+  const lost = refusedTo(tag, claimed.code);
+  if (lost !== undefined) return lost;
+  const entitlement = await creditClaim(runner, scripts, tag, claimed.code);
+  if (entitlement === undefined) return { outcome: "unknown_account" };
+  const code = (await endClaim(runner, scripts, hash, tag)) ?? claimed.code;
+  await dropClaim(runner, scripts, hash);
+  if ((await hashOfId(runner, code.id)) === undefined) await index(runner, scripts, [{ id: code.id, hash }]);
+  return { outcome: claimed.now ? "redeemed" : "again", code, entitlement };
+}
+
+/** Why the account does not get the code; undefined when it may have it, or has it. */
+function refusedTo(tag: AccountTag, code: Code): { outcome: "void" | "used" } | undefined {
+  if (code.state === "void") return { outcome: "void" };
+  return code.tag === undefined || code.tag === tag ? undefined : { outcome: "used" };
+}
+
+export async function noteClaim(runner: Runner, scripts: Scripts, hash: CodeHash): Promise<void> {
+  await runner.script(scripts["claim-note"], [CLAIMS], [hash]);
+}
+
+/** @returns the code as it is now, and whether this very call claimed it. */
+export async function claim(
+  runner: Runner,
+  scripts: Scripts,
+  hash: CodeHash,
+  tag: AccountTag,
+): Promise<{ code: Code; now: boolean } | undefined> {
+  const reply = await runner.script(scripts["code-claim"], [codeKey(hash)], [tag]);
+  if (reply === null) return undefined;
+  const [now, texts] = reply as [string, string[]];
+  return { code: toCode(texts), now: now === "1" };
+}
+
+/** Gives the account what the code is worth; undefined when there is no such account. */
+export async function creditClaim(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  code: Code,
+): Promise<Entitlement | undefined> {
+  return grant(runner, scripts, tag, {
+    ...code,
+    afterPrevious: code.starts === "after_previous",
+    reference: code.id,
+  });
+}
+
+export async function endClaim(
+  runner: Runner,
+  scripts: Scripts,
+  hash: CodeHash,
+  tag: AccountTag,
+): Promise<Code | undefined> {
+  const reply = await runner.script(scripts["code-done"], [codeKey(hash)], [tag]);
+  return reply === null ? undefined : toCode(reply as string[]);
+}
+
+async function dropClaim(runner: Runner, scripts: Scripts, hash: CodeHash, notedAt = ""): Promise<void> {
+  await runner.script(scripts["claim-drop"], [CLAIMS], [hash, notedAt]);
+}
+
+/** Brings the oldest noted claims to their end. A redemption that is under way at this moment is not disturbed. */
+export async function finishClaims(runner: Runner, scripts: Scripts, limit: number): Promise<number> {
+  const reply = await runner.script(scripts["claim-list"], [CLAIMS], [`${pageSize(limit, PAGE_MAX)}`]);
+  const [now, notes] = reply as [string, string[]];
+  let finished = 0;
+  for (let i = 0; i + 1 < notes.length; i += 2) {
+    const [hash, notedAt] = notes.slice(i, i + 2) as [CodeHash, string];
+    if (await finishClaim(runner, scripts, hash, notedAt, Number(now))) finished += 1;
+  }
+  return finished;
+}
+
+async function finishClaim(
+  runner: Runner,
+  scripts: Scripts,
+  hash: CodeHash,
+  notedAt: string,
+  nowMs: number,
+): Promise<boolean> {
+  const code = await readCode(runner, hash);
+  // The claim may be on its way, unless the note is old: then it never came.
+  if (code?.state === "unused" && nowMs - Number(notedAt) <= NOTE_LIFE_MS) return false;
+  if (code?.state !== "claimed" || code.tag === undefined) {
+    await dropClaim(runner, scripts, hash, notedAt);
+    return false;
+  }
+  if ((await creditClaim(runner, scripts, code.tag, code)) === undefined) {
+    // The account is lost. Noted anew, it does not stand in the way of the others.
+    await noteClaim(runner, scripts, hash);
+    return false;
+  }
+  await endClaim(runner, scripts, hash, code.tag);
+  await dropClaim(runner, scripts, hash);
+  return true;
+}

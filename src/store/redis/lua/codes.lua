@@ -1,0 +1,11 @@
+-- Codes: a hash each, in a slot of its own. What a code is worth never changes; its state goes unused -> claimed ->
+-- redeemed, or unused -> void (reliability 3.9).
+
+-- A code as texts: id, card, plan, group, lasts, starts, quota or '', state, created, tag or '', claimed at or ''.
+local function code_texts(code)
+  local texts = redis.call('HMGET', code, 'id', 'card', 'plan', 'group', 'lasts', 'starts', 'quota', 'state', 'created',
+    'tag', 'claimed')
+  if not texts[1] then return false end
+  for i = 1, 11 do texts[i] = texts[i] or '' end
+  return texts
+end

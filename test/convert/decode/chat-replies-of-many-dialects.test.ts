@@ -1,0 +1,155 @@
+/** What chat servers add to or leave out of their replies, whole and streamed (1.1.2, 1.1.3, lessons part D). */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { decodePayloads, gather, outline, planFor, wholeOf } from "./decoding.ts";
+
+const PLAN = planFor("chat");
+const END = [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"];
+
+/** Decodes one message whole and as one delta, and checks that they say the same. */
+function itemsOf(body: object, choice: object = {}) {
+  const whole = wholeOf({ choices: [{ index: 0, message: body, finish_reason: "stop", ...choice }] }, PLAN);
+  const { events } = decodePayloads([{ choices: [{ index: 0, delta: body, ...choice }] }, ...END], PLAN);
+  assert.deepEqual(gather(events).items, whole.items);
+  return whole.items;
+}
+
+test("reasoning under either name, once", () => {
+  for (const body of [{ reasoning: "hm" }, { reasoning_content: "hm" }, { reasoning: "hm", reasoning_content: "hm" }]) {
+    assert.deepEqual(itemsOf(body), [
+      { type: "reasoning", text: "hm", opaque: undefined, native: "hm", redacted: false },
+    ]);
+  }
+});
+
+test("content as a list of parts", () => {
+  const content = [{ type: "text", text: "a" }, { type: "image" }, null, { type: "text", text: "b" }];
+  assert.deepEqual(
+    itemsOf({ content }).map((item) => item.type === "text" && item.text),
+    ["ab"],
+  );
+});
+
+test("empty strings and nulls open nothing", () => {
+  assert.deepEqual(
+    itemsOf({ role: "assistant", content: "", reasoning_content: "", refusal: null, tool_calls: [] }),
+    [],
+  );
+  assert.deepEqual(itemsOf({ content: null, reasoning_content: null, function_call: null, tool_calls: null }), []);
+});
+
+test("probabilities and sources", () => {
+  const url_citation = { url: "https://a.test", title: "A", start_index: 0, end_index: 2 };
+  const content = [{ token: "hi", logprob: -0.1, bytes: [104, 105], top_logprobs: [] }];
+  const annotations = [{ type: "url_citation", url_citation }, { type: "file_citation" }];
+  assert.deepEqual(itemsOf({ content: "hi", annotations }, { logprobs: { content } }), [
+    {
+      type: "text",
+      text: "hi",
+      startsMessage: true,
+      citations: [{ url: "https://a.test", title: "A", startIndex: 0, endIndex: 2 }],
+      logprobs: content,
+    },
+  ]);
+});
+
+test("a refusal in the model's words is no reason to stop of its own", () => {
+  assert.deepEqual(itemsOf({ content: null, refusal: "no" }), [{ type: "refusal", text: "no" }]);
+  const reply = wholeOf({ choices: [{ message: { refusal: "no" }, finish_reason: "stop" }] }, PLAN);
+  assert.equal(reply.stop.reason, "end");
+});
+
+test("finish reasons, known and new", () => {
+  const reasonOf = (finish_reason: unknown) =>
+    wholeOf({ choices: [{ message: { content: "x" }, finish_reason }] }, PLAN).stop.reason;
+  const words = ["stop", "length", "max_tokens", "model_length", "content_filter", "function_call", "eos", null, "", 7];
+  assert.deepEqual(words.map(reasonOf), [
+    ...["end", "output-limit", "output-limit", "context-limit", "refusal", "end", "end", "end", "end", "end"],
+  ]);
+});
+
+test("usage on any chunk, inside the choice, or in a chunk without choices", () => {
+  const usage = { prompt_tokens: 4, completion_tokens: 2 };
+  const text = { index: 0, delta: { content: "x" } };
+  const streams = [
+    [{ choices: [text], usage }, ...END],
+    [{ choices: [{ ...text, usage }] }, ...END],
+    [{ choices: [text] }, END[0], { usage }, "[DONE]"],
+    [
+      { choices: [text], usage: { prompt_tokens: 4, completion_tokens: 1 } },
+      ...END.slice(0, 1),
+      { choices: [], usage },
+    ],
+  ];
+  for (const payloads of streams) {
+    const { decoder } = decodePayloads(payloads, PLAN);
+    assert.deepEqual([decoder.counts().usage?.output, decoder.counts().final], [2, true]);
+  }
+});
+
+test("other choices than the first, empty finish reasons and leading chunks without choices", () => {
+  const payloads = [
+    { choices: [], prompt_filter_results: [] },
+    { choices: [{ index: 1, delta: { content: "other" } }] },
+    { choices: [{ delta: { content: "one" }, finish_reason: "" }] },
+    ...END,
+  ];
+  const { events } = decodePayloads(payloads, PLAN);
+  assert.deepEqual(
+    events.flatMap((event) => (event.type === "text-delta" ? [event.text] : [])),
+    ["one"],
+  );
+});
+
+test("text that goes on behind calls and reasoning is a text of its own", () => {
+  const say = (delta: object) => ({ choices: [{ index: 0, delta }] });
+  const call = { tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }] };
+  const payloads = [
+    say({ content: "a" }),
+    say(call),
+    say({ content: "b" }),
+    say({ reasoning: "r" }),
+    say({ content: "c" }),
+  ];
+  const { events } = decodePayloads([...payloads, ...END], PLAN);
+  assert.deepEqual(outline(events), [
+    ...["reply-start", "text-start", "text-delta", "text-end", "tool-start", "tool-delta", "tool-end"],
+    ...["text-start", "text-delta", "text-end", "reasoning-start", "reasoning-delta", "reasoning-end"],
+    ...["text-start", "text-delta", "text-end", "reply-stop", "reply-end"],
+  ]);
+});
+
+test("[DONE] without a finish reason ends the reply as it stands", () => {
+  const { events } = decodePayloads([{ choices: [{ delta: { content: "x" } }] }, " [DONE]"], PLAN);
+  assert.equal(gather(events).stop.reason, "end");
+});
+
+test("wrapped freeform calls: the string under input, or the text as it is", () => {
+  const plan = planFor("chat", { patch: { kind: "custom", name: "patch", namespace: "ns" } });
+  const inputOf = (text: string) => {
+    const tool_calls = [{ id: "c", index: 0, function: { name: "patch", arguments: text } }];
+    const [item] = wholeOf({ choices: [{ message: { tool_calls } }] }, plan).items;
+    const { events } = decodePayloads([{ choices: [{ delta: { tool_calls } }] }, ...END], plan);
+    assert.deepEqual(gather(events).items, [item]);
+    return item?.type === "tool-call" ? item.input : undefined;
+  };
+  assert.equal(inputOf('{"input":"a\\nb"}'), "a\nb");
+  assert.equal(inputOf('{"input":7}'), '{"input":7}');
+  assert.equal(inputOf("*** Begin"), "*** Begin");
+  assert.equal(inputOf(""), "");
+});
+
+test("native freeform calls keep their text, blanks and all", () => {
+  const plan = planFor("chat", { patch: { kind: "custom", name: "patch" } });
+  const call = (input: string) => ({ index: 0, id: "c", type: "custom", custom: { name: "patch", input } });
+  const first = { choices: [{ delta: { tool_calls: [call("  \n")] } }] };
+  const second = { choices: [{ delta: { tool_calls: [{ index: 0, custom: { input: '{"input":"x"}' } }] } }] };
+  assert.deepEqual(gather(decodePayloads([first, second, ...END], plan).events).items, [
+    { type: "tool-call", id: "c", tool: { kind: "custom", name: "patch" }, input: '  \n{"input":"x"}' },
+  ]);
+});
+
+test("a time that cannot be one is none", () => {
+  const createdOf = (created: unknown) => wholeOf({ created, choices: [{ message: { content: "x" } }] }, PLAN).createdS;
+  assert.deepEqual([1.9, 0, -1, 1e12, "7", null].map(createdOf), [1, 0, undefined, undefined, undefined, undefined]);
+});

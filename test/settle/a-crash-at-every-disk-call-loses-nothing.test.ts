@@ -1,0 +1,52 @@
+/** Rows A3 to A5 and F5: the process dies, or the power goes, at each call of the file system in turn. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { HurriedClock, openOn, seeded } from "./rig.ts";
+import { complaints, newTruth, run, type Truth } from "./scenario.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+/** Runs until the disk stops answering at call `at`; the process never gets to say goodbye. */
+async function until(at: number): Promise<{ disk: SimDisk; truth: Truth }> {
+  const disk = new SimDisk();
+  disk.fault = { at, times: Number.POSITIVE_INFINITY, code: "EIO" };
+  const truth = newTruth();
+  const clock = new HurriedClock();
+  const opened = await openOn(disk, clock).catch(() => undefined);
+  if (opened) await run(opened.journal, truth);
+  clock.stop();
+  return { disk, truth };
+}
+
+async function callsOfAWholeRun(): Promise<number> {
+  const { disk } = await until(Number.POSITIVE_INFINITY);
+  return disk.calls;
+}
+
+async function found(disk: SimDisk, truth: Truth): Promise<readonly string[]> {
+  const again = await openOn(disk, new HurriedClock());
+  const first = complaints(again.leftovers, truth);
+  await again.journal.close();
+  // A second crash right after the first recovery finds the same.
+  const third = await openOn(disk, new HurriedClock());
+  await third.journal.close();
+  return [...first, ...complaints(third.leftovers, truth)];
+}
+
+test("kill -9 at each call", async () => {
+  const calls = await callsOfAWholeRun();
+  for (let at = 1; at <= calls; at++) {
+    const { disk, truth } = await until(at);
+    assert.deepEqual(await found(disk.afterKill(), truth), [], `call ${at}`);
+  }
+});
+
+test("power loss at each call, with unsynced writes kept, lost or torn", async () => {
+  const calls = await callsOfAWholeRun();
+  for (let at = 1; at <= calls; at++) {
+    const { disk, truth } = await until(at);
+    for (let seed = 1; seed <= 4; seed++) {
+      const after = disk.afterPowerLoss(seeded(at * 1_000 + seed));
+      assert.deepEqual(await found(after, truth), [], `call ${at}, seed ${at * 1_000 + seed}`);
+    }
+  }
+});

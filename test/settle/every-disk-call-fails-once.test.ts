@@ -1,0 +1,66 @@
+/** Rows A5 and F2: whichever call of the file system fails, the journal goes on in a new segment and loses nothing. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { HurriedClock, openOn, seeded } from "./rig.ts";
+import { complaints, missingOrphans, newTruth, run } from "./scenario.ts";
+import { type Fault, SimDisk } from "./sim-disk.ts";
+
+interface Outcome {
+  readonly disk: SimDisk;
+  readonly complaints: readonly string[];
+  /** Orphans that are not found as they should be. */
+  readonly orphans: readonly string[];
+  readonly refused: number;
+  readonly opened: boolean;
+}
+
+async function attempt(fsync: "group" | "always", fault: Fault | undefined): Promise<Outcome> {
+  const disk = new SimDisk();
+  disk.fault = fault;
+  const truth = newTruth();
+  const clock = new HurriedClock();
+  const opened = await openOn(disk, clock, { fsync }).catch(() => undefined);
+  if (opened) {
+    await run(opened.journal, truth);
+  }
+  const unplugged = await openOn(disk.afterPowerLoss(seeded(fault?.at ?? 0)), new HurriedClock());
+  await opened?.journal.close();
+  clock.stop();
+  const again = await openOn(disk.afterKill(), new HurriedClock());
+  await Promise.all([again, unplugged].map(({ journal }) => journal.close()));
+  return {
+    disk,
+    complaints: [...complaints(again.leftovers, truth), ...complaints(unplugged.leftovers, truth)],
+    orphans: opened ? missingOrphans(again.leftovers) : [],
+    refused: truth.refused.size,
+    opened: opened !== undefined,
+  };
+}
+
+for (const fsync of ["group", "always"] as const) {
+  test(`${fsync}: each call in turn`, async () => {
+    const whole = await attempt(fsync, undefined);
+    assert.deepEqual(whole.complaints, []);
+    assert.ok(whole.disk.calls > 100, "the run rotates and syncs often");
+    let begun = 0;
+    for (let at = 1; at <= whole.disk.calls; at++) {
+      const outcome = await attempt(fsync, { at, times: 1, code: "EIO" });
+      assert.deepEqual([...outcome.complaints, ...outcome.orphans], [], `call ${at}`);
+      // One failure is survived without refusing a single charge; one before the journal is open is told at once.
+      if (outcome.opened) begun++;
+      assert.equal(outcome.refused, 0, `call ${at}`);
+    }
+    assert.ok(begun > whole.disk.calls - 12);
+  });
+
+  test(`${fsync}: three calls in a row: what was promised is kept, what could not be is refused`, async () => {
+    const whole = await attempt(fsync, undefined);
+    let refused = 0;
+    for (let at = 1; at <= whole.disk.calls; at += 2) {
+      const outcome = await attempt(fsync, { at, times: 3, code: "ENOSPC" });
+      assert.deepEqual(outcome.complaints, [], `call ${at}`);
+      refused += outcome.refused;
+    }
+    assert.ok(refused > 0, "some of these break the journal");
+  });
+}

@@ -1,0 +1,127 @@
+/** The first minute: one command in an empty folder, its `curl` line run as printed, and how it stops. */
+import assert from "node:assert/strict";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const CLIENT_PORT = 8787;
+const ADMIN_PORT = 8788;
+
+/** What the example configuration takes from the environment. */
+const SECRETS = Object.fromEntries(
+  ["TOLLGATE_ADMIN_TOKEN", "TOLLGATE_SEALING_KEY", "EAST_KEY", "WEST_KEY"].map((name) => [name, name.padEnd(40, "x")]),
+);
+
+interface Demo {
+  readonly child: ChildProcess;
+  readonly printed: string;
+}
+
+/** Starts the demonstration and reads what it prints for a newcomer. */
+async function startDemo(cwd: string): Promise<Demo> {
+  const child = spawn(process.execPath, [MAIN, "serve"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  let printed = "";
+  const welcomed = Promise.withResolvers<void>();
+  const read = (data: Buffer) => {
+    printed += data;
+    if (printed.includes("Ctrl-C")) welcomed.resolve();
+  };
+  child.stdout?.on("data", read);
+  child.stderr?.on("data", read);
+  child.once("exit", (code) => welcomed.reject(new Error(`the demonstration ended with ${code}:\n${printed}`)));
+  await welcomed.promise;
+  return { child, printed };
+}
+
+async function stop({ child }: Demo, signal: NodeJS.Signals): Promise<number | null> {
+  const exited = once(child, "exit");
+  child.kill(signal);
+  const [code] = (await exited) as [number | null];
+  return code;
+}
+
+/** The demonstration's ports are fixed, because its commands are printed in documents. */
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const free = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => resolve(true));
+  });
+  if (free) await new Promise((resolve) => server.close(resolve));
+  return free;
+}
+
+test("one command runs the demonstration, and its curl line streams an answer", async (t) => {
+  if (!((await isFree(CLIENT_PORT)) && (await isFree(ADMIN_PORT)))) return t.skip("ports 8787 and 8788 are in use");
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-demo-"));
+  let demo = await startDemo(dir);
+  try {
+    assert.match(demo.printed, /simulation/i);
+    assert.match(demo.printed, /sk-[0-9A-Za-z]{48}/);
+    for (const address of ["http://127.0.0.1:8787/", "http://127.0.0.1:8788/metrics", "/admin/v1"]) {
+      assert.ok(demo.printed.includes(address), address);
+    }
+    const command = /^ *curl [\s\S]*?'$(?=\n\n)/m.exec(demo.printed)?.[0] ?? "";
+    assert.ok(command.includes("/v1/chat/completions"), demo.printed);
+    const { stdout } = await run("sh", ["-c", `${command} --silent --show-error`]);
+    assert.match(stdout, /^data: \{/);
+    assert.ok(stdout.trimEnd().endsWith("data: [DONE]"));
+    assert.match(stdout, /simulation/);
+    const site = await run("sh", ["-c", "curl -s -i http://127.0.0.1:8787/"]);
+    assert.match(site.stdout, /^HTTP\/1\.1 200 [\s\S]*text\/html/);
+    const metrics = await run("sh", ["-c", "curl -s http://127.0.0.1:8788/metrics"]);
+    assert.match(metrics.stdout, /tollgate_requests_total\{.*model="demo-chat".*\} 1/);
+    const key = /sk-[0-9A-Za-z]{48}/.exec(demo.printed)?.[0] ?? "";
+    assert.equal(await stop(demo, "SIGINT"), 0);
+
+    demo = await startDemo(dir);
+    assert.ok(!demo.printed.includes(key) && !/sk-[0-9A-Za-z]{48}/.test(demo.printed), "shown only once");
+    const another = /^ *npx tollgate (key create .*)$/m.exec(demo.printed)?.[1] ?? "";
+    assert.ok(another, demo.printed);
+    const made = await run(process.execPath, [MAIN, ...another.split(" ")], { cwd: dir });
+    const fresh = /sk-[0-9A-Za-z]{48}/.exec(made.stdout)?.[0] ?? "";
+    for (const one of [key, fresh]) {
+      const reply = await run("sh", ["-c", `${command.replace(key, one)} --silent -o /dev/null -w '%{http_code}'`]);
+      assert.equal(reply.stdout, "200");
+    }
+    assert.equal(await stop(demo, "SIGINT"), 0);
+  } finally {
+    if (demo.child.exitCode === null && demo.child.signalCode === null) demo.child.kill("SIGKILL");
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("check says what is good and what is wrong, with line and key", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-check-"));
+  try {
+    const check = (...args: string[]) =>
+      run(process.execPath, [MAIN, "check", ...args], { cwd: dir, env: { ...process.env, ...SECRETS } }).then(
+        ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+        (error: { code: number; stdout: string; stderr: string }) => error,
+      );
+    const good = fileURLToPath(new URL("../../tollgate.example.yaml", import.meta.url));
+    const passed = await check("--config", good);
+    assert.equal(passed.code, 0, passed.stderr);
+    assert.match(passed.stdout, /is good: \d+ models/);
+    writeFileSync(join(dir, "tollgate.yaml"), "listen: 127.0.0.1:0\nno_such_key: 1\nmodels: 7\n");
+    const refused = await check();
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /tollgate\.yaml:2:\d+: no_such_key/);
+    const json = await check("--json");
+    assert.equal(json.code, 1);
+    assert.equal((JSON.parse(json.stdout) as { ok: boolean }).ok, false);
+    const absent = await check("--config", "absent.yaml");
+    assert.equal(absent.code, 1);
+    assert.match(absent.stderr + absent.stdout, /absent\.yaml/);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
