@@ -20,8 +20,7 @@ import { keyOf } from "./key.ts";
 import { answerRaw, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, standardHeaders } from "./reply.ts";
 import { protocolOfTarget, routeOf, splitTarget } from "./routes.ts";
-import { builtInSite, meantForApi } from "./site.ts";
-import { createSiteProxy } from "./site-proxy.ts";
+import { SiteDoor } from "./site-door.ts";
 import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
 export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
@@ -44,9 +43,7 @@ export class Listener {
   readonly #limits: HttpLimits;
   readonly #server: Server;
   readonly #clientAddressOf: ClientAddressOf;
-  /** Connections that the site has taken over; Node does not count them among its own. */
-  readonly #upgraded = new Set<Socket>();
-  readonly #siteProxy = createSiteProxy();
+  readonly #site: SiteDoor;
   readonly #connections = new WeakMap<Socket, Connection>();
   #openConnections = 0;
   #draining = false;
@@ -56,6 +53,12 @@ export class Listener {
     this.#handlers = handlers;
     this.#limits = { ...HTTP_LIMITS, ...options.limits };
     this.#clientAddressOf = clientAddress(options.trustProxy);
+    this.#site = new SiteDoor({
+      siteUrl: () => options.siteUrl?.(),
+      limits: this.#limits,
+      clientAddressOf: this.#clientAddressOf,
+      answerRaw: (socket, refused) => this.#answerRaw(socket, refused, "chat"),
+    });
     this.#server = this.#createServer();
   }
 
@@ -98,13 +101,13 @@ export class Listener {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
     await promise;
-    this.#siteProxy.close();
+    this.#site.close();
   }
 
   /** Cuts every connection; for the end of a drain whose deadline has passed. */
   destroy(): void {
     this.#server.closeAllConnections();
-    for (const socket of this.#upgraded) socket.destroy();
+    this.#site.destroy();
   }
 
   #createServer(): Server {
@@ -124,7 +127,7 @@ export class Listener {
       // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead (row 7).
       requireHostHeader: false,
       // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18).
-      shouldUpgradeCallback: (req) => this.#isForSite(req),
+      shouldUpgradeCallback: (req) => this.#site.takesUpgrade(req),
     });
     server.maxHeadersCount = limits.headersMax;
     server.maxRequestsPerSocket = limits.requestsPerSocketMax;
@@ -133,7 +136,7 @@ export class Listener {
     server.on("request", (req, res) => this.#onRequest(req, res, false));
     server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
     server.on("checkExpectation", (req, res) => this.#onRequest(req, res, false));
-    server.on("upgrade", (req, socket, head) => this.#onUpgrade(req, socket as Socket, head));
+    server.on("upgrade", (req, socket, head) => this.#site.upgrade(req, socket as Socket, head));
     server.on("connect", (_req, socket) => this.#connectionOf(socket as Socket).failed(new Error("CONNECT")));
     server.on("clientError", (error: ClientError, socket) => this.#connectionOf(socket as Socket).failed(error));
     return server;
@@ -227,50 +230,8 @@ export class Listener {
     const route = routeOf(method, path, wantsWebSocket);
     if (isRefusal(route)) return this.#handlers.onRefusal(route, protocol, reply);
     if (route.kind === "probe") return reply.whole(200, { "content-type": "application/json" }, NO_BYTES);
-    if (route.kind === "site") return this.#serveSite(parsed, { method, path }, reply);
+    if (route.kind === "site") return this.#site.serve({ ...parsed, method, path }, reply);
     return this.#handlers.onRequest(this.#accepted(parsed, { route, method, path, query }, reply), reply);
-  }
-
-  /** A request that was meant for the API gets the built-in page and its hint, whatever the site is. */
-  #serveSite(
-    { req, res, headers, awaitsContinue }: Parsed,
-    target: { method: string; path: string },
-    reply: Reply,
-  ): void {
-    const site = this.#options.siteUrl?.();
-    const lost = meantForApi(target.method, headers);
-    if (site === undefined || lost) {
-      builtInSite({ ...target, meantForApi: lost }, reply);
-      return;
-    }
-    if (awaitsContinue) res.writeContinue();
-    this.#siteProxy.web(req, res, { target: site, headers, clientAddress: this.#clientAddressOf(req.socket, headers) });
-  }
-
-  /** An upgrade outside of the API is the site's; there is none without a site, and none on an API path (row 18). */
-  #isForSite(req: IncomingMessage): boolean {
-    if (this.#options.siteUrl?.() === undefined) return false;
-    const { path } = splitTarget(req.url ?? "");
-    const route = routeOf(req.method ?? "", path, false);
-    return !isRefusal(route) && route.kind === "site" && req.headers.upgrade?.toLowerCase() === "websocket";
-  }
-
-  #onUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void {
-    const headers = new RequestHeaders(req.rawHeaders);
-    const target = this.#options.siteUrl?.();
-    const fault = framingFault(req, headers, this.#limits);
-    socket.on("error", () => socket.destroy());
-    this.#upgraded.add(socket);
-    socket.on("close", () => this.#upgraded.delete(socket));
-    if (fault || target === undefined) {
-      this.#answerRaw(socket, fault ?? framing("There is no upgrade here."), "chat");
-      return;
-    }
-    this.#siteProxy.upgrade(req, socket, head, {
-      target,
-      headers,
-      clientAddress: this.#clientAddressOf(socket, headers),
-    });
   }
 
   #accepted(
