@@ -52,7 +52,7 @@ async function run(load: Load): Promise<LoadResult> {
   const worker = async (): Promise<void> => {
     while (left-- > 0 && problem === undefined) {
       const { status, body } = await post(load, agent);
-      if (bodyBytes === -1) bodyBytes = body.length;
+      if (bodyBytes === -1 && status === 200) bodyBytes = body.length;
       if (status !== 200 || body.length !== bodyBytes) {
         problem = `${status}, ${body.length} bytes: ${body.toString().slice(0, SHOWN_CHARS)}`;
         return;

@@ -17,10 +17,17 @@ const DATA_DIR = "./data";
 /** Slow enough for a person to see the answer arrive. */
 const PACE = { headersDelayMs: 60, firstDelayMs: 240, betweenMs: 25 };
 
-/** Starts the simulated upstream and writes the configuration that uses it. */
-export async function startDemo(): Promise<{ simulator: Simulator; text: string }> {
+/**
+ * Starts the simulated upstream and writes the configuration that uses it.
+ * @param env may move the listeners: `TOLLGATE_LISTEN`, `TOLLGATE_ADMIN`.
+ */
+export async function startDemo(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<{ simulator: Simulator; text: string }> {
   const simulator = await startSimulator({ pace: PACE, models: ["demo-chat", "demo-messages", "demo-responses"] });
-  return { simulator, text: demoConfig({ upstreamUrl: simulator.url, dataDir: DATA_DIR }) };
+  const { TOLLGATE_LISTEN: listen, TOLLGATE_ADMIN: admin } = env;
+  const places = { upstreamUrl: simulator.url, dataDir: DATA_DIR, ...(listen && { listen }), ...(admin && { admin }) };
+  return { simulator, text: demoConfig(places) };
 }
 
 /** Creates the demonstration account at the first start. @returns its key then, and undefined ever after. */

@@ -121,7 +121,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     cut: cut.signal,
     recorder: createRecorder({ metrics, log, clock, catalog: () => settings.catalog }),
   };
-  const listener = publicListener(parts, log);
+  const listener = publicListener(parts, store, log);
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let draining = false;
   const console = createConsole({
@@ -197,10 +197,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-function publicListener(parts: PipelineParts, log: Log): Listener {
+function publicListener(parts: PipelineParts, store: Store, log: Log): Listener {
   const { clock } = parts;
   const settings = parts.settings();
-  const side = { ...parts, nativeCounts: new NativeCounts(clock) };
+  const side = { ...parts, nativeCounts: new NativeCounts(clock), usage: store };
   const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
     render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
   const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {

@@ -38,7 +38,7 @@ async function serve(options: RunOptions): Promise<void> {
 }
 
 async function serveDemo(): Promise<void> {
-  const { simulator, text } = await startDemo();
+  const { simulator, text } = await startDemo(environment());
   const settings = settingsOf(loadConfig({ file: "(demonstration)", text }));
   const log = createLog({ level: "warn" });
   let gateway: Gateway;

@@ -198,7 +198,10 @@ async function dispatched(
     inspector,
   });
   run.record.dispatched(result.attempts);
-  if (result.answered) return result;
+  if (result.answered) {
+    run.record.translated(result.route.protocol, result.token.exchange.request.dropped);
+    return result;
+  }
   if (result.clientGone) return undefined;
   const refused = endpoint.refused(result.refusal, result.attempts);
   return { ...refused, facts: { model, group: permit.group.name, ...refused.facts } };

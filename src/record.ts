@@ -92,6 +92,11 @@ export class RequestRecord {
     for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
   }
 
+  /** Fields of the client's request that the answer's translation left out (promise 9). */
+  translated(to: string, dropped: readonly string[]): void {
+    for (const field of dropped) this.#parts.metrics.translationLoss.inc({ from: this.#facts.protocol, to, field });
+  }
+
   /** The first semantic frame has been handed to the client. */
   firstToken(): void {
     const nowMs = this.#parts.clock.monotonicMs();

@@ -8,6 +8,7 @@ import { render } from "./answer.ts";
 import { COMPACT } from "./compact.ts";
 import { type CountParts, countTokens } from "./count-tokens.ts";
 import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsFor } from "./models.ts";
+import { ownUsage, type UsageParts } from "./own-usage.ts";
 import { type PipelineParts, serveModel } from "./pipeline.ts";
 import type { RequestRecord } from "./record.ts";
 import { refuseBadKey } from "./refuse.ts";
@@ -15,7 +16,7 @@ import { type KeyView, StoreError } from "./store/contract.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { PROTOCOLS, type Protocol } from "./values/protocol.ts";
 
-export type SideParts = PipelineParts & CountParts;
+export type SideParts = PipelineParts & CountParts & UsageParts;
 
 /** One request on its way. */
 interface SideRun {
@@ -73,6 +74,8 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   record.groupKnown(view.key.group);
   if (route.kind === "models") return json(models(run, route.id, view, parts));
   if (route.kind !== "side") throw new Error(`no side endpoint: ${route.kind}`);
+  if (route.name === "usage")
+    return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
   if (route.name === "stored_response") return unknownResponse(run);
   const protocol = route.name === "count_tokens" ? "messages" : "responses";
   const counted = await countTokens(protocol, request, view, record, parts);
@@ -127,13 +130,20 @@ async function keyView(request: AcceptedRequest, parts: PipelineParts): Promise<
   if (key === "noise" || !parts.failedKeys.mayLookUp(clientAddress) || parts.admit.unknownKeys.has(key.hash)) {
     return refusal("unknown_key");
   }
-  try {
+  return fromStore(async () => {
     const view = await parts.admit.store.readKey(key.tag, key.hash);
     if (!view) {
       parts.admit.unknownKeys.add(key.hash);
       return refusal("unknown_key");
     }
     return view.key.status === "revoked" ? refusal("revoked_key") : view;
+  });
+}
+
+/** What is read from the store, or the refusal that says that it does not answer. */
+async function fromStore<T>(read: () => Promise<T | Refusal>): Promise<T | Refusal> {
+  try {
+    return await read();
   } catch (error) {
     if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
     throw error;

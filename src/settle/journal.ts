@@ -39,7 +39,7 @@ export interface JournalHealth {
   readonly reason: string | undefined;
   /** Segments that exist, as a share of `bytesMax`. */
   readonly fillRatio: number;
-  /** Requests without an ACK, and the age of the oldest, milliseconds. */
+  /** Charges without an ACK, and the age of the oldest, milliseconds. Running requests are none yet. */
   readonly unsettled: number;
   readonly oldestUnsettledMs: number;
 }

@@ -112,6 +112,7 @@ test("the other endpoints have names, and errors the shape of the path", () => {
   for (const [method, path, name, protocol] of [
     ["POST", "/v1/messages/count_tokens", "count_tokens", "messages"],
     ["POST", "/v1/responses/input_tokens", "input_tokens", "responses"],
+    ["GET", "/v1/usage", "usage", "chat"],
     ["POST", "/v1/responses/compact", "compact", "responses"],
     ["GET", "/v1/responses/resp_1", "stored_response", "responses"],
     ["DELETE", "/v1/responses/resp_1", "stored_response", "responses"],

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -12,8 +11,8 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-const CLIENT_PORT = 8787;
-const ADMIN_PORT = 8788;
+/** Any free ports, so that a gateway on this machine is not in the way. */
+const PORTS = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
 
 /** What the example configuration takes from the environment. */
 const SECRETS = Object.fromEntries(
@@ -27,7 +26,11 @@ interface Demo {
 
 /** Starts the demonstration and reads what it prints for a newcomer. */
 async function startDemo(cwd: string): Promise<Demo> {
-  const child = spawn(process.execPath, [MAIN, "serve"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [MAIN, "serve"], {
+    cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...PORTS },
+  });
   let printed = "";
   const welcomed = Promise.withResolvers<void>();
   const read = (data: Buffer) => {
@@ -48,37 +51,27 @@ async function stop({ child }: Demo, signal: NodeJS.Signals): Promise<number | n
   return code;
 }
 
-/** The demonstration's ports are fixed, because its commands are printed in documents. */
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  const free = await new Promise<boolean>((resolve) => {
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => resolve(true));
-  });
-  if (free) await new Promise((resolve) => server.close(resolve));
-  return free;
-}
-
-test("one command runs the demonstration, and its curl line streams an answer", async (t) => {
-  if (!((await isFree(CLIENT_PORT)) && (await isFree(ADMIN_PORT)))) return t.skip("ports 8787 and 8788 are in use");
+test("one command runs the demonstration, and its curl line streams an answer", async () => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-demo-"));
   let demo = await startDemo(dir);
   try {
     assert.match(demo.printed, /simulation/i);
     assert.match(demo.printed, /sk-[0-9A-Za-z]{48}/);
-    for (const address of ["http://127.0.0.1:8787/", "http://127.0.0.1:8788/metrics", "/admin/v1"]) {
-      assert.ok(demo.printed.includes(address), address);
-    }
+    const address = (name: string) =>
+      new RegExp(`^ +${name} +(http://127\\.0\\.0\\.1:\\d+\\S*)`, "m").exec(demo.printed)?.[1] ?? "";
+    for (const name of ["clients", "site", "metrics", "admin API"])
+      assert.ok(address(name), `${name}: ${demo.printed}`);
     const command = /^ *curl [\s\S]*?'$(?=\n\n)/m.exec(demo.printed)?.[0] ?? "";
     assert.ok(command.includes("/v1/chat/completions"), demo.printed);
     const { stdout } = await run("sh", ["-c", `${command} --silent --show-error`]);
     assert.match(stdout, /^data: \{/);
     assert.ok(stdout.trimEnd().endsWith("data: [DONE]"));
     assert.match(stdout, /simulation/);
-    const site = await run("sh", ["-c", "curl -s -i http://127.0.0.1:8787/"]);
+    const site = await run("sh", ["-c", `curl -s -i ${address("site")}`]);
     assert.match(site.stdout, /^HTTP\/1\.1 200 [\s\S]*text\/html/);
-    const metrics = await run("sh", ["-c", "curl -s http://127.0.0.1:8788/metrics"]);
+    const metrics = await run("sh", ["-c", `curl -s ${address("metrics")}`]);
     assert.match(metrics.stdout, /tollgate_requests_total\{.*model="demo-chat".*\} 1/);
+    const firstSite = address("site");
     const key = /sk-[0-9A-Za-z]{48}/.exec(demo.printed)?.[0] ?? "";
     assert.equal(await stop(demo, "SIGINT"), 0);
 
@@ -86,10 +79,16 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     assert.ok(!demo.printed.includes(key) && !/sk-[0-9A-Za-z]{48}/.test(demo.printed), "shown only once");
     const another = /^ *npx tollgate (key create .*)$/m.exec(demo.printed)?.[1] ?? "";
     assert.ok(another, demo.printed);
-    const made = await run(process.execPath, [MAIN, ...another.split(" ")], { cwd: dir });
+    const made = await run(process.execPath, [MAIN, ...another.split(" ")], {
+      cwd: dir,
+      env: { ...process.env, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },
+    });
     const fresh = /sk-[0-9A-Za-z]{48}/.exec(made.stdout)?.[0] ?? "";
     for (const one of [key, fresh]) {
-      const reply = await run("sh", ["-c", `${command.replace(key, one)} --silent -o /dev/null -w '%{http_code}'`]);
+      const reply = await run("sh", [
+        "-c",
+        `${command.replace(key, one).replace(firstSite, address("site"))} --silent -o /dev/null -w '%{http_code}'`,
+      ]);
       assert.equal(reply.stdout, "200");
     }
     assert.equal(await stop(demo, "SIGINT"), 0);

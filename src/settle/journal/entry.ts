@@ -12,7 +12,6 @@ export interface Entry {
 
 /** What the journal must not lose of one request. */
 interface Request {
-  readonly sinceMs: number;
   open: Entry | undefined;
   checkpoint: Entry | undefined;
   final: Entry | undefined;
@@ -21,26 +20,37 @@ interface Request {
 /** Requests without an ACK, oldest first. */
 export class Unsettled {
   readonly #requests = new Map<RequestId, Request>();
+  /** Those that have their FINAL, in its order. */
+  readonly #charges = new Map<RequestId, Entry>();
 
+  /** Requests, running ones too. */
   get count(): number {
     return this.#requests.size;
   }
 
-  /** When the oldest began, milliseconds since the epoch. */
+  /** Charges that the store has not taken yet. */
+  get charges(): number {
+    return this.#charges.size;
+  }
+
+  /** When the oldest charge was made, milliseconds since the epoch. */
   get oldestMs(): number | undefined {
-    return this.#requests.values().next().value?.sinceMs;
+    return this.#charges.values().next().value?.atMs;
   }
 
   /** Takes OPEN, CHECKPOINT or FINAL; a later one of a kind replaces the one before. */
   add(id: RequestId, entry: Entry): void {
     let request = this.#requests.get(id);
     if (!request) {
-      request = { sinceMs: entry.atMs, open: undefined, checkpoint: undefined, final: undefined };
+      request = { open: undefined, checkpoint: undefined, final: undefined };
       this.#requests.set(id, request);
     }
     if (entry.type === RECORD.open) request.open = entry;
     else if (entry.type === RECORD.checkpoint) request.checkpoint = entry;
-    else request.final = entry;
+    else {
+      request.final = entry;
+      this.#charges.set(id, entry);
+    }
   }
 
   /** Whether a checkpoint of this request still means something. */
@@ -51,6 +61,7 @@ export class Unsettled {
 
   /** False when it is not known, or no longer. */
   remove(id: RequestId): boolean {
+    this.#charges.delete(id);
     return this.#requests.delete(id);
   }
 

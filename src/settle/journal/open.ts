@@ -114,7 +114,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       usable: reason === undefined,
       reason,
       fillRatio,
-      unsettled: unsettled.count,
+      unsettled: unsettled.charges,
       oldestUnsettledMs: oldestMs === undefined ? 0 : Math.max(0, clock.wallMs() - oldestMs),
     };
   }

@@ -5,45 +5,28 @@
  * segment is opened and every record that matters is written once more; when that fails too the journal is broken, says
  * so, and tries again until it is not.
  */
-import type { Clock } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
-import type { Disk, DiskFile } from "./disk.ts";
+import type { DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { encodeFrame, RECORD } from "./frame.ts";
 import { encode, type Place, type SegmentStart } from "./payload.ts";
-import { type Segment, segmentName } from "./segments.ts";
+import type { Segment } from "./segments.ts";
+import { messageOf, type OpenSegment, RETRY_MS, type SpareParts, SpareSegment } from "./spare.ts";
 
-/** How long the first record of a group waits for others; with the sync itself under 5 ms on a healthy disk. */
-const GROUP_WAIT_MS = 2;
-/** How soon a disk that failed is tried again. */
-const RETRY_MS = 1_000;
+/** Syncs of a busy journal begin this far apart; with the sync itself a charge waits under 5 ms on a healthy disk. */
+const GROUP_MS = 2;
 /** Records that wait for a segment to be made; beyond it the disk is too slow to be of use. */
 const QUEUE_MAX = 10_000;
 
-export interface WriterParts {
-  readonly disk: Disk;
-  readonly clock: Clock;
+export interface WriterParts extends SpareParts {
   readonly fsync: "group" | "always";
-  readonly segmentBytes: number;
-  /** The number of the first segment to make, and where the one before ended. */
-  readonly next: number;
+  /** Where the last segment of an earlier process ended. */
   readonly previous: Place | undefined;
-  /** Whether one more segment is allowed. */
-  readonly hasRoom: () => boolean;
   /** Records that must be on the disk whatever happens to a descriptor. */
   readonly live: () => Iterable<Entry>;
   /** What a new segment says about the ones before it. */
   readonly progress: () => SegmentStart["progress"];
   readonly onSegment: (segment: Segment) => void;
-  readonly alarm: (message: string, error?: unknown) => void;
-}
-
-interface OpenSegment extends Segment {
-  readonly file: DiskFile;
-  /** Where what is known to be on the disk ends. */
-  synced: number;
-  syncing: boolean;
-  retired: boolean;
 }
 
 interface Waiter {
@@ -54,10 +37,9 @@ interface Waiter {
 
 export class Writer {
   readonly #parts: WriterParts;
-  #next: number;
+  readonly #spare: SpareSegment;
   #previous: Place | undefined;
   #current: OpenSegment | undefined;
-  #spare: Promise<OpenSegment> | undefined;
   /** Written to, and not synced since. */
   #dirty = new Set<OpenSegment>();
   /** Records for which there was no segment at once. */
@@ -66,17 +48,18 @@ export class Writer {
   #pumping: Promise<void> | undefined;
   #syncing: Promise<void> | undefined;
   #cancelGroup: (() => void) | undefined;
+  /** When the last sync began. */
+  #syncedAtMs = Number.NEGATIVE_INFINITY;
   /** Grows with each descriptor that is given up: what was under way then proves nothing. */
   #epoch = 0;
   #failures = 0;
   #broken = false;
   #closed = false;
   #problem: string | undefined;
-  #spareProblem: string | undefined;
 
   constructor(parts: WriterParts) {
     this.#parts = parts;
-    this.#next = parts.next;
+    this.#spare = new SpareSegment(parts);
     this.#previous = parts.previous;
   }
 
@@ -87,7 +70,7 @@ export class Writer {
 
   /** Why no new request may rely on this journal; undefined while all is well. */
   get problem(): string | undefined {
-    return this.#problem ?? this.#spareProblem;
+    return this.#problem ?? this.#spare.problem;
   }
 
   /** The segment that is being written; 0 when there is none. */
@@ -97,7 +80,7 @@ export class Writer {
 
   /** Whether a segment is kept ready that holds nothing yet. */
   get hasSpare(): boolean {
-    return this.#spare !== undefined;
+    return this.#spare.exists;
   }
 
   /** Writes at once where there is room. False when nothing can be written now. */
@@ -138,13 +121,10 @@ export class Writer {
     this.#cancelGroup?.();
     this.#cancelGroup = undefined;
     while (this.#pumping || this.#syncing) await (this.#pumping ?? this.#syncing);
-    const spare = await this.#spare?.catch(() => undefined);
     await this.#sync();
     for (const segment of new Set([...this.#dirty, ...(this.#current ? [this.#current] : [])])) this.#retire(segment);
     this.#rejectAll("the journal is closed");
-    if (!spare) return;
-    spare.file.close();
-    await this.#parts.disk.remove(segmentName(spare.number)).catch(() => undefined);
+    await this.#spare.close();
   }
 
   #fits(frame: Buffer): boolean {
@@ -192,9 +172,7 @@ export class Writer {
 
   /** Goes on to the segment that was kept ready. */
   async #advance(): Promise<void> {
-    const spare = this.#spare ?? this.#prepare();
-    this.#spare = undefined;
-    const next = await spare;
+    const next = await this.#spare.take();
     const last = this.#current;
     if (last) {
       this.#previous = { segment: last.number, offset: last.end };
@@ -206,45 +184,20 @@ export class Writer {
     const atMs = this.#parts.clock.wallMs();
     const first: Entry = { type: RECORD.segment, atMs, payload: encode(start), segment: 0 };
     this.#put(first, encodeFrame(first.type, atMs, first.payload));
-    this.#keepSpare();
-  }
-
-  async #prepare(): Promise<OpenSegment> {
-    const { disk, segmentBytes, hasRoom } = this.#parts;
-    if (!hasRoom()) throw new Error("journal.bytes_max is used up");
-    const number = this.#next++;
-    const file = await disk.create(segmentName(number), segmentBytes);
-    const states = { end: 0, synced: 0, lastAtMs: 0, used: false, syncing: false, retired: false };
-    return { number, bytes: segmentBytes, file, ...states };
-  }
-
-  /** A full disk is seen here, while the current segment still has room for what runs (reliability F1). */
-  #keepSpare(): void {
-    if (this.#spare || this.#closed) return;
-    const spare = this.#prepare();
-    this.#spare = spare;
-    spare.then(
-      () => {
-        this.#spareProblem = undefined;
-      },
-      (error: unknown) => {
-        if (this.#spare === spare) this.#spare = undefined;
-        if (!this.#spareProblem) this.#parts.alarm("the journal has no room for its next segment", error);
-        this.#spareProblem = `no room for the next journal segment: ${messageOf(error)}`;
-        this.#parts.clock.after(RETRY_MS, () => this.#keepSpare());
-      },
-    );
+    this.#spare.keep();
   }
 
   #requestSync(): void {
     const wanted =
       this.#waiters.length > 0 || this.#problem || (this.#parts.fsync === "always" && this.#dirty.size > 0);
     if (!wanted || this.#syncing || this.#cancelGroup || this.#pumping || this.#broken || this.#closed) return;
-    if (this.#parts.fsync === "always") return void this.#sync();
-    this.#cancelGroup = this.#parts.clock.after(GROUP_WAIT_MS, () => {
+    const { clock, fsync } = this.#parts;
+    const run = (): void => {
       this.#cancelGroup = undefined;
       void this.#sync();
-    });
+    };
+    const waitMs = fsync === "always" ? 0 : this.#syncedAtMs + GROUP_MS - clock.monotonicMs();
+    this.#cancelGroup = waitMs > 0 ? clock.after(waitMs, run) : afterThisTurn(run);
   }
 
   #sync(): Promise<void> {
@@ -256,6 +209,7 @@ export class Writer {
   }
 
   async #syncAll(): Promise<void> {
+    this.#syncedAtMs = this.#parts.clock.monotonicMs();
     const epoch = this.#epoch;
     const batch = new Set(this.#waiters.filter((waiter) => waiter.entry.segment > 0));
     // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
@@ -352,6 +306,8 @@ function close(file: DiskFile): void {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** Once everything that came in with this turn of the event loop has been written. */
+function afterThisTurn(task: () => void): () => void {
+  const immediate = setImmediate(task);
+  return () => clearImmediate(immediate);
 }

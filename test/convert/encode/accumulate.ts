@@ -64,7 +64,7 @@ export function accumulateMessages(stream: string): Json {
     }
     if (event === "content_block_stop") {
       assert(open);
-      if (json !== "") open.input = JSON.parse(json);
+      if (json !== "") open.input = inputOf(json);
       content.push(open);
       open = undefined;
     }
@@ -72,6 +72,15 @@ export function accumulateMessages(stream: string): Json {
   }
   assert.equal(open, undefined);
   return { ...message, content };
+}
+
+/** Arguments that a model left broken are none, as the official SDK reads them. */
+function inputOf(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
 }
 
 /** A responses client takes each item's `done` (Codex) and checks it against the deltas and the terminal event. */

@@ -89,3 +89,18 @@ test("what was left out is in a header, and refused when nothing may be left out
   assert.equal(strict.status, 400);
   assert.equal(((await strict.json()) as { error: { param: string } }).error.param, "seed");
 });
+
+test("an upstream whose first event is an error is an error answer, not a stream", async () => {
+  const fault = '{"fault":{"errorEventAfter":{"n":0,"type":"overloaded_error"}}}';
+  const reply = await fetch(here.url + PROTOCOLS.chat.path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${account.key}` },
+    body: JSON.stringify({
+      model: "messages-1",
+      stream: true,
+      messages: [{ role: "user", content: `simulate: ${fault}` }],
+    }),
+  });
+  assert.deepEqual([reply.status, reply.headers.get("x-should-retry")], [403, "true"]);
+  assert.equal(((await reply.json()) as { error: { type: string } }).error.type, "permission_error");
+});

@@ -1,0 +1,57 @@
+/**
+ * `GET /v1/usage`: what a key's own account has and has spent. Like the other side endpoints it costs nothing and needs no
+ * funds: an account whose money or card is gone must be able to see that.
+ */
+import { showEntitlement } from "./console/present.ts";
+import type { KeyView, Store } from "./store/contract.ts";
+import { readSpan, sumBy, totalOf } from "./store/day-sums.ts";
+import { type Refusal, refusal } from "./values/errors.ts";
+import { formatUsd } from "./values/money.ts";
+
+export interface UsageParts {
+  readonly usage: Pick<Store, "getAccount" | "readDays">;
+}
+
+/**
+ * The account of a key: plan, balance, cards that have not ended, and sums of what was spent.
+ * @param query `since` and `until`, UTC days, both included; the last 30 days when left out.
+ * @returns a refusal for days that are none.
+ * @throws StoreError
+ */
+export async function ownUsage(
+  view: KeyView,
+  query: URLSearchParams,
+  { usage }: UsageParts,
+): Promise<object | Refusal> {
+  const asked = { since: query.get("since") ?? undefined, until: query.get("until") ?? undefined };
+  const span = readSpan(asked, view.storeTimeMs);
+  if ("rule" in span) {
+    return refusal("wrong_type", { param: span.member, detail: `"${span.member}" must be ${span.rule}.` });
+  }
+  const { tag, id: keyId, group } = view.key;
+  const [account, sums] = await Promise.all([usage.getAccount(tag), usage.readDays(tag, span.since, span.until)]);
+  // The balance of the same instant as its holds; the key's view is a moment older.
+  const { id, plan, balance, held } = account ?? { ...view.account, held: 0n };
+  const list = (member: "day" | "group" | "model") =>
+    [...sumBy(sums, member)].map(([value, amount]) => ({ [member]: value, usd: formatUsd(amount) }));
+  return {
+    object: "usage",
+    account: {
+      id,
+      plan,
+      balance_usd: formatUsd(balance),
+      held_usd: formatUsd(held),
+      available_usd: formatUsd(balance - held),
+    },
+    key: { id: keyId, group },
+    entitlements: view.entitlements.map((card) => ({
+      ...showEntitlement(card),
+      running: card.fromMs <= view.storeTimeMs,
+    })),
+    ...span,
+    total_usd: formatUsd(totalOf(sums)),
+    by_day: list("day"),
+    by_group: list("group"),
+    by_model: list("model"),
+  };
+}
