@@ -56,6 +56,7 @@ function ruled(body: Uint8Array, request: ClientRequest, route: Route, actions: 
 
 function routeFacts(route: Route, model: Model): RouteFacts {
   return {
+    upstream: route.upstream,
     protocol: route.protocol,
     upstreamModel: route.upstreamModel,
     capabilities: route.capabilities,

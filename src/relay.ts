@@ -167,7 +167,7 @@ class StreamRelay {
       this.#delivered = true;
       this.#parts.onFirstToken();
     }
-    this.#parts.body.abort(); // Whatever an upstream says after its terminal frame is nobody's (S2).
+    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (S2).
     this.#end("complete", true, Buffer.concat(frames.map((frame) => frame.bytes)));
   }
 

@@ -110,6 +110,12 @@ const capabilities = (description: string) =>
           "both",
         ]),
       ),
+      thinking_off: optional(
+        oneOf({ description: "When a client switches thinking off and the model has no switch; reject: 400." }, [
+          "ignore",
+          "reject",
+        ]),
+      ),
       progress_in_thinking: optional(flag({ description: "Text between tool calls arrives in thinking blocks." })),
       account_bound_thinking: optional(flag({ description: "Thinking blocks are bound to the upstream's account." })),
       efforts: optional(

@@ -24,6 +24,8 @@ export interface ClientRequest {
 
 /** What convert must know of the route that the attempt takes. */
 export interface RouteFacts {
+  /** The upstream's name in the configuration. */
+  readonly upstream: string;
   readonly protocol: Protocol;
   readonly upstreamModel: string;
   readonly capabilities: Capabilities;

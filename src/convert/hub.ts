@@ -333,6 +333,8 @@ export interface ReplyPlan {
   readonly model: string;
   /** The upstream's name of the model: goes into envelopes. */
   readonly upstreamModel: string;
+  /** The upstream whose account alone may read its reasoning: goes into envelopes. Undefined: any may. */
+  readonly account: string | undefined;
   readonly stream: boolean;
   readonly tools: RestoreMap;
   /** Stop strings that the reply side must watch for; empty when the upstream does it (2.0.9). */

@@ -7,13 +7,14 @@ import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { spliceJson } from "../wire/json.ts";
 import type { ClientRequest, Permitted, RouteFacts } from "./exchange.ts";
 import { type JsonObject, objectOf } from "./json-object.ts";
+import { offMember, refusedOff } from "./rules/thinking-off.ts";
 
 /** The smallest thinking budget that the messages protocol takes (protocols.md 1.2.2). */
 const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, or the refusal of a field that this route cannot be given. */
 export function spliceRequest(request: ClientRequest, route: RouteFacts, permitted: Permitted): Uint8Array | Refusal {
-  const refused = refusedState(request);
+  const refused = refusedState(request) ?? refusedOff(offMember(request.protocol, request.json), route);
   if (refused) return refused;
   const set: Record<string, string> = {};
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);

@@ -33,6 +33,7 @@ import { encodeReply as encodeResponsesReply } from "./responses/reply-encode.ts
 import * as responsesRequest from "./responses/request.ts";
 import { ResponsesStreamDecoder } from "./responses/stream-decode.ts";
 import { ResponsesStreamEncoder } from "./responses/stream-encode.ts";
+import { refusedOff } from "./rules/thinking-off.ts";
 import { stopReply } from "./stop-emulation.ts";
 import { areWatchable } from "./stop-matcher.ts";
 import type { StreamEncoder } from "./stream-encoder.ts";
@@ -77,6 +78,8 @@ const CODECS: Readonly<Record<Protocol, Codec>> = {
 export const openTranslation: OpenExchange = (request, route, permitted, context) => {
   const hub = CODECS[request.protocol].decodeRequest(request.json, request);
   if (isRefusal(hub)) return hub;
+  const refused = refusedOff(hub.reasoning.off ? hub.reasoning.param : undefined, route);
+  if (refused) return refused;
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);

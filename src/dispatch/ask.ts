@@ -93,6 +93,8 @@ export interface UpstreamBody {
   resume(): void;
   /** Destroys the upstream's connection in this very tick; the sink hears nothing more. */
   abort(): void;
+  /** The answer is complete: what the upstream still says is thrown away, and its connection kept where that is little. */
+  letGo(): void;
   /** Decoded body bytes so far, the inspected ones included. */
   readonly bytesReceived: number;
 }

@@ -32,6 +32,10 @@ const DEADLINE = failure("deadline", "the request's time is over");
 
 const ABORTED = new Error("aborted by the gateway");
 
+/** How much, and for how long, an upstream may still say behind the end of an answer before its connection is closed. */
+const DISCARD_BYTES_MAX = 64 * 1024;
+const DISCARD_MS_MAX = 1_000;
+
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
   headersMs: number | undefined = undefined;
@@ -46,6 +50,8 @@ export class Call implements UpstreamHandler {
   readonly #request: CallRequest;
   readonly #listener: CallListener;
   #controller: UpstreamController | undefined = undefined;
+  #cancelDiscard: () => void = () => {};
+  #discardedBytes = 0;
   #decoder: Decoder | undefined = undefined;
   #phase: "connecting" | "waiting" | "body" | "over" = "connecting";
   #paused = false;
@@ -91,6 +97,25 @@ export class Call implements UpstreamHandler {
     this.#finish();
     this.#controller?.abort(ABORTED);
     this.#decoder?.destroy();
+  }
+
+  /**
+   * The rest is nobody's: it is thrown away, so that the connection can serve the next request, but only a little and
+   * not for long. The listener is told nothing more.
+   */
+  letGo(): void {
+    if (this.#phase === "over") return;
+    this.#finish();
+    this.#decoder?.destroy();
+    this.#cancelDiscard = this.#clock.after(DISCARD_MS_MAX, () => this.#controller?.abort(ABORTED));
+    this.#controller?.resume();
+  }
+
+  #discard(bytes: number): void {
+    this.#discardedBytes += bytes;
+    if (this.#discardedBytes <= DISCARD_BYTES_MAX) return;
+    this.#cancelDiscard();
+    this.#controller?.abort(ABORTED);
   }
 
   /** Stops the flow; what undici has already read may still arrive, at most one socket buffer. */
@@ -140,7 +165,10 @@ export class Call implements UpstreamHandler {
   }
 
   onResponseData(controller: UpstreamController, chunk: Buffer): void {
-    if (this.#phase === "over") return;
+    if (this.#phase === "over") {
+      this.#discard(chunk.length);
+      return;
+    }
     assert.equal(this.#phase, "body");
     this.#lastByteMs = this.#clock.monotonicMs();
     if (this.firstByteMs === undefined) this.#noteFirstByte();
@@ -153,6 +181,7 @@ export class Call implements UpstreamHandler {
   }
 
   onResponseEnd(): void {
+    this.#cancelDiscard();
     if (this.#phase === "over") return;
     this.#cancelIdle();
     if (this.#decoder) this.#decoder.end();
@@ -160,6 +189,7 @@ export class Call implements UpstreamHandler {
   }
 
   onResponseError(_controller: UpstreamController, error: Error): void {
+    this.#cancelDiscard();
     this.#fail(failureOfError(error));
   }
 

@@ -44,10 +44,19 @@ export class HandedBody implements UpstreamBody {
   }
 
   abort(): void {
+    this.#forget();
+    this.#call.abort();
+  }
+
+  letGo(): void {
+    this.#forget();
+    this.#call.letGo();
+  }
+
+  #forget(): void {
     this.#over = true;
     this.#waiting.length = 0;
     this.#waitingBytes = 0;
-    this.#call.abort();
   }
 
   /** From the upstream: more bytes. */

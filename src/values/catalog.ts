@@ -9,6 +9,8 @@ import type { Rule } from "./rules.ts";
 export interface Capabilities {
   readonly sampling: "full" | "none";
   readonly thinking: "none" | "budget" | "adaptive" | "always" | "between" | "both";
+  /** What a client gets that switches thinking off where the model has no switch: nothing, or a refusal. */
+  readonly thinkingOff: "ignore" | "reject";
   readonly progressInThinking: boolean;
   readonly accountBoundThinking: boolean;
   readonly efforts: readonly Effort[];
@@ -36,6 +38,7 @@ export function defaultCapabilities(protocol: Protocol): Capabilities {
   return {
     sampling: "full",
     thinking: "none",
+    thinkingOff: "ignore",
     progressInThinking: false,
     accountBoundThinking: false,
     efforts: ["low", "medium", "high"],

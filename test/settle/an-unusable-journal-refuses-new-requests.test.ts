@@ -14,20 +14,26 @@ test("the folder of the journal goes away under load", async (t) => {
   const ready = () => fetch(`${here.adminUrl}/readyz`);
   assert.equal((await ready()).status, 200);
 
-  rmSync(here.settings.journal.dir, { recursive: true });
-  let served = 0;
-  let refused: Response | undefined;
-  while (!refused && served < 100) {
-    const reply = await fetch(`${here.url}/v1/messages`, {
+  const ask = () =>
+    fetch(`${here.url}/v1/messages`, {
       method: "POST",
       headers: { "x-api-key": key, "content-type": "application/json", "anthropic-version": "2023-06-01" },
       body: JSON.stringify({ model: "messages-1", max_tokens: 20, messages: [{ role: "user", content: "hello" }] }),
     });
+  const first = await ask();
+  assert.equal(first.status, 200);
+  await first.arrayBuffer();
+
+  rmSync(here.settings.journal.dir, { recursive: true });
+  let served = 1;
+  let refused: Response | undefined;
+  while (!refused && served < 100) {
+    const reply = await ask();
     if (reply.status === 200) served++;
     else refused = reply;
     if (reply.status === 200) await reply.arrayBuffer();
   }
-  assert.ok(served >= 1 && refused);
+  assert.ok(refused);
   assert.equal(refused.status, 503);
   assert.ok(Number(refused.headers.get("retry-after")) > 0);
   const { error } = (await refused.json()) as { error: { type: string; cause: string } };

@@ -62,7 +62,8 @@ export function isShown({ text, opaque }: Reasoning, plan: ReplyPlan): boolean {
 /** What the client brings back unread: our envelope around the upstream's own block. */
 export function signatureOf({ native }: Reasoning, plan: ReplyPlan, context: ConvertContext): string {
   if (!plan.reasoning.envelope) return "";
-  return sealReasoning([native], { protocol: plan.upstream, upstreamModel: plan.upstreamModel }, context);
+  const { upstream: protocol, upstreamModel, account } = plan;
+  return sealReasoning([native], { protocol, upstreamModel, account }, context);
 }
 
 /** A `tool_use` block whose input is yet to come. */

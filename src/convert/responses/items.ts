@@ -69,7 +69,7 @@ export function reasoningItem(
   context: ConvertContext,
 ): JsonObject {
   const { summary, envelope } = plan.reasoning;
-  const origin = { protocol: plan.upstream, upstreamModel: plan.upstreamModel };
+  const origin = { protocol: plan.upstream, upstreamModel: plan.upstreamModel, account: plan.account };
   return {
     id,
     type: "reasoning",

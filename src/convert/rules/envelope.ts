@@ -3,7 +3,7 @@
  * comes back broken, from elsewhere or from another model is dropped without a word, before anything is sent.
  */
 import type { Protocol } from "../../values/protocol.ts";
-import type { ConvertContext } from "../exchange.ts";
+import type { ConvertContext, RouteFacts } from "../exchange.ts";
 
 const VERSION = 1;
 const PREFIX = "gw1.";
@@ -15,6 +15,18 @@ export const ENVELOPE_CHARS_MAX = 4 * 1024 * 1024;
 export interface ReasoningOrigin {
   readonly protocol: Protocol;
   readonly upstreamModel: string;
+  /** The upstream's name where its thinking is bound to its account; undefined where any account may read it. */
+  readonly account: string | undefined;
+}
+
+/**
+ * The origin of a route's reasoning. Routes to one model of one protocol read each other's, whatever the upstream: so
+ * a conversation keeps its reasoning when it fails over to another account. Two vendors that give their models one
+ * name, or accounts that cannot read each other's thinking, need `account_bound_thinking`: then only the upstream that
+ * thought gets it back.
+ */
+export function originOf({ upstream, protocol, upstreamModel, capabilities }: RouteFacts): ReasoningOrigin {
+  return { protocol, upstreamModel, account: capabilities.accountBoundThinking ? upstream : undefined };
 }
 
 /** What an envelope is bound to beside its content: the protocol whose blocks it holds. */
@@ -27,14 +39,15 @@ function binding(protocol: Protocol): string {
  * @param native the blocks exactly as the upstream's protocol writes them, in order.
  */
 export function sealReasoning(native: readonly unknown[], origin: ReasoningOrigin, context: ConvertContext): string {
-  const content = JSON.stringify({ v: VERSION, p: origin.protocol, m: origin.upstreamModel, d: native });
-  return context.seal(new TextEncoder().encode(content), binding(origin.protocol));
+  const { protocol, upstreamModel, account } = origin;
+  const content = JSON.stringify({ v: VERSION, p: protocol, m: upstreamModel, a: account, d: native });
+  return context.seal(new TextEncoder().encode(content), binding(protocol));
 }
 
 /**
  * Opens an envelope for a route.
  * @returns the blocks as they were sealed; undefined when the text is not an envelope, was changed, or holds another
- *   protocol's or another model's reasoning. Chat reasoning is plain text, which any chat model may read.
+ *   protocol's, model's or account's reasoning. Chat reasoning is plain text, which any chat model may read.
  */
 export function openReasoning(
   opaque: string | undefined,
@@ -46,11 +59,11 @@ export function openReasoning(
   if (content === undefined) return undefined;
   const parsed = parse(content);
   if (parsed?.v !== VERSION || parsed.p !== origin.protocol || !Array.isArray(parsed.d)) return undefined;
-  if (origin.protocol !== "chat" && parsed.m !== origin.upstreamModel) return undefined;
-  return parsed.d;
+  const readable = parsed.m === origin.upstreamModel && parsed.a === origin.account;
+  return origin.protocol === "chat" || readable ? parsed.d : undefined;
 }
 
-function parse(content: Uint8Array): { v?: unknown; p?: unknown; m?: unknown; d?: unknown } | undefined {
+function parse(content: Uint8Array): { v?: unknown; p?: unknown; m?: unknown; a?: unknown; d?: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(content));
     return typeof value === "object" && value !== null ? value : undefined;

@@ -2,6 +2,7 @@
 import type { Protocol } from "../../values/protocol.ts";
 import type { RouteFacts } from "../exchange.ts";
 import type { Encoded, HubRequest, ReplyPlan, ReplyReasoning, RestoreMap } from "../hub.ts";
+import { originOf } from "./envelope.ts";
 import type { Losses } from "./losses.ts";
 
 /**
@@ -19,6 +20,7 @@ export function planReply(
     upstream: route.protocol,
     model: hub.model,
     upstreamModel: route.upstreamModel,
+    account: originOf(route).account,
     stream: hub.stream,
     tools,
     emulateStop,

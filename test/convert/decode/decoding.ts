@@ -31,6 +31,7 @@ export function planFor(upstream: Protocol, tools: Readonly<Record<string, ToolR
     upstream,
     model: "client-model",
     upstreamModel: "upstream-model",
+    account: undefined,
     stream: true,
     tools: new Map(Object.entries(tools)),
     emulateStop: [],

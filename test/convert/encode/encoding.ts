@@ -30,6 +30,7 @@ export function planFor(client: Protocol, upstream: Protocol, more: Partial<Repl
     upstream,
     model: "client-model",
     upstreamModel: "upstream-model",
+    account: undefined,
     stream: true,
     tools: new Map(),
     emulateStop: [],

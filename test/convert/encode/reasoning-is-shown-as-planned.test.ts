@@ -28,7 +28,7 @@ function blocks(upstream: Protocol, item: ReplyItem, visibility: "full" | "opaqu
 test("a messages client brings the upstream's own item back in the signature", () => {
   const [block] = blocks("responses", thought("hm", "blob"), "full");
   assert.equal(block?.thinking, "hm");
-  const origin = { protocol: "responses", upstreamModel: "upstream-model" } as const;
+  const origin = { protocol: "responses", upstreamModel: "upstream-model", account: undefined } as const;
   assert.deepEqual(openReasoning(String(block?.signature), origin, countingContext()), [NATIVE]);
 });
 

@@ -9,7 +9,7 @@ const THINKING = { type: "thinking", thinking: "h\u00e4 \ud83d\ude00", signature
 const REDACTED = { type: "redacted_thinking", data: "Emw==" };
 
 function sealed(protocol: Protocol, native: readonly unknown[], upstreamModel = UPSTREAM_MODEL): string {
-  return sealReasoning(native, { protocol, upstreamModel }, CONTEXT);
+  return sealReasoning(native, { protocol, upstreamModel, account: undefined }, CONTEXT);
 }
 
 function reasoningItem(encrypted_content: string | null) {

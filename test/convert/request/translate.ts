@@ -33,6 +33,7 @@ export const UPSTREAM_MODEL = "upstream-model";
 /** A route with the default capabilities but for those named. */
 export function routeTo(protocol: Protocol, capabilities: Partial<Capabilities> = {}): RouteFacts {
   return {
+    upstream: "east",
     protocol,
     upstreamModel: UPSTREAM_MODEL,
     capabilities: { ...defaultCapabilities(protocol), ...capabilities },

@@ -28,7 +28,8 @@ class Relay {
   #timers: { readonly atMs: number; readonly task: () => void }[] = [];
   #nowMs = 0;
 
-  constructor() {
+  /** @param inspected what the upstream had said when its reply was accepted. */
+  constructor(inspected = "") {
     const converter = exchangeOf(
       "messages",
       smallBody("messages", { stream: true, stop_sequences: ["STOP"] }),
@@ -61,9 +62,12 @@ class Relay {
         abort: () => {
           this.aborted = true;
         },
+        letGo: () => {
+          this.aborted = true;
+        },
         bytesReceived: 0,
       },
-      first: [],
+      first: converter.push(Buffer.from(inspected)),
       settle: async () => {},
       failure: () => Buffer.from("failed"),
       cut: new AbortController().signal,
@@ -123,6 +127,13 @@ test("an upstream that breaks off takes nothing back", async () => {
   const relay = new Relay();
   relay.say(OPENING);
   relay.sink?.error({ cause: "upstream_timeout", code: undefined, reason: "reset" });
+  assert.equal((await relay.end).reason, "complete");
+  assert.deepEqual(relay.told(), { text: "yes ", stop: "stop_sequence" });
+});
+
+test("a stop string in the very first bytes bounds the upstream all the same", async () => {
+  const relay = new Relay(OPENING);
+  relay.pass(10_000);
   assert.equal((await relay.end).reason, "complete");
   assert.deepEqual(relay.told(), { text: "yes ", stop: "stop_sequence" });
 });

@@ -14,6 +14,7 @@ import {
   text,
 } from "../../rules/read.ts";
 import { refuse, refusing } from "../../rules/refuse.ts";
+import { offMember } from "../../rules/thinking-off.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { decodeMessages } from "./conversation.ts";
 
@@ -97,15 +98,9 @@ function decodeFormat(value: unknown): HubRequest["format"] {
 
 /** `reasoning_effort`, and the switches of servers that speak chat with members of their own. */
 function decodeReasoning(json: JsonObject): HubRequest["reasoning"] {
-  const wish = effortWish(json.reasoning_effort, "reasoning_effort");
-  const template = isRecord(json.chat_template_kwargs) ? json.chat_template_kwargs : {};
-  const switches: readonly (readonly [string, boolean])[] = [
-    ["enable_thinking", json.enable_thinking === false],
-    ["chat_template_kwargs", template.enable_thinking === false || template.thinking === false],
-    ["thinking", isRecord(json.thinking) && json.thinking.type === "disabled"],
-  ];
-  const pulled = switches.find(([, off]) => off);
-  return pulled ? plainWish({ effort: undefined, off: true }, pulled[0]) : plainWish(wish, "reasoning_effort");
+  const off = offMember("chat", json);
+  if (off !== undefined) return plainWish({ effort: undefined, off: true }, off);
+  return plainWish(effortWish(json.reasoning_effort, "reasoning_effort"), "reasoning_effort");
 }
 
 function decodeLogprobs(json: JsonObject): HubRequest["logprobs"] {

@@ -11,7 +11,7 @@ import type {
   ToolResult,
   UserPart,
 } from "../../hub.ts";
-import { openReasoning } from "../../rules/envelope.ts";
+import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { callsOf, settleResults } from "../../rules/pairing.ts";
@@ -159,6 +159,6 @@ function restoredText(turn: AssistantTurn, scribe: ChatScribe): string | undefin
  */
 function readableText(part: ReasoningPart, scribe: ChatScribe): string | undefined {
   if (part.opaque === undefined) return scribe.hub.client === "messages" || part.text === "" ? undefined : part.text;
-  const native = openReasoning(part.opaque, scribe.route, scribe.context);
+  const native = openReasoning(part.opaque, originOf(scribe.route), scribe.context);
   return native?.every((one) => typeof one === "string") ? native.join("\n\n") : undefined;
 }

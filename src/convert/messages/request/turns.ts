@@ -11,7 +11,7 @@ import type {
   Turn,
   UserPart,
 } from "../../hub.ts";
-import { openReasoning } from "../../rules/envelope.ts";
+import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, messagesImageSource } from "../../rules/media.ts";
 import { settleResults } from "../../rules/pairing.ts";
@@ -183,7 +183,7 @@ function restoredReasoning(
 
 function restoredBlocks(part: ReasoningPart, scribe: MessagesScribe): readonly JsonObject[] | undefined {
   const { hub, route, context } = scribe;
-  const native = hub.client === "messages" ? [part.native] : openReasoning(part.opaque, route, context);
+  const native = hub.client === "messages" ? [part.native] : openReasoning(part.opaque, originOf(route), context);
   return originBlocks(native)?.filter((block) => block.type === "thinking" || block.type === "redacted_thinking");
 }
 

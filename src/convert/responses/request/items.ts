@@ -12,7 +12,7 @@ import type {
   ToolResult,
   UserPart,
 } from "../../hub.ts";
-import { openReasoning } from "../../rules/envelope.ts";
+import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { isRecord } from "../../rules/read.ts";
@@ -156,7 +156,7 @@ function restoredReasoning(
 
 function restoredItems(part: ReasoningPart, scribe: ResponsesScribe): readonly JsonObject[] | undefined {
   const { hub, route, context } = scribe;
-  const native = hub.client === "responses" ? [part.native] : openReasoning(part.opaque, route, context);
+  const native = hub.client === "responses" ? [part.native] : openReasoning(part.opaque, originOf(route), context);
   if (!native?.every(isRecord)) return undefined;
   return native.filter((item) => item.type === "reasoning").map(replayed);
 }

@@ -1,0 +1,61 @@
+/** A stream that reached its terminal frame leaves its connection to the next request; one that goes on does not. */
+import assert from "node:assert/strict";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import test from "node:test";
+import { ask, assertAnswered, rig, route, upstream } from "./rig.ts";
+
+async function server(t: test.TestContext, serve: (res: ServerResponse) => void) {
+  const sockets = new Set<unknown>();
+  const closed: (() => void)[] = [];
+  const http = createServer((req, res) => {
+    sockets.add(req.socket);
+    req.resume();
+    res.on("close", () => closed.splice(0).forEach((wake) => void wake()));
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    serve(res);
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  const base = `http://127.0.0.1:${(http.address() as AddressInfo).port}/v1`;
+  return { base, sockets, nextClose: () => new Promise<void>((resolve) => closed.push(resolve)) };
+}
+
+test("twenty streams in a row use one connection", async (t) => {
+  const { base, sockets } = await server(t, (res) => {
+    res.write("data: 1\n\n");
+    // The end comes behind the terminal frame, in a segment of its own.
+    setImmediate(() => res.end("data: [DONE]\n\n"));
+  });
+  const { dispatcher } = rig(t, [upstream("east", base, { maxConcurrency: 1 })]);
+  for (let n = 0; n < 20; n++) {
+    const answered = await dispatcher.run(ask([route("east")], { stream: true }));
+    assertAnswered(answered);
+    const { body } = answered;
+    assert.ok(body);
+    await new Promise<void>((resolve) => body.consume({ data: () => resolve(), end: resolve, error: () => resolve() }));
+    body.letGo();
+  }
+  assert.equal(sockets.size, 1);
+});
+
+test("an upstream that talks on behind the end is cut off", async (t) => {
+  const { base, nextClose } = await server(t, (res) => {
+    res.write("data: 1\n\n");
+    const more = () => {
+      while (!res.destroyed && res.write(Buffer.alloc(16_384)));
+      if (!res.destroyed) res.once("drain", more);
+    };
+    setImmediate(more);
+  });
+  const { dispatcher } = rig(t, [upstream("east", base)]);
+  const answered = await dispatcher.run(ask([route("east")], { stream: true }));
+  assertAnswered(answered);
+  const closed = nextClose();
+  answered.body?.consume({ data() {}, end() {}, error() {} });
+  answered.body?.letGo();
+  await closed;
+});
