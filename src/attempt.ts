@@ -20,13 +20,22 @@ import type { Group, Model, Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal } from "./values/errors.ts";
 import { actionsFor, headerEdits, type RuleAction } from "./values/rules.ts";
 
-export interface Attempt {
+export class Attempt {
   readonly exchange: Exchange;
-  /** The stream's conversion; made with the attempt, used when the reply is streamed. */
-  readonly converter: StreamConverter;
   /** Frames completed during inspection. */
-  readonly first: ClientFrames[];
-  whole: WholeReply | undefined;
+  readonly first: ClientFrames[] = [];
+  whole: WholeReply | undefined = undefined;
+  #converter: StreamConverter | undefined = undefined;
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange;
+  }
+
+  /** The stream's conversion; made with the first byte of a streamed reply. */
+  get converter(): StreamConverter {
+    this.#converter ??= this.exchange.stream();
+    return this.#converter;
+  }
 }
 
 /** Gives dispatch the encoder of a request: the conversion for a route, then the operator's rules on what it gave. */
@@ -40,7 +49,7 @@ export function encoderFor(
   return (route) => {
     const exchange = open(request, routeFacts(route, model), permitted, context);
     if (isRefusal(exchange)) return exchange;
-    const token: Attempt = { exchange, converter: exchange.stream(), first: [], whole: undefined };
+    const token = new Attempt(exchange);
     const actions = actionsFor([group, model, route], route.protocol);
     const body = ruled(exchange.request.body, request, route, actions);
     return { body, headers: headerEdits(actions), token };

@@ -117,7 +117,12 @@ class StreamRelay {
   /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
-    this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#upstreamEnded()));
+    this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#drainedLongEnough()));
+  }
+
+  #drainedLongEnough(): void {
+    this.#parts.body.abort();
+    this.#upstreamEnded();
   }
 
   /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */

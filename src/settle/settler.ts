@@ -41,6 +41,14 @@ export interface Settler {
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
 
+/**
+ * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on behind that
+ * puts the settlement on the wire before the client's last bytes (promise 5).
+ */
+function writtenOut(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 export function createSettler(parts: SettlerParts): Settler {
   const { store, journal, clock } = parts;
   const underWay = new Map<AccountTag, Set<Promise<void>>>();
@@ -117,7 +125,10 @@ export function createSettler(parts: SettlerParts): Settler {
   }
 
   return {
-    settle: (ask) => record(ask, false).sent,
+    async settle(ask) {
+      await record(ask, false).sent;
+      await writtenOut();
+    },
     resume({ ask, final, orphan }) {
       if (!final) return record(ask, true).answered;
       const answered = untilAnswered(ask, orphan);

@@ -62,9 +62,7 @@ class Relay {
         abort: () => {
           this.aborted = true;
         },
-        letGo: () => {
-          this.aborted = true;
-        },
+        letGo() {},
         bytesReceived: 0,
       },
       first: converter.push(Buffer.from(inspected)),
