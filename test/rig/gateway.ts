@@ -228,7 +228,11 @@ export async function spawnGateway(text: string, nodeArgs: readonly string[] = [
     stdio: ["ignore", "pipe", "pipe"],
   });
   const printed: string[] = [];
+  // A test that is cut short must not leave its gateway behind.
+  const reap = () => child.kill("SIGKILL");
+  process.once("exit", reap);
   const exited = once(child, "exit").then(([code]) => {
+    process.removeListener("exit", reap);
     rmSync(dir, { recursive: true, force: true });
     return code as number | null;
   });
