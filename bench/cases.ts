@@ -40,6 +40,25 @@ function chatRequest(stream: boolean, eventsPerWrite: number): string {
   });
 }
 
+/** The same conversation as a messages client writes it; the model's server speaks chat completions. */
+function messagesRequest(stream: boolean, eventsPerWrite: number): string {
+  const sentence = "The quick brown fox jumps over the lazy dog and runs along the river until the sun goes down. ";
+  return JSON.stringify({
+    model: "bench",
+    max_tokens: 512,
+    temperature: 0.7,
+    // Here the upstream's instructions survive the translation.
+    system: `${sentence.repeat(6)}events-per-write-${eventsPerWrite}`,
+    messages: [
+      { role: "user", content: sentence.repeat(4) },
+      { role: "assistant", content: sentence.repeat(6) },
+      { role: "user", content: sentence.repeat(3) },
+    ],
+    ...(stream ? { stream: true } : {}),
+  });
+}
+
+const messages = { protocol: "messages", path: "/v1/messages" } as const;
 const chat = { protocol: "chat", path: "/v1/chat/completions" } as const;
 const stream = { unit: "event", unitsPerRequest: STREAM_EVENTS } as const;
 
@@ -47,4 +66,26 @@ export const CASES: readonly Case[] = [
   { name: "chat, whole", ...chat, body: chatRequest(false, 1), unit: "request", unitsPerRequest: 1, requests: 4_000 },
   { name: "chat, streamed in bursts", ...chat, ...stream, body: chatRequest(true, BURST_EVENTS), requests: 400 },
   { name: "chat, streamed one by one", ...chat, ...stream, body: chatRequest(true, 1), requests: 300 },
+  {
+    name: "messages to chat, whole",
+    ...messages,
+    body: messagesRequest(false, 1),
+    unit: "request",
+    unitsPerRequest: 1,
+    requests: 3_000,
+  },
+  {
+    name: "messages to chat, streamed in bursts",
+    ...messages,
+    ...stream,
+    body: messagesRequest(true, BURST_EVENTS),
+    requests: 300,
+  },
+  {
+    name: "messages to chat, streamed one by one",
+    ...messages,
+    ...stream,
+    body: messagesRequest(true, 1),
+    requests: 200,
+  },
 ];

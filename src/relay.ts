@@ -61,6 +61,7 @@ class StreamRelay {
   readonly #resolve: (end: StreamEnd) => void;
   readonly #reject: (error: unknown) => void;
   #delivered = false;
+  #lastFrameMs = 0;
   #paused = false;
   #ending = false;
   #cancelHeartbeat: () => void = () => {};
@@ -78,7 +79,8 @@ class StreamRelay {
     if (this.#ending) return;
     reply.open(200, headers);
     reply.onDrain(() => this.#drained());
-    this.#armHeartbeat();
+    this.#lastFrameMs = this.#parts.clock.monotonicMs();
+    this.#armHeartbeat(this.#parts.heartbeatMs);
     cut.addEventListener("abort", this.#onCut);
     if (this.#send(first)) return;
     if (converter.fault) {
@@ -153,7 +155,7 @@ class StreamRelay {
       this.#delivered = true;
       this.#parts.onFirstToken();
     }
-    this.#armHeartbeat();
+    this.#lastFrameMs = this.#parts.clock.monotonicMs();
     if (!flowing && !this.#paused) {
       this.#paused = true;
       this.#parts.body.pause();
@@ -213,15 +215,21 @@ class StreamRelay {
     }, this.#reject);
   }
 
-  #armHeartbeat(): void {
-    const { clock, heartbeatMs } = this.#parts;
-    this.#cancelHeartbeat();
-    this.#cancelHeartbeat = clock.after(heartbeatMs, () => this.#guard(() => this.#beat()));
+  /** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */
+  #armHeartbeat(waitMs: number): void {
+    this.#cancelHeartbeat = this.#parts.clock.after(waitMs, () => this.#guard(() => this.#beat()));
   }
 
   #beat(): void {
-    const bytes = this.#paused ? undefined : this.#parts.converter.heartbeat();
-    if (bytes && !this.#parts.reply.gone) this.#parts.reply.write(bytes);
-    this.#armHeartbeat();
+    const { clock, heartbeatMs, converter, reply } = this.#parts;
+    const restMs = this.#lastFrameMs + heartbeatMs - clock.monotonicMs();
+    if (restMs > 0) {
+      this.#armHeartbeat(restMs);
+      return;
+    }
+    const bytes = this.#paused ? undefined : converter.heartbeat();
+    if (bytes && !reply.gone) reply.write(bytes);
+    this.#lastFrameMs = clock.monotonicMs();
+    this.#armHeartbeat(heartbeatMs);
   }
 }
