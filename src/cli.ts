@@ -7,7 +7,9 @@ import manifest from "../package.json" with { type: "json" };
 import { type AdminClient, connectAdmin, type Env } from "./cli/admin-client.ts";
 import * as admin from "./cli/admin-commands.ts";
 import * as codes from "./cli/code-commands.ts";
+import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
+import { type LedgerOptions, showOrExport, verifyLedger } from "./cli/ledger-commands.ts";
 import { showUsage, type UsageOptions } from "./cli/usage-command.ts";
 
 /** Options of `serve` and `check`. */
@@ -90,11 +92,13 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     const outcome = await question(await connectAdmin(io.env, io.fetch, data));
     io.stdout.write(json ? `${JSON.stringify(outcome.json)}\n` : outcome.text);
     if (!json && outcome.hint) io.stderr.write(outcome.hint);
+    if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
   };
   addAccountCommands(program, ask);
   addKeyCommands(program, ask);
   addFundsCommands(program, ask);
   addCodeCommands(program, ask);
+  addExplainCommand(program, ask);
   return program;
 }
 
@@ -173,9 +177,25 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .requiredOption("--account <name>", "the account")
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
-    .action((options: { account: string; after?: string; limit?: string }) =>
-      ask((c) => admin.showLedger(c, options.account, options)),
-    );
+    .option("--format <format>", "table, or the whole ledger as csv or json", "table")
+    .action((options: LedgerOptions) => ask((c) => showOrExport(c, options)));
+  ledger
+    .command("verify")
+    .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
+    .option("--account <name>", "one account, its holds too; all of them when left out")
+    .action((options: { account?: string }) => ask((c) => verifyLedger(c, options.account)));
+}
+
+function addExplainCommand(program: Command, ask: Ask): void {
+  program
+    .command("explain")
+    .description("what would become of a request: path, answer, price, routes; nothing is sent or charged")
+    .requiredOption("--key-id <id>", "the key that would send it, by its id")
+    .requiredOption("--model <model>", "the model as the client names it")
+    .requiredOption("--protocol <protocol>", "chat, messages or responses")
+    .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
+    .option("--input-bytes <count>", "size of the body; a short one when left out")
+    .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
 }
 
 function addCodeCommands(program: Command, ask: Ask): void {

@@ -15,7 +15,9 @@ import { sweepClaims } from "./claim-sweeper.ts";
 import { diffSettings } from "./config.ts";
 import { createConsole } from "./console/server.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
+import { explainFor } from "./explain-ask.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
+import { watchLedger } from "./ledger-watch.ts";
 import { NativeCounts } from "./native-counts.ts";
 import { type PipelineParts, serveModel } from "./pipeline.ts";
 import { createRecorder } from "./record.ts";
@@ -86,6 +88,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
   const { journal, settler } = charging;
   const claims = sweepClaims({ store, clock, log });
+  const ledgerWatch = watchLedger({ store, clock, metrics, log });
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
@@ -127,6 +130,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const console = createConsole({
     store,
     catalog: () => settings.catalog,
+    explain: (ask) => explainFor(ask, store, parts),
     adminToken,
     random: randomBytes,
     metrics: () => {
@@ -149,7 +153,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const shutDown = async () => {
     await charging.drain(SETTLE_GRACE_MS);
     health.stop();
-    await claims.stop();
+    await Promise.all([claims.stop(), ledgerWatch.stop()]);
     await Promise.all([console.close(), dispatcher.close()]);
     unknownKeys.close();
     await charging.close();

@@ -208,7 +208,10 @@ async function dispatched(
 }
 
 /** Envelopes are bound to the account: one that another tenant brings is a stranger's (promise 14). */
-function contextOf({ clock, sealing }: PipelineParts, { tag }: Permit): ConvertContext {
+export function contextOf(
+  { clock, sealing }: Pick<PipelineParts, "clock" | "sealing">,
+  { tag }: Pick<Permit, "tag">,
+): ConvertContext {
   return {
     nowS: Math.floor(clock.wallMs() / 1_000),
     randomId: (length) => randomBase62(length, randomBytes),

@@ -7,6 +7,7 @@ import type { Reply } from "./accept/reply.ts";
 import { render } from "./answer.ts";
 import { COMPACT } from "./compact.ts";
 import { type CountParts, countTokens } from "./count-tokens.ts";
+import { explainOwn } from "./explain-ask.ts";
 import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsFor } from "./models.ts";
 import { ownUsage, type UsageParts } from "./own-usage.ts";
 import { type PipelineParts, serveModel } from "./pipeline.ts";
@@ -76,10 +77,19 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   if (route.kind !== "side") throw new Error(`no side endpoint: ${route.kind}`);
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
+  if (route.name === "explain") return explanation(run, view, parts);
   if (route.name === "stored_response") return unknownResponse(run);
   const protocol = route.name === "count_tokens" ? "messages" : "responses";
   const counted = await countTokens(protocol, request, view, record, parts);
   return counted === undefined || isRefusal(counted) ? counted : { status: 200, ...counted };
+}
+
+/** What would become of the body if it were sent; a body that cannot be read is refused as it would be there. */
+async function explanation({ request, record }: SideRun, view: KeyView, parts: SideParts) {
+  const body = await request.readBody();
+  record.bodyRead();
+  if (isRefusal(body)) return body;
+  return json(await fromStore(() => explainOwn(view, request, body, { ...parts, accounts: parts.usage })));
 }
 
 function models({ request, shape }: SideRun, id: string | undefined, view: KeyView, parts: SideParts) {

@@ -6,7 +6,7 @@ import { type Refusal, refusal } from "../values/errors.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, protocolOfPath } from "../values/protocol.ts";
 
 /** The endpoints beside the three model paths. */
-export type SideName = "count_tokens" | "input_tokens" | "compact" | "stored_response" | "usage";
+export type SideName = "count_tokens" | "input_tokens" | "compact" | "stored_response" | "usage" | "explain";
 
 export type Route =
   | { readonly kind: "model"; readonly protocol: Protocol }
@@ -26,6 +26,7 @@ interface SideRow {
 
 const SIDE_ROWS: readonly SideRow[] = [
   { path: /^\/v1\/usage$/, methods: ["GET"], name: "usage", protocol: "chat" },
+  { path: /^\/v1\/explain$/, methods: ["POST"], name: "explain", protocol: "chat" },
   { path: /^\/v1\/messages\/count_tokens$/, methods: ["POST"], name: "count_tokens", protocol: "messages" },
   { path: /^\/v1\/responses\/input_tokens$/, methods: ["POST"], name: "input_tokens", protocol: "responses" },
   { path: /^\/v1\/responses\/compact$/, methods: ["POST"], name: "compact", protocol: "responses" },

@@ -10,6 +10,8 @@ export interface Outcome {
   readonly json: Fields;
   readonly text: string;
   readonly hint?: string;
+  /** Why the command fails all the same, with exit status 1 (standard error). */
+  readonly failure?: string;
 }
 
 const ACCOUNT_COLUMNS: readonly Column[] = [

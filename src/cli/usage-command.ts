@@ -1,7 +1,8 @@
 /** `tollgate usage`: sums of what was spent, over all pages of accounts, as a table, CSV or JSON. */
-import { formatUsd, parseUsd } from "../values/money.ts";
+import { formatUsd } from "../values/money.ts";
 import type { AdminClient, Fields } from "./admin-client.ts";
 import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import { csv } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
 import { cell, table } from "./table.ts";
 
@@ -33,7 +34,7 @@ export async function showUsage(admin: AdminClient, options: UsageOptions): Prom
   const total = formatUsd([...totals.values()].reduce((sum, usd) => sum + usd, 0n));
   const json = { since: body.since, until: body.until, by: name, items: rows, total_usd: total };
   if (format === "json") return { json, text: `${JSON.stringify(json)}\n` };
-  if (format === "csv") return { json, text: csv(name, rows) };
+  if (format === "csv") return { json, text: csv([name, "usd"], rows) };
   const columns = [
     { title: name.toUpperCase(), member: name },
     { title: "USD", member: "usd", right: true },
@@ -42,19 +43,11 @@ export async function showUsage(admin: AdminClient, options: UsageOptions): Prom
   return { json, text: heading + table(columns, [...rows, { [name]: "total", usd: total }]) };
 }
 
+/** Adds an amount as the admin API writes it; sums over accounts may pass what one account may hold. */
 function add(totals: Map<string, bigint>, value: string, usd: unknown): void {
-  const amount = parseUsd(String(usd));
-  if (amount === undefined) throw new CliFailure(1, "The gateway's answer has an amount that is none.");
+  const match = /^([0-9]+)\.([0-9]{1,9})$/.exec(String(usd));
+  if (match === null) throw new CliFailure(1, "The gateway's answer has an amount that is none.");
+  const [, whole = "", fraction = ""] = match;
+  const amount = BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0"));
   totals.set(value, (totals.get(value) ?? 0n) + amount);
-}
-
-/** RFC 4180, with a heading. A text that a spreadsheet would take for a formula gets an apostrophe in front. */
-function csv(name: string, rows: readonly Readonly<Record<string, string>>[]): string {
-  const field = (text = "") => {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  return [[name, "usd"], ...rows.map((row) => [field(row[name]), row.usd])]
-    .map((cells) => `${cells.join(",")}\r\n`)
-    .join("");
 }

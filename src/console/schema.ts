@@ -139,6 +139,51 @@ export const UsageQuery = Type.Object(
   closed,
 );
 
+export const Explanation = Type.Object(
+  {
+    key_id: KeyId,
+    model: Type.String({
+      minLength: 1,
+      maxLength: 512,
+      description: "the name of a model, as a client would send it",
+      "x-remedy": "Name the model as the client types it.",
+    }),
+    protocol: Type.String({
+      pattern: "^(chat|messages|responses)$",
+      description: "one of chat, messages, responses",
+      "x-remedy": "Name the protocol that the client speaks.",
+    }),
+    max_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: "a whole number of output tokens",
+        "x-remedy": "Leave it out for the model's default.",
+      }),
+    ),
+    input_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2 ** 40,
+        description: "a whole number of bytes",
+        "x-remedy": "Leave it out for a short body.",
+      }),
+    ),
+  },
+  closed,
+);
+
+/** Accounts that one page of a verification looks at, at most. */
+export const VERIFY_PAGE_MAX = 200;
+
+export const VerifyQuery = Type.Object(
+  {
+    account: Type.Optional(Name),
+    cursor: AccountsQuery.properties.cursor,
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${VERIFY_PAGE_MAX}`)),
+  },
+  closed,
+);
+
 export const NewCodes = Type.Object(
   {
     card: Configured,

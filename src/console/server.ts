@@ -10,8 +10,10 @@ import { type AccessCheck, makeAccess } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
 import { codeRoutes } from "./codes.ts";
 import { complain, type Finding } from "./complaint.ts";
+import { type Explainer, explainRoutes } from "./explain.ts";
 import { fundsRoutes } from "./funds.ts";
 import { keyRoutes } from "./keys.ts";
+import { ledgerRoutes } from "./ledger.ts";
 import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
 import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./route.ts";
 import { usageRoutes } from "./usage.ts";
@@ -37,7 +39,7 @@ const VALIDATION = {
   keywords: ["x-remedy"],
 };
 
-export interface ConsoleOptions extends ConsoleParts {
+export interface ConsoleOptions extends ConsoleParts, Explainer {
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
   /** The metrics page in its exposition format. */
@@ -88,7 +90,9 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     );
   });
   addPublicRoutes(app, options);
-  const routes = [accountRoutes, keyRoutes, fundsRoutes, codeRoutes, usageRoutes].flatMap((make) => make(options));
+  const routes = [accountRoutes, keyRoutes, fundsRoutes, codeRoutes, usageRoutes, ledgerRoutes, explainRoutes].flatMap(
+    (make) => make(options),
+  );
   for (const route of routes) addRoute(app, options, route);
   return app;
 }

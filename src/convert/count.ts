@@ -11,6 +11,7 @@ import type { Refusal } from "../values/errors.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { withoutEnvelopes } from "./own-envelopes.ts";
 import { refusedState } from "./passthrough-request.ts";
 
 /** The protocols that have an endpoint for counting. */
@@ -137,10 +138,11 @@ class Collector {
   }
 }
 
-/** The upstream's body of a count: the client's under the upstream's name of the model. */
+/** The upstream's body of a count: the client's under the upstream's name of the model, without what it cannot read. */
 export function encodeCount(request: ClientRequest, route: Pick<RouteFacts, "upstreamModel">): Uint8Array {
-  if (route.upstreamModel === request.model) return request.body;
-  return spliceJson(request.body, request.scan, { set: { model: JSON.stringify(route.upstreamModel) } });
+  const set = withoutEnvelopes(request);
+  if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
+  return spliceJson(request.body, request.scan, { set });
 }
 
 /** What cannot be counted: state at the upstream, which no tenant may reach (promise 14). */

@@ -7,6 +7,7 @@ import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { spliceJson } from "../wire/json.ts";
 import type { ClientRequest, Permitted, RouteFacts } from "./exchange.ts";
 import { type JsonObject, objectOf } from "./json-object.ts";
+import { withoutEnvelopes } from "./own-envelopes.ts";
 import { offMember, refusedOff } from "./rules/thinking-off.ts";
 
 /** The smallest thinking budget that the messages protocol takes (protocols.md 1.2.2). */
@@ -14,11 +15,12 @@ const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, or the refusal of a field that this route cannot be given. */
 export function spliceRequest(request: ClientRequest, route: RouteFacts, permitted: Permitted): Uint8Array | Refusal {
-  const refused = refusedState(request) ?? refusedOff(offMember(request.protocol, request.json), route);
+  const refused = refusedState(request) ?? refusedSwitch(request, route);
   if (refused) return refused;
-  const set: Record<string, string> = {};
+  const set: Record<string, string | Uint8Array> = {};
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
   Object.assign(set, limitSplices(request, route, permitted), STORE_SPLICES[request.protocol](request, route));
+  Object.assign(set, withoutEnvelopes(request));
   return Object.keys(set).length === 0 ? request.body : spliceJson(request.body, request.scan, { set });
 }
 
@@ -28,6 +30,12 @@ export function refusedState(request: ClientRequest): Refusal | undefined {
   if (stateField === undefined) return undefined;
   const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
   return refusal("unsupported_parameter", { model: request.model, param: stateField, detail });
+}
+
+/** The refusal of switching thinking off where the route's model cannot and the operator wants that known. */
+function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | undefined {
+  if (route.capabilities.thinkingOff === "ignore") return undefined;
+  return refusedOff(offMember(request.protocol, request.json), route);
 }
 
 /** The output limit where admission set one, and with it a thinking budget that would no longer fit under it. */

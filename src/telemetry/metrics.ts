@@ -86,6 +86,8 @@ export function createMetrics() {
     deadLetters: gauge("dead_letters", "Charges that the store did not take; each needs a person."),
     unrecordedCharges: gauge("unrecorded_charges", "Charges that neither the journal nor the store has yet."),
     restoredCharges: counter("restored_charges_total", "Charges that the store had lost and was given again.", []),
+    ledgerUnbalanced: gauge("ledger_unbalanced_accounts", "Accounts whose figures do not follow from their ledger."),
+    accountsLow: gauge("accounts_low", "Accounts once topped up with less than 1 US dollar available."),
     storeSeconds: histogram("store_seconds", "Time of a store operation.", ["operation"], ADDED_BUCKETS_S),
     storeUp: gauge("store_up", "1 while the store answers."),
     configReloads: counter("config_reloads_total", "Configuration reloads, by result.", ["result"]),

@@ -7,6 +7,7 @@ import type { CodeFailure } from "../../src/console/route.ts";
 import { newCode } from "../../src/values/code.ts";
 import { startConsole } from "../console/running-console.ts";
 import { openTestStore } from "../console/test-store.ts";
+import { startGatewayHere } from "../rig/gateway.ts";
 import { HandClock } from "../whole/hand-clock.ts";
 import { sell } from "./house.ts";
 
@@ -117,6 +118,28 @@ test("who redeems well is never blocked, and one account's failures are not anot
   const codes = await sell(store, 30);
   const answers = await Promise.all(codes.map(({ text }) => redeem("alice", text)));
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
+});
+
+test("a gateway counts and warns once", async () => {
+  const here = await startGatewayHere();
+  try {
+    const account = await here.account();
+    const url = `${here.adminUrl}/admin/v1/accounts/${account.name}/redemptions`;
+    const headers = { authorization: `Bearer ${here.gateway.adminToken}`, "content-type": "application/json" };
+    const statuses = [];
+    for (let i = 0; i < 8; i++) {
+      const body = JSON.stringify({ code: newCode(0, randomBytes).text });
+      statuses.push((await fetch(url, { method: "POST", headers, body })).status);
+    }
+    assert.deepEqual(statuses, [404, 404, 404, 404, 404, 429, 429, 429]);
+    const { body: page } = await here.gateway.metrics.page();
+    assert.match(page, /^tollgate_code_failures_total\{outcome="failed"\} 5$/m);
+    assert.match(page, /^tollgate_code_failures_total\{outcome="blocked"\} 3$/m);
+    const warnings = here.log.filter((line) => line.level === "warn" && line.account === `acct_${account.tag}`);
+    assert.equal(warnings.length, 1);
+  } finally {
+    await here.close();
+  }
 });
 
 test("the budget forgets: the oldest names in a flood, and failures with their minute and day", () => {

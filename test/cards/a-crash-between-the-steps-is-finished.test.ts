@@ -10,8 +10,8 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
-import { claim, creditClaim, endClaim, noteClaim } from "../../src/store/redis/codes.ts";
-import { connect } from "../../src/store/redis/connect.ts";
+import { claim, creditClaim, endClaim, noteClaim, redeem } from "../../src/store/redis/codes.ts";
+import { type Connection, connect } from "../../src/store/redis/connect.ts";
 import { Runner } from "../../src/store/redis/runner.ts";
 import { loadScripts } from "../../src/store/redis/scripts.ts";
 import type { CodeHash } from "../../src/values/code.ts";
@@ -64,6 +64,60 @@ test("after each step a crash is finished by the claimer's next try, and by the 
     assert.equal((await store.inspect(other))?.entitlements.length, 0);
     assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:0/, "no note is left");
   } finally {
+    await store.close();
+    await redis.stop();
+  }
+});
+
+/** A connection that does so many commands, then no more; the last one is carried out, but its reply is lost. */
+function dyingAfter(real: Connection, commands: number): Connection {
+  let left = commands;
+  return new Proxy(real, {
+    get(target, name) {
+      const own: unknown = Reflect.get(target, name, target);
+      if (typeof own !== "function" || name === "ready" || name === "close") return own;
+      return async (...args: unknown[]) => {
+        if (left > 0) left -= 1;
+        else throw new Error("the process is gone");
+        const reply = await (own.apply(target, args) as Promise<unknown>);
+        if (left > 0) return reply;
+        throw new Error("the process is gone, and the reply with it");
+      };
+    },
+  });
+}
+
+test("wherever a redemption stops, the sweep leaves the code redeemed and credited once, or as good as new", async () => {
+  const redis = await startRedis();
+  const store = await openUrl(redis);
+  const settings = { kind: "redis", url: new Secret(redis.url) } as const;
+  const connection = await connect(settings, 400, () => undefined);
+  const scripts = loadScripts();
+  try {
+    const tag = await makeAccount(store, "stops", { group: "cards", funds: 0n });
+    const [whole] = (await sell(store, 1)) as [SoldCode];
+    await store.redeem({ hash: whole.hash, tag });
+    const ends: string[] = [];
+    for (let commands = 0; ends.at(-1) !== "done"; commands++) {
+      const [code] = (await sell(store, 1)) as [SoldCode];
+      const runner = new Runner(dyingAfter(connection, commands), 400);
+      const done = await redeem(runner, scripts, { hash: code.hash, tag }).then(
+        () => true,
+        () => false,
+      );
+      await store.finishClaims(100);
+      const [lines, state] = await creditsOf(store, tag, code);
+      assert.deepEqual(
+        [lines, state],
+        state === "unused" ? [0, "unused"] : [1, "redeemed"],
+        `after ${commands} commands`,
+      );
+      ends.push(done ? "done" : (state ?? "gone"));
+      assert.ok(commands < 20, "a redemption takes a handful of commands");
+    }
+    assert.deepEqual([...new Set(ends)], ["unused", "redeemed", "done"]);
+  } finally {
+    connection.close();
     await store.close();
     await redis.stop();
   }

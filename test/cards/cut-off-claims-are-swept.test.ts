@@ -3,8 +3,45 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sweepClaims } from "../../src/claim-sweeper.ts";
 import { StoreError } from "../../src/store/contract.ts";
+import { claim, noteClaim } from "../../src/store/redis/codes.ts";
+import { connect } from "../../src/store/redis/connect.ts";
+import { Runner } from "../../src/store/redis/runner.ts";
+import { loadScripts } from "../../src/store/redis/scripts.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { Secret } from "../../src/values/secret.ts";
+import { startGatewayHere } from "../rig/gateway.ts";
+import { startRedis } from "../rig/redis.ts";
+import { makeAccount } from "../store/asks.ts";
+import { openUrl } from "../store/benches.ts";
 import { HandClock } from "../whole/hand-clock.ts";
+import { sell } from "./house.ts";
+
+test("a claim that another process left is credited when a gateway starts", async () => {
+  const redis = await startRedis();
+  const store = await openUrl(redis);
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => undefined);
+  const runner = new Runner(connection, 400);
+  try {
+    const tag = await makeAccount(store, "left", { group: "cards", funds: 0n });
+    const [code] = await sell(store, 1);
+    assert.ok(code);
+    await noteClaim(runner, loadScripts(), code.hash);
+    await claim(runner, loadScripts(), code.hash, tag);
+    assert.equal((await store.listCards(tag))?.cards.length, 0);
+    const here = await startGatewayHere({ store: redis.url });
+    await here.logged((line) => line.codes === 1);
+    await here.close();
+    assert.deepEqual(
+      (await store.listCards(tag))?.cards.map(({ id }) => id),
+      [code.id],
+    );
+    assert.equal((await store.getCode(code.id))?.state, "redeemed");
+  } finally {
+    connection.close();
+    await store.close();
+    await redis.stop();
+  }
+});
 
 test("a sweep at the start, one each minute, one that fails is no end, and none after the stop", async () => {
   const clock = new HandClock();

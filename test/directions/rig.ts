@@ -35,7 +35,7 @@ const CAPABILITIES: Readonly<Record<Protocol, string>> = {
   responses: `{efforts: ${EFFORTS}}`,
 };
 
-const PRICE = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
+const PRICE = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10", tools: {web_search: "0.01"}}';
 
 /**
  * A configuration of `on-chat`, `on-messages` and `on-responses` at equal prices.
@@ -71,9 +71,14 @@ export function modelLine(name: string, routes: string, capabilities: string): s
   return `  ${name}: {plans: [free], price: ${PRICE}, ${limits}, capabilities: ${capabilities}, routes: [${routes}]}`;
 }
 
-/** A gateway in front of an upstream that refuses what the vendors refuse. */
+/** A gateway in front of an upstream that, when strict, refuses what the vendors refuse. */
+export function startGateway({ more, strict }: { more: string; strict: boolean }): Promise<GatewayHere> {
+  return startGatewayHere({ config: directionsConfig(more), simulator: { strict } });
+}
+
+/** A gateway in front of a strict upstream. */
 export function startDirections(more = ""): Promise<GatewayHere> {
-  return startGatewayHere({ config: directionsConfig(more), simulator: { strict: true } });
+  return startGateway({ more, strict: true });
 }
 
 /** Posts a body as a client of this protocol. */

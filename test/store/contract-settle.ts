@@ -17,7 +17,7 @@ async function stateOf(store: Store, tag: AccountTag): Promise<AccountState> {
 const movements = (state: AccountState) =>
   state.ledger.map((l) => `${l.seq} ${l.kind} ${l.debit}>${l.credit} ${l.amount} =${l.balance}`);
 
-/** Balance = sum of the lines that touch it; held = sum of the holds (invariants 1 and 3). */
+/** Balance and cards = sums of the lines that touch them; held = sum of the holds (invariants 1 to 3). */
 export function assertIdentities(state: AccountState): void {
   const { account } = state;
   let sum = 0n;
@@ -30,7 +30,14 @@ export function assertIdentities(state: AccountState): void {
   const heldOf = (id: string | undefined) =>
     state.holds.filter((hold) => hold.entitlement === id).reduce((total, hold) => total + hold.amount, 0n);
   assert.equal(account.held, heldOf(undefined), "the holds");
-  for (const card of state.entitlements) assert.equal(card.held, heldOf(card.id), `the holds of ${card.id}`);
+  for (const card of state.entitlements) {
+    assert.equal(card.held, heldOf(card.id), `the holds of ${card.id}`);
+    const moved = (side: "debit" | "credit") =>
+      state.ledger.filter((line) => line[side] === `ent_${card.id}`).reduce((total, line) => total + line.amount, 0n);
+    assert.equal(moved("credit"), card.quota ?? 0n, `what ${card.id} is worth is in the ledger`);
+    assert.equal(moved("debit"), card.spent, `what ${card.id} has paid is in the ledger`);
+    assert.ok(card.spent + card.held <= (card.quota ?? 0n), `${card.id} pays no more than it is worth`);
+  }
   assert.equal(state.inFlight, state.holds.length);
   assert.ok(account.balance - account.held >= 0n, "never below zero");
 }

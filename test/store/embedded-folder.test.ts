@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { StoreError } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -62,6 +63,24 @@ test("folder and files are private (0700, 0600)", () =>
     assert.equal(statSync(dir).mode & 0o777, 0o700);
     for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
     await store.close();
+  }));
+
+test("a folder of the version without codes is taken over with everything in it", () =>
+  inFolder(async (dir) => {
+    let store = await openStore({ kind: "embedded", dir });
+    const tag = await makeAccount(store, "Older", { funds: 7n });
+    await store.close();
+    const old = new DatabaseSync(join(dir, "tollgate.db"));
+    old.exec("DROP TABLE codes; PRAGMA user_version = 1;");
+    old.close();
+    store = await openStore({ kind: "embedded", dir });
+    assert.equal((await store.getAccount(tag))?.balance, 7n);
+    assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
+    await store.close();
+    const newer = new DatabaseSync(join(dir, "tollgate.db"));
+    newer.exec("PRAGMA user_version = 99;");
+    newer.close();
+    await assert.rejects(openStore({ kind: "embedded", dir }), /newer Tollgate/);
   }));
 
 test("after a restart money, keys and marks are there, holds and buckets are gone, and a late charge counts once", () =>

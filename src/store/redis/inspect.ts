@@ -8,6 +8,7 @@ import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScop
 import { accountKey, accountPattern, dayKey, holdsKey, ledgerKey, paymentsKey, settledKey } from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey, toLedgerLine } from "./records.ts";
 import type { Runner } from "./runner.ts";
+import type { Scripts } from "./scripts.ts";
 
 export async function readLedger(
   runner: Runner,
@@ -48,13 +49,25 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
   };
 }
 
-/** One round trip: all days of an account are in its slot and asked for at once. */
-export async function readDays(runner: Runner, tag: AccountTag, since: string, until: string): Promise<DaySum[]> {
+/** One step: all days of an account are in its slot. */
+export async function readDays(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  since: string,
+  until: string,
+): Promise<DaySum[]> {
   const days = daysOfSpan(since, until);
-  const sums = await Promise.all(days.map((day) => runner.step((redis) => redis.hgetall(dayKey(tag, day)))));
-  return days.flatMap((day, i) =>
-    entriesOf(sums[i] ?? {}, "").map(([field, amount]) => daySumOf(day, field, BigInt(amount))),
-  );
+  const keys = days.map((day) => dayKey(tag, day));
+  const sums = (await runner.script(scripts["days-read"], keys, [])) as string[][];
+  return days.flatMap((day, i) => daySumsOf(day, sums[i] ?? []));
+}
+
+/** @param flat fields and amounts in turn. */
+function daySumsOf(day: string, flat: readonly string[]): DaySum[] {
+  const fields: Record<string, string> = {};
+  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
+  return entriesOf(fields, "").map(([field, amount]) => daySumOf(day, field, BigInt(amount)));
 }
 
 async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[]> {

@@ -160,7 +160,7 @@ class RedisStore implements Store {
 
   async readDays(tag: AccountTag, since: string, until: string) {
     checkTag(tag);
-    return readDays(this.#runner, tag, since, until);
+    return readDays(this.#runner, this.#scripts, tag, since, until);
   }
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {

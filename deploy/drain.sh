@@ -1,0 +1,100 @@
+#!/bin/sh
+# Takes one Tollgate process out of service without a lost request: the front is told first, then the process gets
+# SIGTERM and finishes what it has begun. And brings it back.
+#
+#   drain.sh nginx FILE SERVER PID    FILE has the upstream block, SERVER as written there: 127.0.0.1:8787
+#   drain.sh nginx-back FILE SERVER   after the new process answers /readyz
+#   drain.sh envoy ADMIN PID          ADMIN is Envoy's admin address: http://127.0.0.1:9901
+#   drain.sh envoy-back ADMIN
+#
+# Environment:
+#   NGINX         the command that speaks to nginx, default "nginx"; "-t" and "-s reload" are added to it
+#   FRONT_WAIT_S  pause between the word to the front and SIGTERM. Default 0 for nginx, which has stopped choosing the
+#                 process within drain.lame_duck (5 s); 10 for Envoy, whose balancer has to see /ready fail first
+#   WAIT_S        longest time to wait for the end of the process, default 660: more than drain.deadline (10 min)
+#
+# Exit status: 0 done; 1 the front or the process would not (then nothing has been stopped, or it still runs: the text
+# says which); 2 wrong arguments.
+set -eu
+
+say() { printf 'drain: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+
+# Puts `down` on the server's line ($3 = down) or takes it away ($3 = up), and reloads. A file that nginx refuses is put
+# back, so that nginx can be restarted at any time.
+mark_nginx() {
+  file=$1 server=$2 state=$3
+  kept=$(mktemp "$file.XXXXXX")
+  cp -p "$file" "$kept"
+  # In place, through the open file: it keeps its owner, mode and links.
+  awk -v server="$server" -v state="$state" '
+    $1 == "server" && ($2 == server || $2 == server ";") {
+      found = 1
+      gsub(/[ \t]+down;/, ";")
+      gsub(/[ \t]+down[ \t]/, " ")
+      if (state == "down") sub(/;/, " down;")
+    }
+    { print }
+    END { if (!found) exit 3 }
+  ' "$kept" > "$file" || {
+    cat "$kept" > "$file"
+    rm -f "$kept"
+    fail "there is no line \`server $server\` in $file; nothing was changed"
+  }
+  # shellcheck disable=SC2086 # NGINX is a command with its arguments.
+  if ! ${NGINX:-nginx} -t 2> "$kept.why"; then
+    cat "$kept" > "$file"
+    why=$(cat "$kept.why")
+    rm -f "$kept" "$kept.why"
+    fail "nginx refuses the file, which was put back; nothing was stopped: $why"
+  fi
+  rm -f "$kept" "$kept.why"
+  # shellcheck disable=SC2086
+  ${NGINX:-nginx} -s reload || fail "nginx could not be reloaded; nothing was stopped"
+  say "nginx: $server is $state"
+}
+
+tell_envoy() {
+  curl --silent --show-error --fail --max-time 5 --request POST --output /dev/null "$1/healthcheck/$2" \
+    || fail "Envoy at $1 did not answer; nothing was stopped"
+  say "envoy: healthcheck $2"
+}
+
+# SIGTERM, then until the process is gone. A zombie is gone: it waits only for whoever started it.
+stop_process() {
+  pid=$1
+  sleep "${FRONT_WAIT_S:-$2}"
+  kill -TERM "$pid" || fail "there is no process $pid, or it is not ours"
+  say "SIGTERM to $pid; its streams are finishing"
+  left=${WAIT_S:-660}
+  while kill -0 "$pid" 2> /dev/null; do
+    case $(ps -o state= -p "$pid" 2> /dev/null) in Z*) break ;; esac
+    [ "$left" -gt 0 ] || fail "process $pid still runs after ${WAIT_S:-660} s"
+    left=$((left - 1))
+    sleep 1
+  done
+  say "$pid has ended"
+}
+
+is_pid() {
+  case $1 in '' | *[!0-9]*) usage ;; esac
+  kill -0 "$1" 2> /dev/null || fail "there is no process $1, or it is not ours; nothing was changed"
+}
+
+[ "$#" -ge 1 ] || usage
+case "$1:$#" in
+  nginx:4)
+    is_pid "$4"
+    mark_nginx "$2" "$3" down
+    stop_process "$4" 0
+    ;;
+  nginx-back:3) mark_nginx "$2" "$3" up ;;
+  envoy:3)
+    is_pid "$3"
+    tell_envoy "$2" fail
+    stop_process "$3" 10
+    ;;
+  envoy-back:2) tell_envoy "$2" ok ;;
+  *) usage ;;
+esac

@@ -1,0 +1,84 @@
+/** `tollgate explain`: what would become of a request, without sending it. */
+import type { AdminClient, Fields } from "./admin-client.ts";
+import type { Outcome } from "./admin-commands.ts";
+import { CliFailure } from "./failure.ts";
+import { type Column, cell, facts, table } from "./table.ts";
+
+export interface ExplainOptions {
+  readonly keyId: string;
+  readonly model: string;
+  readonly protocol: string;
+  readonly maxTokens?: string;
+  readonly inputBytes?: string;
+}
+
+const ANSWER_FACTS = {
+  answer: "Answer",
+  message: "Message",
+  remedy: "Remedy",
+  worst: "Worst case",
+  clamped: "Lowered",
+};
+
+const STEP_COLUMNS: readonly Column[] = [
+  { title: "STEP", member: "step" },
+  { title: "RESULT", member: "result" },
+  { title: "WORDS", member: "words" },
+];
+
+const ROUTE_COLUMNS: readonly Column[] = [
+  { title: "UPSTREAM", member: "upstream" },
+  { title: "PROTOCOL", member: "protocol" },
+  { title: "CARRIES", member: "carries" },
+  { title: "TRANSLATION", member: "translation" },
+  { title: "WHY NOT", member: "why" },
+  { title: "RULES", member: "kinds" },
+];
+
+/** @throws CliFailure 2 for a number that is none */
+export async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<Outcome> {
+  const { body } = await admin.call("POST", "/explain", {
+    key_id: options.keyId,
+    model: options.model,
+    protocol: options.protocol,
+    ...whole("max_tokens", "--max-tokens", options.maxTokens),
+    ...whole("input_bytes", "--input-bytes", options.inputBytes),
+  });
+  const steps = list(body.steps).map((step) => ({ ...step, result: RESULTS[String(step.ok)] ?? "-" }));
+  const routes = list(body.routes).map((route) => ({
+    ...route,
+    carries: route.carries === true ? "yes" : "no",
+    why: (route.refusal as Fields | null)?.words,
+    kinds: list(route.rules)
+      .map(({ kind }) => cell(kind))
+      .join(" "),
+  }));
+  const ways = routes.length === 0 ? "" : `\n${table(ROUTE_COLUMNS, routes)}`;
+  return { json: body, text: `${facts(ANSWER_FACTS, answerOf(body))}\n${table(STEP_COLUMNS, steps)}${ways}` };
+}
+
+const RESULTS: Readonly<Record<string, string>> = { true: "yes", false: "NO" };
+
+function answerOf(body: Fields): Fields {
+  const { status, cause, message, remedy } = (body.expected ?? {}) as Fields;
+  const price = body.price as Fields | null;
+  const tokens = `${cell(price?.input_tokens_max)} input and ${cell(price?.output_tokens_max)} output tokens`;
+  const worst = price ? `${cell(price.worst_usd)} USD for ${tokens}; least ${cell(price.least_usd)} USD` : undefined;
+  return {
+    answer: cause === null ? status : `${cell(status)} ${cell(cause)}`,
+    message,
+    remedy,
+    worst,
+    clamped: body.clamped,
+  };
+}
+
+function list(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? (value as readonly Fields[]) : [];
+}
+
+function whole(member: string, option: string, typed: string | undefined): Record<string, number> {
+  if (typed === undefined) return {};
+  if (!/^(0|[1-9][0-9]{0,14})$/.test(typed)) throw new CliFailure(2, `${option} must be a whole number.`);
+  return { [member]: Number(typed) };
+}

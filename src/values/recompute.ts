@@ -1,0 +1,101 @@
+/** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
+import { leastNano, type NanoUsd, parseNano } from "./money.ts";
+import { charge, type Multiplier, type UnitPrices } from "./price.ts";
+import { believableCount, type Usage } from "./tokens.ts";
+
+export interface Recomputed {
+  /** Tokens and calls at their prices, with the multiplier: what a complete answer costs. */
+  readonly cost: NanoUsd;
+  /** What a client owes for it: never more than the hold where tokens were estimated or the answer was cut. */
+  readonly owed: NanoUsd;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Computes a charge from the memo that `settle/charge.ts` wrote.
+ * @returns undefined for a memo that does not hold every figure.
+ */
+export function recompute(memo: string): Recomputed | undefined {
+  const fields = objectOf(parsed(memo));
+  if (!fields) return undefined;
+  const usage = usageOf(fields);
+  const prices = pricesOf(fields);
+  const tools = toolPrices(fields.price_tools);
+  const multiplier = nano(fields.multiplier);
+  const hold = nano(fields.hold);
+  if (!usage || !prices || !tools || multiplier === undefined || hold === undefined) return undefined;
+  // The line has the prices of its own tier and step: there is nothing left to choose.
+  const price = { ...prices, tools, tiers: new Map<string, UnitPrices>(), aboveTokens: [] };
+  const { amount: cost } = charge(price, multiplier as bigint as Multiplier, usage);
+  const exact = fields.counted === "upstream" && fields.ended === "complete";
+  return { cost, owed: exact ? cost : leastNano(cost, hold) };
+}
+
+function usageOf(fields: Fields): Usage | undefined {
+  const [input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning] = [
+    "input",
+    "cached_input",
+    "cache_write",
+    "cache_write_1h",
+    "output",
+    "reasoning",
+  ].map((name) => believableCount(fields[name]));
+  const toolCalls = toolCounts(fields.tool_calls);
+  if (input === undefined || cachedInput === undefined || cacheWrite === undefined) return undefined;
+  if (cacheWrite1h === undefined || output === undefined || reasoning === undefined || !toolCalls) return undefined;
+  return { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, toolCalls };
+}
+
+function pricesOf(fields: Fields): UnitPrices | undefined {
+  const [input, cachedInput, cacheWrite, cacheWrite1h, output] = [
+    "price_input",
+    "price_cached_input",
+    "price_cache_write",
+    "price_cache_write_1h",
+    "price_output",
+  ].map((name) => nano(fields[name]));
+  if (input === undefined || cachedInput === undefined || cacheWrite === undefined) return undefined;
+  if (cacheWrite1h === undefined || output === undefined) return undefined;
+  return { input, cachedInput, cacheWrite, cacheWrite1h, output };
+}
+
+function toolCounts(value: unknown): Record<string, number> | undefined {
+  const fields = objectOf(value);
+  if (!fields) return undefined;
+  const counts: Record<string, number> = {};
+  for (const [tool, calls] of Object.entries(fields)) {
+    const count = believableCount(calls);
+    if (count === undefined) return undefined;
+    counts[tool] = count;
+  }
+  return counts;
+}
+
+function toolPrices(value: unknown): Map<string, bigint> | undefined {
+  const fields = objectOf(value);
+  if (!fields) return undefined;
+  const prices = new Map<string, bigint>();
+  for (const [tool, text] of Object.entries(fields)) {
+    const price = nano(text);
+    if (price === undefined) return undefined;
+    prices.set(tool, price);
+  }
+  return prices;
+}
+
+function nano(value: unknown): NanoUsd | undefined {
+  return typeof value === "string" ? parseNano(value) : undefined;
+}
+
+function objectOf(value: unknown): Fields | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

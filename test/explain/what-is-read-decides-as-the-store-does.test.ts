@@ -1,0 +1,102 @@
+/** `foresee` reads and the store decides: on any account, cards and holds included, both come to the same. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test from "node:test";
+import fc from "fast-check";
+import { foresee } from "../../src/admit/foresee.ts";
+import type { GroupTerms } from "../../src/store/contract.ts";
+import { newAccountTag, newKey } from "../../src/values/key.ts";
+import { nanoUsd } from "../../src/values/money.ts";
+import { newRequestId } from "../../src/values/request-id.ts";
+import { openTestStore } from "../console/test-store.ts";
+
+const plan = fc.constantFrom("free", "pro", "max");
+const group = fc.constantFrom("money", "cards", "days");
+/** Small, so that what there is and what is needed are often the same. */
+const amount = fc.bigInt({ min: 0n, max: 8n });
+const card = fc.record({
+  plan,
+  group: fc.constantFrom("cards", "days"),
+  quota: fc.option(amount, { nil: undefined }),
+  lastsMs: fc.integer({ min: 60_000, max: 90_000_000 }),
+  afterPrevious: fc.boolean(),
+});
+const request = fc.record({
+  plans: fc.uniqueArray(plan, { maxLength: 3 }),
+  serving: fc.uniqueArray(group, { maxLength: 3 }),
+  holdMin: amount,
+  more: amount,
+});
+const account = fc.record({
+  plan,
+  group,
+  funds: amount,
+  cards: fc.array(card, { maxLength: 4 }),
+  requests: fc.array(request, { minLength: 1, maxLength: 8 }),
+});
+
+function termsOf(name: string, holdMin: bigint, more: bigint): GroupTerms {
+  return {
+    group: name,
+    kind: name === "money" ? "pay_per_use" : "time_card",
+    holdMin: nanoUsd(holdMin),
+    holdFull: nanoUsd(holdMin + more),
+    requestsPerMinute: undefined,
+    tokensPerMinute: undefined,
+    concurrency: 100,
+    perKey: false,
+  };
+}
+
+test("the same answer, payer and hold, one request after another, with what the earlier ones hold", async (t) => {
+  const store = await openTestStore(t);
+  const causes = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(account, async (one) => {
+      const tag = newAccountTag(randomBytes);
+      const key = newKey(tag, randomBytes);
+      await store.createAccount({ tag, name: `a-${tag}`, plan: one.plan });
+      await store.createKey(tag, { id: key.id, hash: key.hash, group: one.group });
+      if (one.funds > 0n) await store.credit(tag, { id: "pay", amount: one.funds, kind: "topup", note: "" });
+      for (const [index, { quota, ...facts }] of one.cards.entries()) {
+        const id = `code_${index}`;
+        const worth = quota === undefined ? undefined : nanoUsd(quota);
+        await store.grant(tag, { id, card: "c", reference: id, quota: worth, ...facts });
+      }
+      for (const { plans, serving, holdMin, more } of one.requests) {
+        const groups = serving.map((name) => termsOf(name, holdMin, more));
+        const view = await store.readKey(tag, key.hash);
+        const held = (await store.getAccount(tag))?.held;
+        assert.ok(view && held !== undefined);
+        const foreseen = foresee({ view, held }, { plans, groups });
+        const decided = await store.admit({
+          requestId: newRequestId(Date.now(), randomBytes),
+          tag,
+          keyHash: key.hash,
+          plans,
+          groups,
+          inputTokens: 0,
+          holdTtlMs: 600_000,
+          again: false,
+        });
+        const facts = (answer: object) => ({ ...answer, storeTimeMs: 0 });
+        assert.deepEqual(facts(foreseen), facts(decided));
+        causes.add(decided.outcome === "refused" ? decided.cause : `admitted ${decided.unmetered}`);
+      }
+    }),
+    { numRuns: 150 },
+  );
+  assert.deepEqual(
+    [...causes].sort(),
+    [
+      "admitted false",
+      "admitted true",
+      "group_mismatch",
+      "insufficient_balance",
+      "no_entitlement",
+      "not_in_plan",
+      "quota_used",
+    ],
+    "every answer came up",
+  );
+});
