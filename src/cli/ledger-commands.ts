@@ -78,7 +78,7 @@ export async function verifyLedger(admin: AdminClient, account: string | undefin
   const json = { accounts: items.length, unbalanced: unbalanced.length, items };
   const shown = account === undefined && unbalanced.length > 0 ? unbalanced : items;
   const totals = account === undefined ? "" : totalsOf(items[0]);
-  const sum = `Verified ${items.length} accounts; ${unbalanced.length} do not balance.\n`;
+  const sum = `Accounts verified: ${items.length}; out of balance: ${unbalanced.length}.\n`;
   const text = account === undefined && unbalanced.length === 0 ? sum : table(ACCOUNT_COLUMNS, shown) + totals + sum;
   if (unbalanced.length === 0) return { json, text };
   return { json, text, failure: unbalanced.flatMap(complaints).join("\n") };

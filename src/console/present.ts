@@ -1,8 +1,10 @@
 /**
  * Records of the store as the admin API shows them: amounts as strings of US dollars, instants as ISO 8601 in UTC.
  */
+
 import type { Account, Code, Entitlement, Key, LedgerLine } from "../store/contract.ts";
 import { formatUsd } from "../values/money.ts";
+import { printRequestId, type RequestId } from "../values/request-id.ts";
 
 /** An account. `available_usd` is what a new request may still hold: balance less holds. */
 export function showAccount(account: Account): object {
@@ -30,6 +32,9 @@ export function showKey(key: Key, accountName: string): object {
   };
 }
 
+/** How requests are referred to in the store: 32 hex digits. */
+const REQUEST_ID = /^[0-9a-f]{32}$/;
+
 /** A ledger line. `usage` holds what a charge was computed from; `note` is what an operator wrote. */
 export function showLedgerLine(line: LedgerLine): object {
   const charged = line.kind === "usage" || line.kind === "absorbed";
@@ -41,7 +46,8 @@ export function showLedgerLine(line: LedgerLine): object {
     credit: line.credit,
     usd: formatUsd(line.amount),
     balance_usd: formatUsd(line.balance),
-    reference: line.reference,
+    // As the client saw it in `x-request-id`, and as the log has it.
+    reference: REQUEST_ID.test(line.reference) ? printRequestId(line.reference as RequestId) : line.reference,
     group: line.group,
     model: line.model,
     key: line.key,

@@ -146,5 +146,5 @@ test("each step leaves the lines and the balance that finance expects, and the w
     0n,
     "double entry",
   );
-  assert.equal((await tollgate(here, "ledger", "verify")).out, "Verified 1 accounts; 0 do not balance.\n");
+  assert.equal((await tollgate(here, "ledger", "verify")).out, "Accounts verified: 1; out of balance: 0.\n");
 });

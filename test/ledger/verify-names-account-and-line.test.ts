@@ -164,7 +164,7 @@ test("on Redis: a balance, a sum of holds, and a charge", async (t) => {
   const shared = await startGatewayHere({ store: redis.url });
   t.after(() => shared.close());
   const [balance, held, untouched] = [await usedAccount(shared), await usedAccount(shared), await usedAccount(shared)];
-  assert.equal((await tollgate(shared, "ledger", "verify")).out, "Verified 3 accounts; 0 do not balance.\n");
+  assert.equal((await tollgate(shared, "ledger", "verify")).out, "Accounts verified: 3; out of balance: 0.\n");
   await redis.command("HINCRBY", `{a:${balance.tag}}`, "bal", "-1");
   await redis.command("HINCRBY", `{a:${held.tag}}`, "held", "5");
   const one = await tollgate(shared, "ledger", "verify", "--account", balance.name);
