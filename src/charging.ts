@@ -2,11 +2,12 @@
  * Everything between the end of a request and its line in the ledger, built and taken down together: journal, dead
  * letters, settlement, what an earlier process left, and the verification of what the store has acknowledged.
  */
+import { type ReplayStore, replay } from "./replayed-writes.ts";
 import type { DeadLetter } from "./settle/journal/dead-letters.ts";
 import { openDeadLetters } from "./settle/journal/dead-letters.ts";
 import { openJournal } from "./settle/journal/open.ts";
 import { createVerifier } from "./settle/journal/verify.ts";
-import type { Journal } from "./settle/journal.ts";
+import type { AdminRecord, Journal } from "./settle/journal.ts";
 import { recover } from "./settle/recovery.ts";
 import { createSettler, type Settler } from "./settle/settler.ts";
 import type { SettleAnswer, SettleAsk, Store } from "./store/contract.ts";
@@ -19,12 +20,12 @@ const MS_PER_S = 1_000;
 
 export interface ChargingParts {
   readonly settings: JournalSettings;
-  readonly store: Pick<Store, "settle">;
+  readonly store: ReplayStore & Pick<Store, "settle" | "identity">;
+  /** Whether accounts are on several servers, each with a history of its own. */
+  readonly sharded: boolean;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Which server answers for the store; undefined where that can never change. */
-  readonly storeIdentity?: () => Promise<string | undefined>;
 }
 
 export interface Charging {
@@ -67,7 +68,13 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     store,
     clock,
     deadLetters,
-    storeIdentity: parts.storeIdentity ?? (async () => undefined),
+    storeIdentity: () => store.identity(),
+    // Each account counts as a history of its own, so that the walk goes through all that is kept.
+    ...(parts.sharded ? { shardOf: (tag: string) => tag } : {}),
+    async applyAdmin(record) {
+      const problem = await replay(record, store);
+      if (problem !== undefined) log.error(factsOfWrite(record, problem), "the store does not take a write again");
+    },
     onRestored(ask, answer) {
       metrics.restoredCharges.inc();
       settled(ask, answer, metrics);
@@ -75,6 +82,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
+    onFollowed: (identity) => log.info({ store: identity }, "the journal follows this store"),
     onError: (error) => log.warn({ reason: reasonOf(error) }, "verification waits"),
   });
   if (leftovers.length > 0) {
@@ -123,6 +131,10 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
 
 function factsOf({ ask, reason, detail }: DeadLetter): object {
   return { request: ask.requestId, reason, detail, amount_nano_usd: String(ask.amount) };
+}
+
+function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
+  return { write: kind, id, problem };
 }
 
 function reasonOf(error: unknown): string | undefined {

@@ -4,7 +4,7 @@
  */
 import { readEnvelope } from "./accept/envelope.ts";
 import { noCompaction, openCompaction } from "./convert/responses/compact.ts";
-import type { ModelEndpoint } from "./pipeline.ts";
+import type { ModelEndpoint } from "./run.ts";
 import { isRefusal, refusal } from "./values/errors.ts";
 
 export const COMPACT: ModelEndpoint = {

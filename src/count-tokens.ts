@@ -12,8 +12,8 @@ import type { Answered, Encoded, Inspector, Unanswered } from "./dispatch/ask.ts
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import { modelFor } from "./models.ts";
 import type { NativeCounts } from "./native-counts.ts";
-import type { PipelineParts } from "./pipeline.ts";
 import type { RequestRecord } from "./record.ts";
+import type { PipelineParts } from "./run.ts";
 import type { KeyView } from "./store/contract.ts";
 import type { Model, Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal } from "./values/errors.ts";

@@ -16,11 +16,13 @@ import { diffSettings } from "./config.ts";
 import { createConsole } from "./console/server.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { explainFor } from "./explain-ask.ts";
+import { journaledStore } from "./journaled-store.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
 import { watchLedger } from "./ledger-watch.ts";
 import { NativeCounts } from "./native-counts.ts";
-import { type PipelineParts, serveModel } from "./pipeline.ts";
+import { serveModel } from "./pipeline.ts";
 import { createRecorder } from "./record.ts";
+import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
 import { serveSide } from "./side.ts";
@@ -79,13 +81,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
   );
   const health = watchHealth({ store, clock, metrics, log });
-  const charging = await openCharging({ settings: settings.journal, store, clock, metrics, log }).catch(
-    async (error) => {
-      health.stop();
-      await store.close();
-      throw error;
-    },
-  );
+  const charging = await openCharging({
+    settings: settings.journal,
+    store,
+    sharded: settings.store.kind === "redis-cluster",
+    clock,
+    metrics,
+    log,
+  }).catch(async (error) => {
+    health.stop();
+    await store.close();
+    throw error;
+  });
   const { journal, settler } = charging;
   const claims = sweepClaims({ store, clock, log });
   const ledgerWatch = watchLedger({ store, clock, metrics, log });
@@ -128,7 +135,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let draining = false;
   const console = createConsole({
-    store,
+    store: journaledStore(store, journal, ({ kind, id }, error) =>
+      log.error(
+        { write: kind, id, reason: reasonOf(error) },
+        "a write is in the store and not in the journal: a store that loses it does not get it back",
+      ),
+    ),
     catalog: () => settings.catalog,
     explain: (ask) => explainFor(ask, store, parts),
     adminToken,

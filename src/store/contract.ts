@@ -174,6 +174,8 @@ export interface Account {
   readonly tag: AccountTag;
   readonly name: string;
   readonly plan: string;
+  /** From 1; grows by one with every change of the plan, as Key.revision does. */
+  readonly planRevision: number;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
   /** Everything ever charged to the balance, and everything ever topped up or adjusted. */
@@ -329,15 +331,25 @@ export interface Store {
   findAccount(name: string): Promise<Account | undefined>;
   /** Accounts by name, `limit` at most 200 a page. */
   listAccounts(cursor: string | undefined, limit: number): Promise<Page<Account>>;
-  setPlan(tag: AccountTag, plan: string): Promise<Account | undefined>;
+  /**
+   * Setting the plan that an account has already changes nothing.
+   * @param revision of a write that is done again: it counts only above the revision that the account has.
+   */
+  setPlan(tag: AccountTag, plan: string, revision?: number): Promise<Account | undefined>;
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly Key[]>;
-  /** Counts from the next request on (promise 4). Undefined when there is no such key; revoked keys keep their group. */
-  setKeyGroup(tag: AccountTag, keyId: string, group: string): Promise<Key | undefined>;
-  /** Final. */
-  revokeKey(tag: AccountTag, keyId: string): Promise<Key | undefined>;
+  /**
+   * Counts from the next request on (promise 4). Undefined when there is no such key; revoked keys keep their group.
+   * @param revision of a write that is done again: it counts only above the revision that the key has.
+   */
+  setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number): Promise<Key | undefined>;
+  /**
+   * Final.
+   * @param revision of a write that is done again: it counts whatever came in between.
+   */
+  revokeKey(tag: AccountTag, keyId: string, revision?: number): Promise<Key | undefined>;
 
   /**
    * Adds (or with a negative amount takes) funds, once per payment id. `mismatch`: the id was used with another amount.
@@ -362,6 +374,8 @@ export interface Store {
       group: string;
       lastsMs: number;
       afterPrevious: boolean;
+      /** When it began, if it is given again; `afterPrevious` then says nothing. */
+      fromMs?: number | undefined;
       quota: NanoUsd | undefined;
       reference: string;
     },
@@ -382,8 +396,13 @@ export interface Store {
   /**
    * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
    * (invariant 11). Idempotent for the account that has it.
+   * @param ask `fromMs`: when the card began, if the redemption is done again.
    */
-  redeem(ask: { readonly hash: CodeHash; readonly tag: AccountTag }): Promise<RedeemAnswer>;
+  redeem(ask: {
+    readonly hash: CodeHash;
+    readonly tag: AccountTag;
+    readonly fromMs?: number | undefined;
+  }): Promise<RedeemAnswer>;
   /** Credits codes whose redemption was cut off after the claim, at most `limit`. @returns how many it brought to an end. */
   finishClaims(limit: number): Promise<number>;
 
@@ -399,6 +418,11 @@ export interface Store {
   /** The whole state of an account; undefined when there is none. Sweeps nothing, changes nothing. */
   inspect(tag: AccountTag): Promise<AccountState | undefined>;
 
+  /**
+   * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
+   * lost (reliability 3.3). Rejects with StoreError while that cannot be told.
+   */
+  identity(): Promise<string>;
   /** Resolves when the store answers and is fit for use; rejects with StoreError and the reason. */
   check(): Promise<void>;
   close(): Promise<void>;

@@ -235,7 +235,10 @@ function run({ args, env }: { args: string[]; env: Record<string, string> }): {
   child: ChildProcess;
   done: Promise<void>;
 } {
-  const child = spawn(SCRIPT, args, { env: { ...process.env, WAIT_S: "60", ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(SCRIPT, args, {
+    env: { ...process.env, WAIT_S: "60", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let said = "";
   child.stderr.on("data", (data: Buffer) => {
     said += data;
@@ -246,7 +249,9 @@ function run({ args, env }: { args: string[]; env: Record<string, string> }): {
 
 /** The sum of a metric's series that contain `part`. */
 async function metric(gateway: GatewayProcess, name: string, part = ""): Promise<number> {
-  const page = await (await fetch(`${gateway.adminUrl}/metrics`, { headers: { authorization: "Bearer test-admin-token" } })).text();
+  const page = await (
+    await fetch(`${gateway.adminUrl}/metrics`, { headers: { authorization: "Bearer test-admin-token" } })
+  ).text();
   const lines = page.split("\n").filter((line) => line.startsWith(`${name}{`) && line.includes(part));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }

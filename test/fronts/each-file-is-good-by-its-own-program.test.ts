@@ -14,8 +14,7 @@ const read = (file: string) => readFileSync(file, "utf8");
 
 test("nginx -t", async () => {
   assert.match(await checkNginxFile(), /test is successful/);
-  const unix = (text: string) =>
-    text.replace("server 127.0.0.1:8787 ", "server unix:/run/tollgate/tollgate.sock ");
+  const unix = (text: string) => text.replace("server 127.0.0.1:8787 ", "server unix:/run/tollgate/tollgate.sock ");
   assert.match(await checkNginxFile(unix), /test is successful/, "the variant with a unix socket");
   await assert.rejects(checkNginxFile((text) => text.replace("proxy_buffering off", "proxy_buffering of")));
 });
@@ -39,7 +38,10 @@ test("systemd-analyze verify, and its measure of exposure", (t) => {
   try {
     const unit = join(dir, "tollgate.service");
     // The program must exist for `verify`; nothing else is put in.
-    writeFileSync(unit, read("deploy/tollgate.service").replaceAll("/opt/tollgate/node_modules/.bin/node", "/bin/true"));
+    writeFileSync(
+      unit,
+      read("deploy/tollgate.service").replaceAll("/opt/tollgate/node_modules/.bin/node", "/bin/true"),
+    );
     const verified = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" });
     assert.deepEqual([verified.status, verified.stderr], [0, ""]);
     const security = spawnSync("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit], {
@@ -88,7 +90,7 @@ function assertConfig(text: string): void {
     TOLLGATE_ADMIN_TOKEN: "0123456789abcdef",
     TOLLGATE_SEALING_KEY: "0123456789abcdef0123456789abcdef",
     EAST_KEY: "k",
-    REDIS_PASSWORD: "p",
+    TOLLGATE_STORE: "redis://127.0.0.1:6379/0",
   };
   const loaded = loadConfig({ file: "inside.yaml", text, env });
   assert.ok("settings" in loaded, JSON.stringify("problems" in loaded ? loaded.problems : []));

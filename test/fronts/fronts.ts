@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { type ConfigPlaces, type GatewayHere, type GatewayProcess, testConfig } from "../rig/gateway.ts";
 import { startEnvoy } from "../rig/envoy.ts";
+import { type ConfigPlaces, type GatewayHere, type GatewayProcess, testConfig } from "../rig/gateway.ts";
 import { startNginx } from "../rig/nginx.ts";
 import { bodyOf } from "../whole/asking.ts";
 

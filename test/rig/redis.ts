@@ -24,6 +24,8 @@ export interface TestRedis {
   /** Stops the process without its knowing (SIGSTOP), and lets it go on. */
   freeze(): void;
   thaw(): void;
+  /** Kills the process and starts another one on the same port with what the last SAVE wrote. */
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -41,24 +43,34 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
   const port = await freePort();
   const clock = join(dir, "clock");
   if (options.faketime) writeClock(clock, Date.UTC(2026, 0, 1));
-  const process_ = launch(dir, port, clock, options);
-  const exited = once(process_, "exit");
+  let process_ = launch(dir, port, clock, options);
+  let exited = once(process_, "exit");
+  const kill = async (): Promise<void> => {
+    if (process_.exitCode !== null || process_.signalCode !== null) return;
+    process_.kill("SIGCONT");
+    process_.kill("SIGKILL");
+    await exited;
+  };
   const stop = async (): Promise<void> => {
-    if (process_.exitCode === null && process_.signalCode === null) {
-      process_.kill("SIGCONT");
-      process_.kill("SIGKILL");
-      await exited;
-    }
+    await kill();
     rmSync(dir, { recursive: true, force: true });
   };
   const redis: TestRedis = {
     port,
     url: `redis://127.0.0.1:${port}`,
-    pid: process_.pid as number,
+    get pid() {
+      return process_.pid as number;
+    },
     command: (...words) => sendCommand(port, words),
     setTime: (epochMs) => writeClock(clock, epochMs),
     freeze: () => void process_.kill("SIGSTOP"),
     thaw: () => void process_.kill("SIGCONT"),
+    async crash() {
+      await kill();
+      process_ = launch(dir, port, clock, options);
+      exited = once(process_, "exit");
+      await answering(redis, process_);
+    },
     stop,
   };
   try {

@@ -2,7 +2,7 @@
  * Programs that tests run for real and that come from the system, not from npm. Missing ones are installed where that
  * is possible, else named; a test for a real server is never skipped in silence.
  */
-import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
+import { type ExecFileSyncOptions, execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -17,12 +17,21 @@ const onPath = (program: string) => () =>
     existsSync(join(folder, program)),
   );
 
+/** Debian splits `venv` off; a Python from elsewhere has it. */
+function canMakeVenv(): boolean {
+  return spawnSync("python3", ["-c", "import ensurepip, venv"], { stdio: "ignore" }).status === 0;
+}
+
 const PACKAGES: readonly SystemPackage[] = [
   { name: "redis-server", present: onPath("redis-server") },
   { name: "redis-sentinel", present: onPath("redis-sentinel") },
   { name: "nginx", present: onPath("nginx") },
   { name: "libfaketime", present: () => globSync("/usr/lib/*/faketime/libfaketime.so.1").length > 0 },
   { name: "openssl", present: onPath("openssl") },
+  // deploy/drain.sh speaks to Envoy with it.
+  { name: "curl", present: onPath("curl") },
+  // Envoy comes as a Python wheel; see envoy-program.ts.
+  { name: "python3-venv", present: canMakeVenv },
 ];
 
 /** Installs what is missing, or throws an error that names it and the command that installs it. */

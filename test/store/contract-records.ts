@@ -66,6 +66,46 @@ export function recordTests(ask: Ask): void {
     assert.equal(causeOf(answer), "revoked_key");
   });
 
+  test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Rreplay", { plan: "free" });
+    const plan = async (...change: [string, number?]) => {
+      const account = await store.setPlan(tag, ...change);
+      return [account?.plan, account?.planRevision];
+    };
+    assert.deepEqual(await plan("pro"), ["pro", 2]);
+    assert.deepEqual(await plan("pro"), ["pro", 2], "the same again changes nothing");
+    assert.deepEqual(await plan("free", 1), ["pro", 2]);
+    assert.deepEqual(await plan("free", 2), ["pro", 2]);
+    assert.deepEqual(await plan("free", 5), ["free", 5]);
+    const group = async (...change: [string, number?]) => {
+      const key = await store.setKeyGroup(tag, "key_Rreplay", ...change);
+      return [key?.group, key?.revision];
+    };
+    assert.deepEqual(await group("small"), ["small", 2]);
+    assert.deepEqual(await group("big", 2), ["small", 2]);
+    assert.deepEqual(await group("big", 4), ["big", 4]);
+    const revoked = await store.revokeKey(tag, "key_Rreplay", 2);
+    assert.deepEqual([revoked?.status, revoked?.revision], ["revoked", 5]);
+    assert.deepEqual(await store.setKeyGroup(tag, "key_Rreplay", "small", 9), revoked);
+  });
+
+  test("a card that is given again begins when it began", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Ragain");
+    const fromMs = nowMs() - 1_000;
+    const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };
+    const given = await store.grant(tag, { ...card, id: "Ra1", afterPrevious: true, fromMs });
+    assert.deepEqual([given?.fromMs, given?.untilMs], [fromMs, fromMs + DAY_MS]);
+  });
+
+  test("the same server has the same identity", async () => {
+    const { store } = ask();
+    const identity = await store.identity();
+    assert.match(identity, /^[0-9a-f:,]{32,}$/);
+    assert.equal(await store.identity(), identity);
+  });
+
   test("a payment counts once by its id; the balance less its holds never leaves its bounds (invariant 10)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rpay", { funds: 100n });

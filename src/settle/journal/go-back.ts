@@ -1,7 +1,8 @@
 /**
- * Another server answers for the store: it may lack the end of its history, and only the end. From the newest ACK back,
- * every charge is sent again until one is found that the store still has and that is old enough: everything before it is
- * there as well (reliability 3.3).
+ * Another server answers for the store: it may lack the end of its history, and only the end. First every administrative
+ * write that is kept is done again, oldest first: a charge needs its account, and a balance its top-up, or the charge
+ * would be absorbed. Then, from the newest ACK back, every charge is sent again until one is found that the store still
+ * has and that is old enough: everything before it is there as well (reliability 3.3).
  */
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdminRecord } from "../journal.ts";
@@ -37,7 +38,6 @@ interface Wanted {
 export async function goBack(sinceMs: number, parts: GoBackParts): Promise<void> {
   const acked = new Map<RequestId, number>();
   const horizons = new Map<string, number>();
-  const admin: AdminRecord[] = [];
   const unknown: ChargePayload[] = [];
   let oldestRestoredMs = sinceMs;
   const shardOf = ({ ask }: ChargePayload): string => parts.shardOf?.(ask.tag) ?? "";
@@ -52,6 +52,7 @@ export async function goBack(sinceMs: number, parts: GoBackParts): Promise<void>
     }
   };
 
+  await doAdminAgain(parts);
   for await (const frames of newestFirst(parts.log)) {
     const wanted: Wanted[] = [];
     for (const { type, payload, atMs } of frames) {
@@ -59,9 +60,6 @@ export async function goBack(sinceMs: number, parts: GoBackParts): Promise<void>
       if (type === RECORD.ack && !passed) {
         const ack = decodeAck(payload);
         if (ack?.outcome === "settled") acked.set(ack.id, atMs);
-      } else if (type === RECORD.admin && !passed) {
-        const record = decodeAdmin(payload);
-        if (record) admin.push(record);
       } else if (type === RECORD.final) {
         const charge = decodeCharge(payload);
         const ackedAtMs = charge && acked.get(charge.ask.requestId);
@@ -76,9 +74,18 @@ export async function goBack(sinceMs: number, parts: GoBackParts): Promise<void>
     for (const [id, atMs] of acked) if (parts.shardOf === undefined && atMs <= horizonOf("")) acked.delete(id);
     if (parts.shardOf === undefined && acked.size === 0 && horizons.has("")) break;
   }
-  // Oldest first, since a top-up needs its account; then the charges of accounts that were made again.
-  for (const record of admin.reverse()) await parts.verifyAdmin(record);
+  // No write that is kept made their accounts: now they may become dead letters.
   for (const charge of unknown) await parts.verify(charge);
+}
+
+/** One after the other, in the order in which the store had them. */
+async function doAdminAgain({ log, verifyAdmin }: GoBackParts): Promise<void> {
+  for (const { number, end } of [...log.segments()]) {
+    for (const { type, payload } of scan(await log.read(number, 0, end)).frames) {
+      const record = type === RECORD.admin ? decodeAdmin(payload) : undefined;
+      if (record) await verifyAdmin(record);
+    }
+  }
 }
 
 async function* newestFirst(log: GoBackParts["log"]): AsyncGenerator<readonly Frame[]> {

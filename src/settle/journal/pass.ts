@@ -94,22 +94,31 @@ export class VerifyPass {
 
   async #verify(frames: readonly Frame[], segment: number): Promise<void> {
     const done: RequestId[] = [];
-    const work: (() => Promise<void>)[] = [];
+    let work: (() => Promise<void>)[] = [];
+    const send = async (): Promise<void> => {
+      const batch = work;
+      work = [];
+      await Promise.all(batch.map((verify) => verify()));
+      this.#count += batch.length;
+    };
     for (const { type, payload } of frames) {
       if (type === RECORD.final) this.#remember(payload, segment);
       const admin = type === RECORD.admin ? decodeAdmin(payload) : undefined;
-      if (admin) work.push(() => this.#parts.verifyAdmin(admin));
+      if (admin) {
+        // Alone and in its place: what was charged after it may need it.
+        await send();
+        work.push(() => this.#parts.verifyAdmin(admin));
+        await send();
+      }
       const ack = type === RECORD.ack ? decodeAck(payload) : undefined;
       const open = ack && this.#open.get(ack.id);
       if (!ack || !open) continue;
       done.push(ack.id);
       if (ack.outcome === "settled") work.push(() => this.#parts.verify(open.charge));
+      if (work.length >= VERIFY_AT_ONCE) await send();
     }
-    for (let at = 0; at < work.length; at += VERIFY_AT_ONCE) {
-      await Promise.all(work.slice(at, at + VERIFY_AT_ONCE).map((send) => send()));
-    }
+    await send();
     for (const id of done) this.#open.delete(id);
-    this.#count += work.length;
   }
 
   #remember(payload: Buffer, segment: number): void {

@@ -29,6 +29,8 @@ export interface VerifierParts {
   readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;
   /** Another server answers; what it lacks is being sent. */
   readonly onIdentity: (before: string, now: string) => void;
+  /** This server has all that it must have, as far as a change of servers goes. */
+  readonly onFollowed?: (identity: string) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -80,6 +82,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     }
     // Only now: a walk that was cut short begins again.
     identity = now;
+    parts.onFollowed?.(now);
   }
 
   function note(): void {
@@ -114,7 +117,9 @@ export function createVerifier(parts: VerifierParts): Verifier {
 
   return {
     tick,
-    start: again,
+    start() {
+      void tick().then(again);
+    },
     async stop() {
       stopped = true;
       cancel();

@@ -8,7 +8,7 @@
 import { JournalBrokenError } from "../journal.ts";
 import type { DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
-import { encodeFrame, RECORD } from "./frame.ts";
+import { encodeFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import { encode, type Place, type SegmentStart } from "./payload.ts";
 import type { Segment } from "./segments.ts";
 import { messageOf, type OpenSegment, RETRY_MS, type SpareParts, SpareSegment } from "./spare.ts";
@@ -105,6 +105,8 @@ export class Writer {
   /** Resolves when the record is on the disk. Rejects with JournalBrokenError when it cannot be brought there. */
   write(entry: Entry): Promise<void> {
     entry.segment = 0;
+    if (entry.payload.length > PAYLOAD_BYTES_MAX)
+      return Promise.reject(new JournalBrokenError("the record is too long"));
     return new Promise((resolve, reject) => {
       const waiter = { entry, resolve, reject };
       this.#waiters.push(waiter);

@@ -45,10 +45,14 @@ export function listAccounts(context: Context, cursor: string | undefined, limit
   return { items, next: rows.length > size ? items.at(-1)?.name : undefined };
 }
 
-export function setPlan(context: Context, tag: AccountTag, plan: string): Account | undefined {
+export function setPlan(context: Context, tag: AccountTag, plan: string, replayed?: number): Account | undefined {
   const { db } = context;
-  if (findAccountRow(db, tag) === undefined) return undefined;
-  db.commitFull(() => db.run("UPDATE accounts SET plan = ? WHERE tag = ?", plan, tag));
+  const row = findAccountRow(db, tag);
+  if (row === undefined) return undefined;
+  const changes = replayed === undefined ? row.plan !== plan : replayed > row.planRevision;
+  if (!changes) return getAccount(context, tag);
+  const revision = replayed ?? row.planRevision + 1;
+  db.commitFull(() => db.run("UPDATE accounts SET plan = ?, plan_revision = ? WHERE tag = ?", plan, revision, tag));
   return getAccount(context, tag);
 }
 

@@ -19,7 +19,7 @@ export function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, no
   if (findAccountRow(db, tag) === undefined) return undefined;
   const known = findEntitlement(db, tag, ask.id, context.live(tag));
   if (known !== undefined) return known;
-  const fromMs = ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs;
+  const fromMs = ask.fromMs ?? (ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs);
   const untilMs = fromMs + ask.lastsMs;
   // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
   db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);

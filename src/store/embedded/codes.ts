@@ -6,7 +6,7 @@ import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
-import type { CardFacts, Code, Page, RedeemAnswer } from "../contract.ts";
+import type { CardFacts, Code, Page, RedeemAnswer, Store } from "../contract.ts";
 import { grantWithin } from "./cards.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
@@ -58,7 +58,7 @@ export function voidCode(context: Context, id: string): Code | undefined {
   return { ...code, state: "void" };
 }
 
-export function redeem(context: Context, { hash, tag }: { hash: CodeHash; tag: AccountTag }): RedeemAnswer {
+export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store["redeem"]>[0]): RedeemAnswer {
   const { db } = context;
   const nowMs = context.nowMs();
   const row = db.get("SELECT * FROM codes WHERE hash = ?", hash);
@@ -68,7 +68,7 @@ export function redeem(context: Context, { hash, tag }: { hash: CodeHash; tag: A
   if (code.tag !== undefined && code.tag !== tag) return { outcome: "used" };
   if (findAccountRow(db, tag) === undefined) return { outcome: "unknown_account" };
   const fresh = code.state === "unused";
-  const card = { ...code, afterPrevious: code.starts === "after_previous", reference: code.id };
+  const card = { ...code, afterPrevious: code.starts === "after_previous", reference: code.id, fromMs };
   const entitlement = db.commitFull(() => {
     if (fresh) db.run("UPDATE codes SET state = 'redeemed', tag = ?, claimed = ? WHERE hash = ?", tag, nowMs, hash);
     return grantWithin(context, tag, card, nowMs);

@@ -53,15 +53,23 @@ export function listKeys(context: Context, tag: AccountTag): Key[] {
 }
 
 /** Setting the group that a key has already changes nothing, so that a repeated write is harmless. */
-export function setKeyGroup(context: Context, tag: AccountTag, keyId: string, group: string): Key | undefined {
-  return changeKey(context, tag, keyId, (key) =>
-    key.status === "revoked" || key.group === group ? undefined : { group, status: "normal" },
-  );
+export function setKeyGroup(
+  context: Context,
+  tag: AccountTag,
+  keyId: string,
+  group: string,
+  replayed?: number,
+): Key | undefined {
+  return changeKey(context, tag, keyId, (key) => {
+    const changes = replayed === undefined ? key.group !== group : replayed > key.revision;
+    if (key.status === "revoked" || !changes) return undefined;
+    return { group, status: "normal", revision: replayed ?? key.revision + 1 };
+  });
 }
 
-export function revokeKey(context: Context, tag: AccountTag, keyId: string): Key | undefined {
-  return changeKey(context, tag, keyId, (key) =>
-    key.status === "revoked" ? undefined : { group: key.group, status: "revoked" },
+export function revokeKey(context: Context, tag: AccountTag, keyId: string, replayed = 0): Key | undefined {
+  return changeKey(context, tag, keyId, ({ group, status, revision }) =>
+    status === "revoked" ? undefined : { group, status: "revoked", revision: Math.max(replayed, revision + 1) },
   );
 }
 
@@ -69,7 +77,7 @@ function changeKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  decide: (key: Key) => { group: string; status: Key["status"] } | undefined,
+  decide: (key: Key) => Pick<Key, "group" | "status" | "revision"> | undefined,
 ): Key | undefined {
   const row = keyRow(context, tag, keyId);
   if (row === undefined) return undefined;
@@ -79,14 +87,15 @@ function changeKey(
   const { db } = context;
   db.commitFull(() =>
     db.run(
-      "UPDATE keys SET grp = ?, status = ?, revision = revision + 1 WHERE tag = ? AND id = ?",
+      "UPDATE keys SET grp = ?, status = ?, revision = ? WHERE tag = ? AND id = ?",
       change.group,
       change.status,
+      change.revision,
       tag,
       keyId,
     ),
   );
-  return { ...key, ...change, revision: key.revision + 1 };
+  return { ...key, ...change };
 }
 
 function keyRow(context: Context, tag: AccountTag, keyId: string): Row | undefined {

@@ -14,6 +14,7 @@ const whole = (row: Row, column: string): number => Number(row[column]);
 export interface AccountRow {
   readonly name: string;
   readonly plan: string;
+  readonly planRevision: number;
   readonly balance: bigint;
   readonly spent: bigint;
   readonly topped: bigint;
@@ -27,6 +28,7 @@ export function findAccountRow(db: Database, tag: AccountTag): AccountRow | unde
   return {
     name: text(row, "name"),
     plan: text(row, "plan"),
+    planRevision: whole(row, "plan_revision"),
     balance: big(row, "bal"),
     spent: big(row, "spent"),
     topped: big(row, "topped"),
@@ -41,6 +43,7 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     tag,
     name: row.name,
     plan: row.plan,
+    planRevision: row.planRevision,
     balance: nanoUsd(row.balance),
     held: nanoUsd(live.held),
     spent: nanoUsd(row.spent),

@@ -44,6 +44,11 @@ CREATE TABLE codes (
   created INTEGER NOT NULL, tag TEXT, claimed INTEGER
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE accounts ADD COLUMN plan_revision INTEGER NOT NULL DEFAULT 1;
+CREATE TABLE identity (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))));
+`,
 ];
 
 export const SCHEMA_VERSION = SCHEMA_STEPS.length;

@@ -100,10 +100,10 @@ class EmbeddedStore implements Store {
     return this.#answer((context) => accounts.listAccounts(context, cursor, limit));
   }
 
-  async setPlan(tag: AccountTag, plan: string) {
+  async setPlan(tag: AccountTag, plan: string, revision?: number) {
     checkTag(tag);
     checkName(plan, "a plan");
-    return this.#answer((context) => accounts.setPlan(context, tag, plan));
+    return this.#answer((context) => accounts.setPlan(context, tag, plan, revision));
   }
 
   async createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }) {
@@ -119,15 +119,15 @@ class EmbeddedStore implements Store {
     return this.#answer((context) => keys.listKeys(context, tag));
   }
 
-  async setKeyGroup(tag: AccountTag, keyId: string, group: string) {
+  async setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number) {
     checkTag(tag);
     checkName(group, "a group");
-    return this.#answer((context) => keys.setKeyGroup(context, tag, keyId, group));
+    return this.#answer((context) => keys.setKeyGroup(context, tag, keyId, group, revision));
   }
 
-  async revokeKey(tag: AccountTag, keyId: string) {
+  async revokeKey(tag: AccountTag, keyId: string, revision?: number) {
     checkTag(tag);
-    return this.#answer((context) => keys.revokeKey(context, tag, keyId));
+    return this.#answer((context) => keys.revokeKey(context, tag, keyId, revision));
   }
 
   async credit(tag: AccountTag, payment: Parameters<Store["credit"]>[1]) {
@@ -189,6 +189,11 @@ class EmbeddedStore implements Store {
   async inspect(tag: AccountTag) {
     checkTag(tag);
     return this.#answer((context) => inspect(context, tag));
+  }
+
+  /** The database's own, for as long as the file lives. */
+  async identity() {
+    return this.#answer((context) => String(context.db.get("SELECT id FROM identity")?.id));
   }
 
   async check() {

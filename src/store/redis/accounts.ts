@@ -71,8 +71,9 @@ export async function setPlan(
   scripts: Scripts,
   tag: AccountTag,
   plan: string,
+  replayed?: number,
 ): Promise<Account | undefined> {
-  const reply = await runner.script(scripts["account-plan"], [accountKey(tag)], [plan]);
+  const reply = await runner.script(scripts["account-plan"], [accountKey(tag)], [plan, `${replayed ?? ""}`]);
   return reply === "set" ? readAccount(runner, tag) : undefined;
 }
 
@@ -109,15 +110,20 @@ export async function listKeys(runner: Runner, tag: AccountTag): Promise<Key[]> 
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }
 
-/** @param group the new group, or "" to revoke the key. */
+/**
+ * @param group the new group, or "" to revoke the key.
+ * @param replayed the revision of a change that is made again.
+ */
 export async function changeKey(
   runner: Runner,
   scripts: Scripts,
   tag: AccountTag,
   keyId: string,
   group: string,
+  replayed?: number,
 ): Promise<Key | undefined> {
-  return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], [keyId, group]));
+  const values = [keyId, group, `${replayed ?? ""}`];
+  return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], values));
 }
 
 function keyOfReply(tag: AccountTag, reply: unknown): Key | undefined {

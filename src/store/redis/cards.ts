@@ -27,6 +27,7 @@ export async function grant(
       entitlementAccount(ask.id),
       `${ENTITLEMENT_LINGER_MS}`,
       cardsAccount(ask.card),
+      `${ask.fromMs ?? ""}`,
     ],
   );
   return reply === null ? undefined : toEntitlement(reply as string[]);

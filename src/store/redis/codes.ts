@@ -13,7 +13,7 @@
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
-import type { CardFacts, Code, Entitlement, Page, RedeemAnswer } from "../contract.ts";
+import type { CardFacts, Code, Entitlement, Page, RedeemAnswer, Store } from "../contract.ts";
 import { grant } from "./cards.ts";
 import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
 import { toCode, toCodeOfFields } from "./records.ts";
@@ -92,7 +92,7 @@ export async function voidCode(runner: Runner, scripts: Scripts, id: string): Pr
 export async function redeem(
   runner: Runner,
   scripts: Scripts,
-  { hash, tag }: { hash: CodeHash; tag: AccountTag },
+  { hash, tag, fromMs }: Parameters<Store["redeem"]>[0],
 ): Promise<RedeemAnswer> {
   // Looked at first, so that a guess leaves no trace in the store.
   const before = await readCode(runner, hash);
@@ -106,7 +106,7 @@ export async function redeem(
   // Another account was faster; the note is the winner's by now.
   const lost = refusedTo(tag, claimed.code);
   if (lost !== undefined) return lost;
-  const entitlement = await creditClaim(runner, scripts, tag, claimed.code);
+  const entitlement = await creditClaim(runner, scripts, tag, claimed.code, fromMs);
   if (entitlement === undefined) return { outcome: "unknown_account" };
   const code = (await endClaim(runner, scripts, hash, tag)) ?? claimed.code;
   await dropClaim(runner, scripts, hash);
@@ -143,11 +143,13 @@ export async function creditClaim(
   scripts: Scripts,
   tag: AccountTag,
   code: Code,
+  fromMs?: number,
 ): Promise<Entitlement | undefined> {
   return grant(runner, scripts, tag, {
     ...code,
     afterPrevious: code.starts === "after_previous",
     reference: code.id,
+    fromMs,
   });
 }
 

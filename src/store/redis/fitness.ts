@@ -28,6 +28,24 @@ export function checkFitness(info: string, options: FitnessOptions): void {
   options.warn(aof);
 }
 
+/**
+ * Which servers, and which of their lives, answer: the run id is new after a restart, the replication id after a
+ * promotion (reliability 3.3). In one order, whatever the order in which the servers answered.
+ * @throws StoreError while one of them is still loading or is no primary.
+ */
+export function identityOf(infos: readonly string[]): string {
+  return infos.map(lifeOf).sort().join(",");
+}
+
+function lifeOf(info: string): string {
+  const facts = parseInfo(info);
+  const life = [facts.get("run_id"), facts.get("master_replid")];
+  if (facts.get("role") !== "master" || facts.get("loading") === "1" || life.includes(undefined)) {
+    throw unfit("it cannot be told which Redis answers");
+  }
+  return life.join(":");
+}
+
 function unfit(reason: string): StoreError {
   return new StoreError("unavailable", reason);
 }

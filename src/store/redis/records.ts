@@ -14,6 +14,7 @@ export function toAccount(tag: AccountTag, fields: Fields): Account | undefined 
     tag,
     name: fields.name,
     plan: fields.plan ?? "",
+    planRevision: Number(fields.plan_rev ?? 1),
     balance: nanoUsd(BigInt(fields.bal ?? 0)),
     held: nanoUsd(BigInt(fields.held ?? 0)),
     spent: nanoUsd(BigInt(fields.spent ?? 0)),

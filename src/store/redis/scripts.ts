@@ -14,7 +14,7 @@ const PARTS = {
   settle: ["common", "buckets", "holds", "cards"],
   "account-create": ["common"],
   "account-drop": [],
-  "account-plan": [],
+  "account-plan": ["common"],
   "name-reserve": [],
   "key-create": ["common"],
   "key-change": ["common"],

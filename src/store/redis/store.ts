@@ -17,7 +17,7 @@ import { admit } from "./admit.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { connect, type RedisSettings } from "./connect.ts";
-import { checkFitness, type FitnessOptions } from "./fitness.ts";
+import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
 import { Runner } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
@@ -84,10 +84,10 @@ class RedisStore implements Store {
     return accounts.listAccounts(this.#runner, cursor, limit);
   }
 
-  async setPlan(tag: AccountTag, plan: string) {
+  async setPlan(tag: AccountTag, plan: string, revision?: number) {
     checkTag(tag);
     checkName(plan, "a plan");
-    return accounts.setPlan(this.#runner, this.#scripts, tag, plan);
+    return accounts.setPlan(this.#runner, this.#scripts, tag, plan, revision);
   }
 
   async createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }) {
@@ -103,15 +103,15 @@ class RedisStore implements Store {
     return accounts.listKeys(this.#runner, tag);
   }
 
-  async setKeyGroup(tag: AccountTag, keyId: string, group: string) {
+  async setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number) {
     checkTag(tag);
     checkName(group, "a group");
-    return accounts.changeKey(this.#runner, this.#scripts, tag, keyId, group);
+    return accounts.changeKey(this.#runner, this.#scripts, tag, keyId, group, revision);
   }
 
-  async revokeKey(tag: AccountTag, keyId: string) {
+  async revokeKey(tag: AccountTag, keyId: string, revision?: number) {
     checkTag(tag);
-    return accounts.changeKey(this.#runner, this.#scripts, tag, keyId, "");
+    return accounts.changeKey(this.#runner, this.#scripts, tag, keyId, "", revision);
   }
 
   async credit(tag: AccountTag, payment: Parameters<Store["credit"]>[1]) {
@@ -171,6 +171,10 @@ class RedisStore implements Store {
   async inspect(tag: AccountTag) {
     checkTag(tag);
     return inspect(this.#runner, tag);
+  }
+
+  async identity() {
+    return identityOf(await this.#runner.step((redis) => redis.info()));
   }
 
   async check() {

@@ -1,7 +1,7 @@
 -- Gives an account what a card holds, once per entitlement id.
 -- KEYS account ledger
 -- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms,
---      ledger account that the card comes from
+--      ledger account that the card comes from, when it began (given again) or ''
 local account, ledger = KEYS[1], KEYS[2]
 local id, group, lasts, quota = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[6]
 if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
@@ -19,6 +19,7 @@ for _, card in ipairs(listed_cards(account, facts[2])) do
   -- Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
   if card.to > now - tonumber(ARGV[9]) then listed[#listed + 1] = card.id end
 end
+from = tonumber(ARGV[11]) or from
 listed[#listed + 1] = id
 redis.call('HSET', account, 'e:' .. id, cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota }),
   'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed))

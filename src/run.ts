@@ -1,0 +1,54 @@
+/** A request on its way through the stages, and the parts of the gateway that serve it. */
+
+import type { ReadBody } from "./accept/envelope.ts";
+import type { FailedKeys } from "./accept/failed-keys.ts";
+import type { AcceptedRequest } from "./accept/listener.ts";
+import type { Reply } from "./accept/reply.ts";
+import type { AdmitParts } from "./admit/admit.ts";
+import type { Permit } from "./admit/permit.ts";
+import type { OpenExchange } from "./convert/exchange.ts";
+import type { AttemptRecord } from "./dispatch/ask.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Recorder, RequestRecord } from "./record.ts";
+import type { Sealing } from "./sealing.ts";
+import type { Journal } from "./settle/journal.ts";
+import type { Settler } from "./settle/settler.ts";
+import type { Refusal } from "./values/errors.ts";
+import type { Protocol } from "./values/protocol.ts";
+import type { Settings } from "./values/settings.ts";
+import type { Clock } from "./values/time.ts";
+
+export interface PipelineParts {
+  readonly settings: () => Settings;
+  readonly clock: Clock;
+  readonly admit: AdmitParts;
+  readonly failedKeys: FailedKeys;
+  readonly dispatcher: Dispatcher;
+  readonly journal: Journal;
+  readonly settler: Settler;
+  readonly sealing: Sealing;
+  readonly recorder: Recorder;
+  /** Aborts when running streams must end now: the deadline of a drain. */
+  readonly cut: AbortSignal;
+}
+
+/** What an endpoint that asks a model for something brings of its own. */
+export interface ModelEndpoint {
+  /** Appended to the path of the upstream's protocol; undefined for the model path itself. */
+  readonly pathSuffix: string | undefined;
+  readonly read: (protocol: Protocol, body: Uint8Array) => ReadBody | Refusal;
+  readonly open: OpenExchange;
+  /** What the upstreams' refusal means at this endpoint. */
+  readonly refused: (refused: Refusal, attempts: readonly AttemptRecord[]) => Refusal;
+}
+
+/** One request on its way. */
+export interface Run {
+  readonly protocol: Protocol;
+  readonly endpoint: ModelEndpoint;
+  readonly request: AcceptedRequest;
+  readonly reply: Reply;
+  readonly record: RequestRecord;
+  permit: Permit | undefined;
+  settled: boolean;
+}
