@@ -4,7 +4,8 @@
  *
  * Rules of every operation: it is atomic within one account; it may be sent again with the same id when its outcome is
  * unknown; the store's own clock is the only clock of buckets, cards and holds; amounts are NanoUsd here and decimal
- * strings inside; a store that cannot answer rejects with StoreError and never says "no such key".
+ * strings inside; a store that cannot answer rejects with StoreError and never says "no such key". A `revision` or
+ * `fromMs` marks a write that is done again: it counts only above the record's revision, a revocation in any case.
  */
 import type { GroupKind } from "../values/catalog.ts";
 import type { CodeHash } from "../values/code.ts";
@@ -331,24 +332,15 @@ export interface Store {
   findAccount(name: string): Promise<Account | undefined>;
   /** Accounts by name, `limit` at most 200 a page. */
   listAccounts(cursor: string | undefined, limit: number): Promise<Page<Account>>;
-  /**
-   * Setting the plan that an account has already changes nothing.
-   * @param revision of a write that is done again: it counts only above the revision that the account has.
-   */
+  /** Setting the plan that an account has already changes nothing. */
   setPlan(tag: AccountTag, plan: string, revision?: number): Promise<Account | undefined>;
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly Key[]>;
-  /**
-   * Counts from the next request on (promise 4). Undefined when there is no such key; revoked keys keep their group.
-   * @param revision of a write that is done again: it counts only above the revision that the key has.
-   */
+  /** Counts from the next request on (promise 4). Undefined when there is no such key; revoked keys keep their group. */
   setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number): Promise<Key | undefined>;
-  /**
-   * Final.
-   * @param revision of a write that is done again: it counts whatever came in between.
-   */
+  /** Final. */
   revokeKey(tag: AccountTag, keyId: string, revision?: number): Promise<Key | undefined>;
 
   /**
@@ -374,7 +366,6 @@ export interface Store {
       group: string;
       lastsMs: number;
       afterPrevious: boolean;
-      /** When it began, if it is given again; `afterPrevious` then says nothing. */
       fromMs?: number | undefined;
       quota: NanoUsd | undefined;
       reference: string;
@@ -396,7 +387,6 @@ export interface Store {
   /**
    * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
    * (invariant 11). Idempotent for the account that has it.
-   * @param ask `fromMs`: when the card began, if the redemption is done again.
    */
   redeem(ask: {
     readonly hash: CodeHash;
