@@ -3,13 +3,15 @@
  * Never reads content.
  */
 import type { AdmitAsk, GroupTerms } from "../store/contract.ts";
-import { type Catalog, type Group, groupServes, type Model } from "../values/catalog.ts";
+import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier } from "../values/price.ts";
+import type { Protocol } from "../values/protocol.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
 export interface RequestFacts {
+  readonly protocol: Protocol;
   readonly model: string;
   readonly limit: { readonly field: string; readonly value: number } | undefined;
   /** Answers asked for at once; 1 but on chat. */
@@ -90,12 +92,18 @@ function priceName(toolType: string): string {
   return toolType.replace(/_(?:preview(?:_\d[\d_]*)?|\d{4}_?\d{2}_?\d{2})$/, "");
 }
 
+/** Where every way to a model is a translation that leaves hosted tools out, they cost nothing: convert has the word. */
+function runsHostedTools(route: Route, client: Protocol): boolean {
+  return route.protocol === client || route.capabilities.openaiNative;
+}
+
 function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
   const refuse = (param: string, what: string) =>
     refusal("unsupported_parameter", { model: facts.model, param, detail: `${what} is not offered for this model.` });
   if (facts.serviceTier !== undefined && !model.price.tiers.has(facts.serviceTier)) {
     return refuse("service_tier", `The tier "${facts.serviceTier}"`);
   }
+  if (!model.routes.some((route) => runsHostedTools(route, facts.protocol))) return undefined;
   const tool = facts.hostedTools.find((type) => !model.price.tools.has(priceName(type)));
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
 }

@@ -19,6 +19,7 @@ before(async () => {
 after(() => here.close());
 
 const FACTS: RequestFacts = {
+  protocol: "chat",
   model: "chat-1",
   limit: { field: "max_tokens", value: 100 },
   choices: 1,
