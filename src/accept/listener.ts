@@ -47,6 +47,7 @@ export class Listener {
   readonly #connections = new WeakMap<Socket, Connection>();
   #openConnections = 0;
   #draining = false;
+  #closing = false;
 
   constructor(options: ListenerOptions, handlers: Handlers) {
     this.#options = options;
@@ -98,6 +99,7 @@ export class Listener {
   /** Stops to accept, closes idle connections, and resolves when the last answer has left. */
   async close(): Promise<void> {
     this.#draining = true;
+    this.#closing = true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
     await promise;
@@ -211,8 +213,9 @@ export class Listener {
     };
     res.on("close", () => {
       connection.answered(exchange);
-      // An answer whose head left before the drain began could not say `connection: close`.
-      if (this.#draining) setImmediate(() => this.#server.closeIdleConnections());
+      // An answer whose head left before the drain began could not say `connection: close`. Not while new requests are
+      // still served: one may be on its way on a connection that looks idle from here.
+      if (this.#closing) setImmediate(() => this.#server.closeIdleConnections());
     });
     connection.add(exchange);
   }
