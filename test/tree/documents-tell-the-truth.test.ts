@@ -86,7 +86,7 @@ test("no file carries a path of one machine, a registry's host or a credential",
   assert.deepEqual(wrong, []);
 });
 
-test("the lockfile pins every version, names no host and lets no dependency run code", () => {
+test("80: the lockfile pins every version, names no host and lets no dependency run code", () => {
   const lock = JSON.parse(read("package-lock.json"));
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
