@@ -101,12 +101,25 @@ class StreamRelay {
     try {
       step();
     } catch (error) {
-      this.#ending = true;
-      this.#cancelHeartbeat();
-      this.#cancelDrain?.();
-      this.#parts.body.abort();
-      this.#reject(error);
+      this.#defect(error);
     }
+  }
+
+  /** The client pays for what it was given before the defect, as for any cut stream (promise 3). */
+  #defect(error: unknown): void {
+    if (this.#ending) {
+      this.#reject(error);
+      return;
+    }
+    this.#ending = true;
+    this.#cancelHeartbeat();
+    this.#cancelDrain?.();
+    const { body, cut, settle, converter } = this.#parts;
+    cut.removeEventListener("abort", this.#onCut);
+    body.abort();
+    const reject = () => this.#reject(error);
+    const counts = converter.counts();
+    settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
   }
 
   #push(chunk: Uint8Array): void {
