@@ -14,7 +14,7 @@ import { modelFor } from "./models.ts";
 import type { NativeCounts } from "./native-counts.ts";
 import type { RequestRecord } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
-import type { KeyView } from "./store/contract.ts";
+import type { KeyView } from "./store/records.ts";
 import type { Model, Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal } from "./values/errors.ts";
 import { actionsFor, headerEdits, type RuleAction, type Ruled } from "./values/rules.ts";

@@ -6,7 +6,8 @@
  * store has it, and the operator is answered as ever; that it is in one place only is told to the log.
  */
 import type { AdminRecord, Journal } from "./settle/journal.ts";
-import type { Account, Key, RedeemAnswer, Store } from "./store/contract.ts";
+import type { Store } from "./store/contract.ts";
+import type { Account, Key, RedeemAnswer } from "./store/records.ts";
 
 /** A record has 32 KiB, a code about 100 bytes. */
 const CODES_PER_RECORD = 200;

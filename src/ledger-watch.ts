@@ -2,8 +2,10 @@
  * The audit that nobody has to ask for: every hour all accounts, a page of lines at a time with a pause after each, so
  * that it costs requests nothing. What it finds stands in two gauges and, account and line, in the log.
  */
-import type { Account, Store } from "./store/contract.ts";
+
+import type { Store } from "./store/contract.ts";
 import { auditAccount } from "./store/ledger-audit.ts";
+import type { Account } from "./store/records.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import { nanoUsd } from "./values/money.ts";

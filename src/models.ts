@@ -1,5 +1,5 @@
 /** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read (protocols.md section 4). */
-import type { KeyView } from "./store/contract.ts";
+import type { KeyView } from "./store/records.ts";
 import { type Catalog, type Group, groupServes, type Model } from "./values/catalog.ts";
 import { type Refusal, refusal } from "./values/errors.ts";
 

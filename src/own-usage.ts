@@ -3,8 +3,9 @@
  * funds: an account whose money or card is gone must be able to see that.
  */
 import { showEntitlement } from "./console/present.ts";
-import type { KeyView, Store } from "./store/contract.ts";
+import type { Store } from "./store/contract.ts";
 import { readSpan, sumBy, totalOf } from "./store/day-sums.ts";
+import type { KeyView } from "./store/records.ts";
 import { type Refusal, refusal } from "./values/errors.ts";
 import { formatUsd } from "./values/money.ts";
 

@@ -14,7 +14,8 @@ import { serveModel } from "./pipeline.ts";
 import type { RequestRecord } from "./record.ts";
 import { refuseBadKey } from "./refuse.ts";
 import type { PipelineParts } from "./run.ts";
-import { type KeyView, StoreError } from "./store/contract.ts";
+import { StoreError } from "./store/contract.ts";
+import type { KeyView } from "./store/records.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { PROTOCOLS, type Protocol } from "./values/protocol.ts";
 

@@ -2,14 +2,8 @@
  * Stage admit: may this request run, and who pays? One round trip to the store in the common case (promise 5). Reads
  * facts, never content.
  */
-import {
-  type AdmitAsk,
-  type AdmitRefusalCause,
-  type AdmitRefused,
-  type Admitted,
-  type Store,
-  StoreError,
-} from "../store/contract.ts";
+import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../store/admission.ts";
+import { type Store, StoreError } from "../store/contract.ts";
 import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";

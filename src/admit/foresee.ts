@@ -3,15 +3,8 @@
  * group and funds, in the store's own order (`store/embedded/admit.ts`, `store/redis/lua/admit.lua`). Rates and requests
  * in flight cannot be read so, and are taken to allow it.
  */
-import type {
-  AdmitAsk,
-  AdmitRefusalCause,
-  AdmitRefused,
-  Admitted,
-  Entitlement,
-  GroupTerms,
-  KeyView,
-} from "../store/contract.ts";
+import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../store/admission.ts";
+import type { Entitlement, KeyView } from "../store/records.ts";
 import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 
 /** What has been read of a key and its account. */

@@ -1,5 +1,5 @@
 /** Rate-limit headers as each protocol's SDKs read them (protocols.md 1.5). */
-import type { BucketState, LimitStates } from "../store/contract.ts";
+import type { BucketState, LimitStates } from "../store/admission.ts";
 import type { Protocol } from "../values/protocol.ts";
 
 /**

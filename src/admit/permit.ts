@@ -1,5 +1,5 @@
 /** What admission gives to the rest of the path: who pays, how much at most, and at which prices. */
-import type { Admitted } from "../store/contract.ts";
+import type { Admitted } from "../store/admission.ts";
 import type { Group, Model } from "../values/catalog.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";

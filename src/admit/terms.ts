@@ -2,7 +2,7 @@
  * What a request would cost at most, in the terms of every group that could pay: facts of the envelope in, integers out.
  * Never reads content.
  */
-import type { AdmitAsk, GroupTerms } from "../store/contract.ts";
+import type { AdmitAsk, GroupTerms } from "../store/admission.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";

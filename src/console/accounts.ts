@@ -1,7 +1,9 @@
 /**
  * Accounts: create, list, show, and the plan that they are on.
  */
-import type { Account, Store } from "../store/contract.ts";
+
+import type { Store } from "../store/contract.ts";
+import type { Account } from "../store/records.ts";
 import { newAccountTag } from "../values/key.ts";
 import { showAccount, showEntitlement } from "./present.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";

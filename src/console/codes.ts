@@ -1,7 +1,9 @@
 /**
  * Codes of time cards: issue (the only time that a code's text is shown), list, void, and redeem for an account.
  */
-import { type Account, type RedeemAnswer, type Store, StoreError } from "../store/contract.ts";
+
+import { type Store, StoreError } from "../store/contract.ts";
+import type { Account, RedeemAnswer } from "../store/records.ts";
 import { type CodeHash, newCode, readCode } from "../values/code.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { GuessBudget } from "./guess-budget.ts";

@@ -2,7 +2,8 @@
  * Keys: create (the only time that a key's text is shown), list, move to another group, revoke.
  */
 
-import { type Account, type Key, type Store, StoreError } from "../store/contract.ts";
+import { type Store, StoreError } from "../store/contract.ts";
+import type { Account, Key } from "../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../values/key.ts";
 import { accountNamed } from "./accounts.ts";
 import { showKey } from "./present.ts";

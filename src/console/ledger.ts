@@ -1,7 +1,8 @@
 /** `GET /admin/v1/ledger/verification`: accounts whose figures are compared with their ledger lines, a page at a time. */
 import { setImmediate } from "node:timers/promises";
-import type { Account, Store } from "../store/contract.ts";
+import type { Store } from "../store/contract.ts";
 import { type AccountAudit, auditAccount } from "../store/ledger-audit.ts";
+import type { Account } from "../store/records.ts";
 import { formatUsd } from "../values/money.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";

@@ -2,7 +2,7 @@
  * Records of the store as the admin API shows them: amounts as strings of US dollars, instants as ISO 8601 in UTC.
  */
 
-import type { Account, Code, Entitlement, Key, LedgerLine } from "../store/contract.ts";
+import type { Account, Code, Entitlement, Key, LedgerLine } from "../store/records.ts";
 import { formatUsd } from "../values/money.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
 

@@ -3,7 +3,7 @@
  * and `x-remedy` says what to write instead, so the words stand beside the rule that they explain.
  */
 import { type Static, type TSchema, Type } from "typebox";
-import { CODES_MAX } from "../store/contract.ts";
+import { CODES_MAX } from "../store/records.ts";
 
 /** Accounts on one page at most: the store's own limit. */
 export const ACCOUNTS_PAGE_MAX = 200;

@@ -1,8 +1,10 @@
 /**
  * What accounts have spent, from the sums that are kept per day: never from the ledger's history.
  */
-import type { Account, Store } from "../store/contract.ts";
+
+import type { Store } from "../store/contract.ts";
 import { type DaySpan, readSpan, sumBy, totalOf } from "../store/day-sums.ts";
+import type { Account } from "../store/records.ts";
 import { formatUsd, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { malformed } from "./refusal.ts";

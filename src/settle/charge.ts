@@ -1,5 +1,5 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
-import type { SettleAsk } from "../store/contract.ts";
+import type { SettleAsk } from "../store/settlement.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";

@@ -2,7 +2,7 @@
  * The journal's interface: a charge exists from the moment `final` resolves. `journal/open.ts` opens the one that keeps
  * its records on disk; both stores have the same one.
  */
-import type { SettleAsk } from "../store/contract.ts";
+import type { SettleAsk } from "../store/settlement.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 

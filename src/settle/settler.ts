@@ -2,7 +2,9 @@
  * Stage settle: every admitted request ends here exactly once. FINAL goes to the journal, the settlement is sent to the
  * store on the connection that later admissions use, and sent again until the store has answered.
  */
-import { type SettleAnswer, type SettleAsk, type Store, StoreError } from "../store/contract.ts";
+
+import { type Store, StoreError } from "../store/contract.ts";
+import type { SettleAnswer, SettleAsk } from "../store/settlement.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Clock } from "../values/time.ts";

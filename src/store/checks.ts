@@ -4,7 +4,10 @@
  */
 import { NANO_USD_MAX } from "../values/money.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
-import { type AdmitAsk, type CardFacts, CODES_MAX, type GroupTerms, type SettleAsk, type Store } from "./contract.ts";
+import type { AdmitAsk, GroupTerms } from "./admission.ts";
+import type { Store } from "./contract.ts";
+import { type CardFacts, CODES_MAX } from "./records.ts";
+import type { SettleAsk } from "./settlement.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;

@@ -1,7 +1,7 @@
 /** What was charged per UTC day: spans of days, and sums over them. */
 import { type NanoUsd, nanoUsd } from "../values/money.ts";
 import { utcDay } from "../values/time.ts";
-import { DAYS_MAX, type DaySum } from "./contract.ts";
+import { DAYS_MAX, type DaySum } from "./records.ts";
 
 const DAY_MS = 86_400_000;
 /** Days that are summed when nobody says which. */

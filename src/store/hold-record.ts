@@ -4,7 +4,7 @@
  */
 import type { AccountTag } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";
-import type { Admitted, BucketState } from "./contract.ts";
+import type { Admitted, BucketState } from "./admission.ts";
 import { accountId } from "./names.ts";
 
 /**

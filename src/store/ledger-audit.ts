@@ -1,8 +1,9 @@
 /** The audit of accounts: every figure that the store keeps is compared with the ledger lines that it must follow from. */
 import type { AccountTag } from "../values/key.ts";
 import { formatUsd } from "../values/money.ts";
-import type { Account, AccountState, Store } from "./contract.ts";
+import type { Store } from "./contract.ts";
 import { type Finding, LedgerWalk } from "./ledger-walk.ts";
+import type { Account, AccountState } from "./records.ts";
 
 export type AuditStore = Pick<Store, "getAccount" | "listCards" | "readLedger" | "inspect">;
 

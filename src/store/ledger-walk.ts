@@ -6,8 +6,8 @@
 import type { AccountTag } from "../values/key.ts";
 import { formatUsd, type NanoUsd } from "../values/money.ts";
 import { recompute } from "../values/recompute.ts";
-import type { LedgerLine } from "./contract.ts";
 import { accountId, entitlementAccount } from "./names.ts";
+import type { LedgerLine } from "./records.ts";
 
 /** Something that is not as it must be. */
 export interface Finding {

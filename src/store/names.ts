@@ -2,7 +2,7 @@
  * Names that both stores must spell alike: limit scopes, ledger accounts, day sums.
  */
 import type { AccountTag } from "../values/key.ts";
-import type { SettleAsk } from "./contract.ts";
+import type { SettleAsk } from "./settlement.ts";
 
 /** Where limits count: the group of an account, or one key within it. */
 export function limitScope(group: string, keyId: string, perKey: boolean): string {

@@ -2,7 +2,7 @@
 // told when they are gone.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { CardFacts } from "../../src/store/contract.ts";
+import type { CardFacts } from "../../src/store/records.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
 import { ask, assertAtRest, errorOf, PROTOCOL_LIST, usageLines } from "../whole/asking.ts";
 import { card, DAY_MS, sell } from "./house.ts";

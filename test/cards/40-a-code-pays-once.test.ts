@@ -1,7 +1,8 @@
 // Row 40: one code, 100 redemptions at once, from 100 accounts and from one; over four connections where it is Redis.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { RedeemAnswer, Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { RedeemAnswer } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 import { makeAccount } from "../store/asks.ts";

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AccountState, AdmitAsk, Admitted, CardFacts, Entitlement, Store } from "../../src/store/contract.ts";
+import type { AdmitAsk, Admitted } from "../../src/store/admission.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { AccountState, CardFacts, Entitlement } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { admitAsk, cardTerms, codeHashOf, makeAccount, ridOf, settleAsk, terms } from "../store/asks.ts";
 import { embeddedBench, redisBench } from "../store/benches.ts";

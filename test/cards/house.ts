@@ -1,6 +1,7 @@
 /** Cards and codes as these tests sell them. */
 import { randomBytes } from "node:crypto";
-import type { CardFacts, Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { CardFacts } from "../../src/store/records.ts";
 import { type CodeHash, newCode } from "../../src/values/code.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Fault } from "../../src/simulator/server.ts";
-import type { LedgerLine } from "../../src/store/contract.ts";
+import type { LedgerLine } from "../../src/store/records.ts";
 import type { Protocol } from "../../src/values/protocol.ts";
 import type { GatewayHere } from "../rig/gateway.ts";
 import { framesOf, recomputed, usageLines } from "../whole/asking.ts";

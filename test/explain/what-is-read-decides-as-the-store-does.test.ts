@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import test from "node:test";
 import fc from "fast-check";
 import { foresee } from "../../src/admit/foresee.ts";
-import type { GroupTerms } from "../../src/store/contract.ts";
+import type { GroupTerms } from "../../src/store/admission.ts";
 import { newAccountTag, newKey } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { newRequestId } from "../../src/values/request-id.ts";

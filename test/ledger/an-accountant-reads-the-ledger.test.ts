@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
-import type { LedgerLine } from "../../src/store/contract.ts";
+import type { LedgerLine } from "../../src/store/records.ts";
 import { newKey } from "../../src/values/key.ts";
 import { formatUsd, parseUsd } from "../../src/values/money.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createSettler } from "../../src/settle/settler.ts";
-import type { SettleAsk } from "../../src/store/contract.ts";
+import type { SettleAsk } from "../../src/store/settlement.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { askOf, ForgetfulStore, HurriedClock, idOf, ManualClock, openOn, turns, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { startSimulator } from "../../src/simulator/server.ts";
-import type { AccountState, Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
+import type { AccountState } from "../../src/store/records.ts";
 import {
   type GatewayProcess,
   makeAccount,

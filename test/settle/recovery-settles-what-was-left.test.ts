@@ -4,7 +4,7 @@ import test from "node:test";
 import { openDeadLetters } from "../../src/settle/journal/dead-letters.ts";
 import { recover } from "../../src/settle/recovery.ts";
 import { createSettler } from "../../src/settle/settler.ts";
-import type { SettleAsk } from "../../src/store/contract.ts";
+import type { SettleAsk } from "../../src/store/settlement.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { askOf, ForgetfulStore, HurriedClock, idOf, openOn, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";

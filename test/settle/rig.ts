@@ -1,6 +1,7 @@
 /** What the tests of the journal share: settlements, clocks, a store that can lose its end, a journal over a SimDisk. */
 import { createJournal, type OpenedJournal } from "../../src/settle/journal/open.ts";
-import { type SettleAnswer, type SettleAsk, StoreError } from "../../src/store/contract.ts";
+import { StoreError } from "../../src/store/contract.ts";
+import type { SettleAnswer, SettleAsk } from "../../src/store/settlement.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import type { RequestId } from "../../src/values/request-id.ts";

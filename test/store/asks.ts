@@ -1,6 +1,8 @@
 /** Asks with every field filled in, so that a test names only what it is about. */
 import { createHash } from "node:crypto";
-import type { AdmitAsk, AdmitRefused, Admitted, GroupTerms, SettleAsk, Store } from "../../src/store/contract.ts";
+import type { AdmitAsk, AdmitRefused, Admitted, GroupTerms } from "../../src/store/admission.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { SettleAsk } from "../../src/store/settlement.ts";
 import type { CodeHash } from "../../src/values/code.ts";
 import type { AccountTag, KeyHash } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";

@@ -1,7 +1,7 @@
 /** Codes: made, listed, voided, redeemed once; and what was spent, by day. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { CardFacts } from "../../src/store/contract.ts";
+import type { CardFacts } from "../../src/store/records.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { utcDay } from "../../src/values/time.ts";
 import { admitAsk, admitted, cardTerms, codeHashOf, DAY_MS, makeAccount, ridOf, settleAsk, tagOf } from "./asks.ts";

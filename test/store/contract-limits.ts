@@ -1,7 +1,7 @@
 /** Buckets, holds and cards against the store's own clock. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../src/store/contract.ts";
+import { SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../src/store/settlement.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { admitAsk, admitted, cardTerms, causeOf, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
 import type { Ask } from "./contract.ts";

@@ -1,7 +1,8 @@
 /** What is charged, absorbed and written, exactly once. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { AccountState, Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { AccountState } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { utcDay } from "../../src/values/time.ts";

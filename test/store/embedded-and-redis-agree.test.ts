@@ -5,7 +5,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { type Admitted, SETTLED_MARK_MS, type Store } from "../../src/store/contract.ts";
+import type { Admitted } from "../../src/store/admission.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { SETTLED_MARK_MS } from "../../src/store/settlement.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { admitAsk, codeHashOf, DAY_MS, hashOf, ridOf, settleAsk, tagOf } from "./asks.ts";

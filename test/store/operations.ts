@@ -1,6 +1,6 @@
 /** Random operations for the differential test: few accounts, keys, groups, cards and ids, so that they collide. */
 import fc from "fast-check";
-import type { GroupTerms } from "../../src/store/contract.ts";
+import type { GroupTerms } from "../../src/store/admission.ts";
 import { DAY_MS, terms } from "./asks.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 /** How the tests of the whole gateway ask it, and what they demand of every account afterwards. */
 import assert from "node:assert/strict";
-import type { LedgerLine } from "../../src/store/contract.ts";
+import type { LedgerLine } from "../../src/store/records.ts";
 import { PROTOCOLS, type Protocol } from "../../src/values/protocol.ts";
 import type { GatewayHere, TestAccount } from "../rig/gateway.ts";
 

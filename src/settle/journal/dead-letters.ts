@@ -2,7 +2,7 @@
  * Charges that the store will not take: kept in a file beside the journal, one JSON object a line, for a person to look
  * at. The journal lets go of them once they are in it.
  */
-import type { SettleAnswer, SettleAsk } from "../../store/contract.ts";
+import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";

@@ -2,7 +2,7 @@
  * One pass of verification: walks the journal in the order in which it was written and sends every acknowledged charge
  * again once its ACK has a certain age. The store answers "duplicate" unless it has lost the charge since.
  */
-import type { SettleAsk } from "../../store/contract.ts";
+import type { SettleAsk } from "../../store/settlement.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";

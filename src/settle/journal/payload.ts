@@ -1,5 +1,5 @@
 /** What records say, as JSON and back. Amounts are decimal strings; what cannot be read back is no record. */
-import type { SettleAsk } from "../../store/contract.ts";
+import type { SettleAsk } from "../../store/settlement.ts";
 import { parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AckOutcome, AdminRecord } from "../journal.ts";

@@ -1,5 +1,5 @@
 /** What a journal folder holds when a process takes it over (reliability F3, A5). */
-import type { SettleAsk } from "../../store/contract.ts";
+import type { SettleAsk } from "../../store/settlement.ts";
 import type { Disk } from "./disk.ts";
 import { type Entry, Unsettled } from "./entry.ts";
 import { type Frame, RECORD } from "./frame.ts";

@@ -3,7 +3,9 @@
  * for the store. That is what survives a failover that lost its last second (reliability F3, 3.3). What has been verified
  * twice and is a day old is let go.
  */
-import { type SettleAnswer, type SettleAsk, type Store, StoreError } from "../../store/contract.ts";
+
+import { type Store, StoreError } from "../../store/contract.ts";
+import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import { type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";

@@ -2,8 +2,9 @@
 import type { AccountTag } from "../../values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
-import type { Account, Page, Store } from "../contract.ts";
+import type { Store } from "../contract.ts";
 import { creditAccounts } from "../names.ts";
+import type { Account, Page } from "../records.ts";
 import type { Context } from "./context.ts";
 import { appendLine, findAccountRow, toAccount } from "./rows.ts";
 

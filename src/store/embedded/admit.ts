@@ -2,18 +2,12 @@
  * Admission: key, plan, group, funds, limits, hold, in the order of DESIGN.md section 3. Synchronous from the first read
  * to the last write, and therefore atomic. `redis/lua/admit.lua` decides the same, step by step.
  */
-import {
-  ACCOUNT_CONCURRENCY_MAX,
-  type AdmitAsk,
-  type AdmitRefusalCause,
-  type AdmitRefused,
-  type Admitted,
-  type Entitlement,
-  type GroupTerms,
-  type LimitStates,
-} from "../contract.ts";
+
+import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms, LimitStates } from "../admission.ts";
 import { admittedOf, bucketTexts, type HoldRecord } from "../hold-record.ts";
 import { limitScope, requestBucket, tokenBucket } from "../names.ts";
+import type { Entitlement } from "../records.ts";
+import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
 import { type Bucket, bucketState, drain, take, waitMs } from "./buckets.ts";
 import type { Context } from "./context.ts";
 import { addHold, type Live, sweepHolds } from "./live.ts";

@@ -2,7 +2,7 @@
  * Rate buckets, all in integers: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The
  * Lua in `redis/lua/buckets.lua` is the same arithmetic, line by line; the differential test compares them.
  */
-import type { BucketState } from "../contract.ts";
+import type { BucketState } from "../admission.ts";
 
 /** Debt of one token. */
 const UNIT = 60_000;

@@ -1,8 +1,10 @@
 /** Time cards of the embedded store: what an account has of them, and how one comes to it. */
 import type { AccountTag } from "../../values/key.ts";
 import { ZERO } from "../../values/money.ts";
-import { ENTITLEMENT_LINGER_MS, type Entitlement, type Store } from "../contract.ts";
+import type { Store } from "../contract.ts";
 import { cardsAccount, entitlementAccount } from "../names.ts";
+import type { Entitlement } from "../records.ts";
+import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import { appendLine, findAccountRow, findEntitlement, listedEntitlements } from "./rows.ts";
 

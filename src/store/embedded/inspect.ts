@@ -2,9 +2,9 @@
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import type { AccountState, DaySum, LedgerLine } from "../contract.ts";
 import { daySumOf } from "../day-sums.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import type { AccountState, DaySum, LedgerLine } from "../records.ts";
 import type { Context } from "./context.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
 

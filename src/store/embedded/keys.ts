@@ -1,7 +1,7 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import type { Key, KeyView } from "../contract.ts";
 import { accountId } from "../names.ts";
+import type { Key, KeyView } from "../records.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { findAccountRow, listedEntitlements, toKey } from "./rows.ts";

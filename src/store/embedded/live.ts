@@ -2,8 +2,9 @@
  * What an account has in flight: holds, buckets, counts. In memory only; after a restart nothing is held, and what
  * crashed requests owe comes from the journal.
  */
-import { SWEEP_MAX } from "../contract.ts";
+
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import { SWEEP_MAX } from "../settlement.ts";
 import type { Bucket } from "./buckets.ts";
 
 export interface Live {

@@ -1,8 +1,8 @@
 /** Rows of the database as values of the contract, and the look-ups that several operations share. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import type { Account, Entitlement, Key, LedgerLine } from "../contract.ts";
 import { accountId } from "../names.ts";
+import type { Account, Entitlement, Key, LedgerLine } from "../records.ts";
 import type { Database, Row } from "./database.ts";
 import type { Live } from "./live.ts";
 

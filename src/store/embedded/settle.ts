@@ -4,9 +4,10 @@
  */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { type LedgerLine, SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../contract.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
 import { dayField, limitScope, settleAccounts, tokenBucket } from "../names.ts";
+import type { LedgerLine } from "../records.ts";
+import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
 import { drain, take } from "./buckets.ts";
 import type { Context } from "./context.ts";
 import { type Live, releaseHold, sweepHolds } from "./live.ts";

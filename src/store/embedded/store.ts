@@ -3,6 +3,7 @@
  * synchronous from its first read to its last write, and so atomic; the promises of the contract are for Redis' sake.
  */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
+import type { AdmitAsk } from "../admission.ts";
 import {
   checkAdmit,
   checkCodeHash,
@@ -14,8 +15,10 @@ import {
   checkSettle,
   checkTag,
 } from "../checks.ts";
-import { type AdmitAsk, type CardFacts, type SettleAsk, type Store, StoreError } from "../contract.ts";
+import { type Store, StoreError } from "../contract.ts";
 import { daysOfSpan } from "../day-sums.ts";
+import type { CardFacts } from "../records.ts";
+import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
 import * as cards from "./cards.ts";

@@ -1,13 +1,8 @@
 /** Admission on Redis: the ask as arguments of `lua/admit.lua`, its reply as an answer of the contract. */
-import {
-  ACCOUNT_CONCURRENCY_MAX,
-  type AdmitAsk,
-  type AdmitRefusalCause,
-  type AdmitRefused,
-  type Admitted,
-  type GroupTerms,
-} from "../contract.ts";
+
+import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../admission.ts";
 import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
+import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
 import { accountKey, expiriesKey, holdsKey, settledKey } from "./keys.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";

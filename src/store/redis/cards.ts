@@ -1,7 +1,9 @@
 /** Time cards on Redis: what an account has of them, and how one comes to it. */
 import type { AccountTag } from "../../values/key.ts";
-import { ENTITLEMENT_LINGER_MS, type Entitlement, type Store } from "../contract.ts";
+import type { Store } from "../contract.ts";
 import { cardsAccount, entitlementAccount } from "../names.ts";
+import type { Entitlement } from "../records.ts";
+import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import { accountKey, ledgerKey } from "./keys.ts";
 import { toEntitlement } from "./records.ts";
 import type { Runner } from "./runner.ts";

@@ -13,7 +13,8 @@
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
-import type { CardFacts, Code, Entitlement, Page, RedeemAnswer, Store } from "../contract.ts";
+import type { Store } from "../contract.ts";
+import type { CardFacts, Code, Entitlement, Page, RedeemAnswer } from "../records.ts";
 import { grant } from "./cards.ts";
 import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
 import { toCode, toCodeOfFields } from "./records.ts";

@@ -2,9 +2,9 @@
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import type { AccountState, DaySum, Entitlement, LedgerLine } from "../contract.ts";
 import { daySumOf, daysOfSpan } from "../day-sums.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import type { AccountState, DaySum, Entitlement, LedgerLine } from "../records.ts";
 import { accountKey, accountPattern, dayKey, holdsKey, ledgerKey, paymentsKey, settledKey } from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey, toLedgerLine } from "./records.ts";
 import type { Runner } from "./runner.ts";

@@ -1,8 +1,8 @@
 /** What Redis holds, as values of the contract. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import type { Account, Code, Entitlement, Key, LedgerLine } from "../contract.ts";
 import { accountId } from "../names.ts";
+import type { Account, Code, Entitlement, Key, LedgerLine } from "../records.ts";
 
 export type Fields = Readonly<Record<string, string>>;
 

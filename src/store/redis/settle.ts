@@ -1,8 +1,8 @@
 /** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../contract.ts";
 import { dayField, limitScope, settleAccounts } from "../names.ts";
+import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
 import { accountKey, dayKey, expiriesKey, holdsKey, ledgerKey, settledKey } from "./keys.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";

@@ -1,5 +1,6 @@
 /** The store on Redis: single, Sentinel or Cluster. One script and one round trip per step. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
+import type { AdmitAsk } from "../admission.ts";
 import {
   checkAdmit,
   checkCodeHash,
@@ -11,7 +12,9 @@ import {
   checkSettle,
   checkTag,
 } from "../checks.ts";
-import type { AdmitAsk, CardFacts, SettleAsk, Store } from "../contract.ts";
+import type { Store } from "../contract.ts";
+import type { CardFacts } from "../records.ts";
+import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
 import * as cards from "./cards.ts";

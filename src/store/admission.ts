@@ -1,0 +1,92 @@
+/** What admission asks of a store and what it answers: one script decides key, group, plan, funds, limits and hold. */
+import type { GroupKind } from "../values/catalog.ts";
+import type { AccountTag, KeyHash } from "../values/key.ts";
+import type { NanoUsd } from "../values/money.ts";
+import type { RequestId } from "../values/request-id.ts";
+
+/** What one group that serves the model would ask of this request; the script picks the key's group's. */
+export interface GroupTerms {
+  readonly group: string;
+  readonly kind: GroupKind;
+  /** The worst cost of the request as asked. */
+  readonly holdFull: NanoUsd;
+  /** The worst cost of the least useful form of the request; at most holdFull. */
+  readonly holdMin: NanoUsd;
+  /** Requests per minute, or undefined for no such limit. */
+  readonly requestsPerMinute: number | undefined;
+  /** Tokens per minute, or undefined. */
+  readonly tokensPerMinute: number | undefined;
+  /** Requests in flight. */
+  readonly concurrency: number;
+  /** Whether the limits above count per key instead of per account. */
+  readonly perKey: boolean;
+}
+
+export interface AdmitAsk {
+  readonly requestId: RequestId;
+  readonly tag: AccountTag;
+  readonly keyHash: KeyHash;
+  /** Plans that list the model. */
+  readonly plans: readonly string[];
+  /** Every group that serves the model. */
+  readonly groups: readonly GroupTerms[];
+  /** Input tokens taken from the token bucket now; corrected at settlement. */
+  readonly inputTokens: number;
+  /** How long the hold lives from now on the store's clock. */
+  readonly holdTtlMs: number;
+  /** True when an earlier try of this request already took its place in the request bucket (promise 5). */
+  readonly again: boolean;
+}
+
+/** State of one bucket after the decision, for the rate-limit headers. */
+export interface BucketState {
+  /** The per-minute figure. */
+  readonly limit: number;
+  /** Whole units left now; never negative. */
+  readonly remaining: number;
+  /** Milliseconds until the bucket is full again. */
+  readonly resetMs: number;
+}
+
+export interface LimitStates {
+  readonly requests: BucketState | undefined;
+  readonly tokens: BucketState | undefined;
+}
+
+export interface Admitted {
+  readonly outcome: "admitted";
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly group: string;
+  /** The amount held: between holdMin and holdFull of the group; 0 on an entitlement without quota. */
+  readonly hold: NanoUsd;
+  /** The entitlement that pays, or undefined when the balance does. */
+  readonly entitlement: string | undefined;
+  /** Whether the entitlement that pays has no quota (no hold, no clamp, a ledger line of 0). */
+  readonly unmetered: boolean;
+  /** The store's clock at admission, milliseconds since the epoch: the charge's day and the limit of its replay. */
+  readonly storeTimeMs: number;
+  readonly limits: LimitStates;
+}
+
+export type AdmitRefusalCause =
+  | "unknown_key"
+  | "revoked_key"
+  | "not_in_plan"
+  | "group_mismatch"
+  | "no_entitlement"
+  | "quota_used"
+  | "insufficient_balance"
+  | "requests"
+  | "tokens"
+  | "concurrency";
+
+export interface AdmitRefused {
+  readonly outcome: "refused";
+  readonly cause: AdmitRefusalCause;
+  /** The key's group, once the key is known. */
+  readonly group: string | undefined;
+  /** For requests and tokens: milliseconds until the same ask would pass, exact; else undefined. */
+  readonly retryAfterMs: number | undefined;
+  readonly limits: LimitStates;
+}

@@ -1,0 +1,148 @@
+/** The records that a store keeps: accounts, keys, entitlements, codes, ledger lines, sums per day. */
+import type { AccountTag } from "../values/key.ts";
+import type { NanoUsd } from "../values/money.ts";
+
+export interface Account {
+  readonly id: string;
+  readonly tag: AccountTag;
+  readonly name: string;
+  readonly plan: string;
+  /** From 1; grows by one with every change of the plan, as Key.revision does. */
+  readonly planRevision: number;
+  readonly balance: NanoUsd;
+  readonly held: NanoUsd;
+  /** Everything ever charged to the balance, and everything ever topped up or adjusted. */
+  readonly spent: NanoUsd;
+  readonly topped: bigint;
+  readonly createdAtMs: number;
+}
+
+export interface Key {
+  readonly id: string;
+  readonly tag: AccountTag;
+  readonly group: string;
+  readonly status: "normal" | "revoked";
+  readonly createdAtMs: number;
+  /** Grows by one with every change; a replayed write with a lower revision changes nothing. */
+  readonly revision: number;
+}
+
+export interface Entitlement {
+  readonly id: string;
+  readonly plan: string;
+  readonly group: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** Undefined: no quota. */
+  readonly quota: NanoUsd | undefined;
+  readonly spent: NanoUsd;
+  readonly held: NanoUsd;
+}
+
+export interface LedgerLine {
+  /** Position in the account's ledger, from 1, without gaps. */
+  readonly seq: number;
+  readonly atMs: number;
+  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card";
+  /**
+   * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,
+   * `absorbed:<cause>`, ...
+   */
+  readonly debit: string;
+  readonly credit: string;
+  readonly amount: NanoUsd;
+  /** The account's balance after this line. */
+  readonly balance: bigint;
+  /** Request id, payment id, adjustment id or code id. */
+  readonly reference: string;
+  readonly group: string;
+  readonly model: string;
+  readonly key: string;
+  /** See SettleAsk.memo; for topups and adjustments a note. */
+  readonly memo: string;
+}
+
+/** What a key may see and use: read without side effects, for `GET /v1/models` and for body faults. */
+export interface KeyView {
+  readonly key: Key;
+  readonly account: { readonly id: string; readonly name: string; readonly plan: string; readonly balance: NanoUsd };
+  /** Entitlements that have not ended, earliest to expire first. */
+  readonly entitlements: readonly Entitlement[];
+  readonly storeTimeMs: number;
+}
+
+/** A page of a listing, with the cursor of the next one. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next: string | undefined;
+}
+
+/** What a code is worth, fixed when it is made: a later change of the configuration does not change what was sold. */
+export interface CardFacts {
+  /** The card kind's name. */
+  readonly card: string;
+  readonly plan: string;
+  readonly group: string;
+  readonly lastsMs: number;
+  readonly starts: "at_redemption" | "after_previous";
+  /** Undefined: no quota. */
+  readonly quota: NanoUsd | undefined;
+}
+
+export interface Code extends CardFacts {
+  readonly id: string;
+  /** `claimed`: an account has it, what it is worth is on its way there. `redeemed` and `void` are final. */
+  readonly state: "unused" | "void" | "claimed" | "redeemed";
+  readonly createdAtMs: number;
+  /** Whose it is, and since when, once it is claimed. */
+  readonly tag: AccountTag | undefined;
+  readonly claimedAtMs: number | undefined;
+}
+
+export type RedeemAnswer =
+  /** `again`: the same account has redeemed it before; nothing changed. The entitlement's id is the code's. */
+  | { readonly outcome: "redeemed" | "again"; readonly code: Code; readonly entitlement: Entitlement }
+  /** Another account has it, or the operator has voided it. */
+  | { readonly outcome: "used" | "void" }
+  | { readonly outcome: "unknown_code" | "unknown_account" };
+
+/** Codes that one call may make. */
+export const CODES_MAX = 1_000;
+
+/** What was charged on one UTC day (of admission) to one group, model and key. */
+export interface DaySum {
+  /** YYYY-MM-DD. */
+  readonly day: string;
+  readonly group: string;
+  readonly model: string;
+  readonly key: string;
+  readonly amount: NanoUsd;
+}
+
+/** Days that one reading of day sums may span. */
+export const DAYS_MAX = 366;
+
+/** The whole state of one account, in one canonical form for both stores; for tests, audits and `verify`. */
+export interface AccountState {
+  readonly account: Account;
+  readonly seq: number;
+  /** Requests in flight: all, and by limit scope (`group` or `group/keyId`). */
+  readonly inFlight: number;
+  readonly inFlightByScope: Readonly<Record<string, number>>;
+  readonly keys: readonly Key[];
+  readonly entitlements: readonly Entitlement[];
+  readonly holds: readonly {
+    readonly requestId: string;
+    readonly amount: NanoUsd;
+    readonly expiresAtMs: number;
+    readonly scope: string;
+    readonly entitlement: string | undefined;
+  }[];
+  /** Buckets by name, as stored: debt in tokens x 60,000, and the instant it was true. */
+  readonly buckets: Readonly<Record<string, { readonly debt: number; readonly atMs: number }>>;
+  readonly settled: readonly string[];
+  readonly ledger: readonly LedgerLine[];
+  readonly payments: readonly string[];
+  /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
+  readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;
+}

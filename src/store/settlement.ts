@@ -1,0 +1,57 @@
+/** What settlement asks of a store and what it answers: a hold is posted or voided exactly once. */
+import type { GroupKind } from "../values/catalog.ts";
+import type { AccountTag } from "../values/key.ts";
+import type { NanoUsd } from "../values/money.ts";
+import type { RequestId } from "../values/request-id.ts";
+
+/** How the request ended for the money. */
+export interface SettleAsk {
+  readonly requestId: RequestId;
+  readonly tag: AccountTag;
+  /** Admitted.storeTimeMs of this request. Older than 48 h: refused as stale. */
+  readonly admittedAtMs: number;
+  /** Who pays: the group of the key at admission, and the entitlement chosen then. */
+  readonly group: string;
+  readonly kind: GroupKind;
+  readonly entitlement: string | undefined;
+  readonly keyId: string;
+  readonly perKey: boolean;
+  readonly model: string;
+  /** What the client owes; 0 voids the hold. */
+  readonly amount: NanoUsd;
+  /** What an attempt cost the operator that nobody pays for; written as its own line when above 0. */
+  readonly absorbed: NanoUsd;
+  readonly absorbedCause: string | undefined;
+  readonly upstream: string | undefined;
+  /** Input tokens that admission took from the bucket, and those that were really consumed (input and output). */
+  readonly tokensTaken: number;
+  readonly tokensUsed: number;
+  readonly tokensPerMinute: number | undefined;
+  /** True when the request was refused or failed before anything was delivered: the tokens go back whole. */
+  readonly voided: boolean;
+  /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
+  readonly memo: string;
+}
+
+export type SettleAnswer =
+  /** Posted or voided now. `charged` is what the client paid; `absorbed` what neither hold nor free funds covered. */
+  | { readonly outcome: "settled"; readonly charged: NanoUsd; readonly absorbed: NanoUsd; readonly balance: NanoUsd }
+  /** This request was settled before with the same amount. */
+  | { readonly outcome: "duplicate" }
+  /** This request was settled before with another amount; nothing was changed. */
+  | { readonly outcome: "mismatch"; readonly recorded: NanoUsd }
+  /** Admitted more than 48 h ago on the store's clock; nothing was changed. */
+  | { readonly outcome: "stale" }
+  /** The account does not exist (a store that lost data). */
+  | { readonly outcome: "unknown_account" };
+
+/** A settlement is refused when its admission is older than this on the store's clock. */
+export const SETTLE_HORIZON_MS = 48 * 3_600_000;
+/** How long a settled mark lives: twice the horizon, so that no replay can come after it is gone. */
+export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
+/** Expired holds that one operation sweeps at most. */
+export const SWEEP_MAX = 16;
+/** How long after its end an entitlement stays among those that admission looks through. */
+export const ENTITLEMENT_LINGER_MS = SETTLE_HORIZON_MS;
+/** Requests in flight per account over all its groups and keys. */
+export const ACCOUNT_CONCURRENCY_MAX = 1_000;
