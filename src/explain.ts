@@ -98,7 +98,7 @@ async function permitFor(
   const facts: Envelope | Refusal = isRefusal(read) ? read : read.envelope;
   const key = { tag: seen.view.key.tag, hash: "" as KeyHash };
   return admit(
-    { requestId: "" as RequestId, protocol, key, facts, holdTtlMs: 0 },
+    { requestId: "" as RequestId, protocol, key, facts, holdTtlMs: 0, idempotency: undefined },
     {
       store: { admit: async (ask) => foresee(seen, ask), readKey: async () => seen.view },
       catalog: () => catalog,

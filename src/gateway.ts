@@ -115,10 +115,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       unsettled: settler.unsettled,
       unknownKeys,
       wallMs: () => clock.wallMs(),
-      abandon(requestId, tag, inputTokens) {
+      abandon(requestId, tag, inputTokens, idempotency) {
         // Beyond this many the hold's own end has to do: an outage must not grow memory.
         if (settler.pending() >= ABANDONED_MAX) return;
-        void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs()));
+        void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs(), idempotency));
       },
     },
     failedKeys: new FailedKeys(clock),

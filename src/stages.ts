@@ -1,6 +1,7 @@
 /** What `pipeline.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
 import { randomBytes } from "node:crypto";
 import type { Envelope, ReadBody } from "./accept/envelope.ts";
+import { idempotencyKeyOf } from "./accept/idempotency-key.ts";
 import { admit } from "./admit/admit.ts";
 import { limitHeaders } from "./admit/limit-headers.ts";
 import type { Permit } from "./admit/permit.ts";
@@ -15,7 +16,9 @@ import { type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
 import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
+import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
 import { randomBase62, type WellFormedKey } from "./values/key.ts";
+import { PROTOCOLS } from "./values/protocol.ts";
 
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
@@ -35,7 +38,8 @@ export async function admitted(
   read: ReadBody | Refusal,
   parts: PipelineParts,
 ): Promise<Permit | Refusal> {
-  const facts: Envelope | Refusal = isRefusal(read) ? read : read.envelope;
+  const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
+  const facts: Envelope | Refusal = isRefusal(read) ? read : isRefusal(idempotency) ? idempotency : read.envelope;
   if (!isRefusal(facts)) run.record.asked(facts.model);
   // What could not be recorded is not begun (reliability invariant 29).
   if (!parts.journal.health().usable) return refusal("journal_full");
@@ -46,6 +50,7 @@ export async function admitted(
       key,
       facts,
       holdTtlMs: longestTotalMs(parts, facts) + HOLD_GRACE_MS,
+      idempotency: isRefusal(idempotency) ? undefined : idempotency,
     },
     parts.admit,
   );
@@ -54,6 +59,15 @@ export async function admitted(
   run.record.admitted(permit.group.name);
   parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
   return permit;
+}
+
+/** What recognises the request when its client sends it again; undefined unless switched on and asked for. */
+function idempotencyOf(run: Run, read: ReadBody, parts: PipelineParts): Idempotency | Refusal | undefined {
+  const { enabled, keepMs } = parts.settings().idempotency;
+  const key = enabled ? idempotencyKeyOf(run.request.headers) : undefined;
+  if (key === undefined || isRefusal(key)) return key;
+  const endpoint = PROTOCOLS[run.protocol].path + (run.endpoint.pathSuffix ?? "");
+  return { ...idempotentRequest(key, endpoint, read.body), streamed: read.envelope.stream, keepMs };
 }
 
 /** The largest `total` among the model's routes: the request's whole life (DESIGN.md section 3). */

@@ -6,9 +6,10 @@ import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../sto
 import { type Store, StoreError } from "../store/contract.ts";
 import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
-import type { RequestId } from "../values/request-id.ts";
+import { printRequestId, type RequestId } from "../values/request-id.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import { affordableLimit, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
@@ -22,6 +23,8 @@ export interface AdmitInput {
   readonly facts: RequestFacts | Refusal;
   /** How long the hold must live: the request's deadline and a minute. */
   readonly holdTtlMs: number;
+  /** Undefined when the client sent no key, or the operator has not switched it on. */
+  readonly idempotency: Idempotency | undefined;
 }
 
 export interface AdmitParts {
@@ -33,7 +36,12 @@ export interface AdmitParts {
    * Told of an admission whose outcome is unknown: the store may still carry it out later, so its hold must be voided
    * once the store answers again (reliability 3.3).
    */
-  readonly abandon: (requestId: RequestId, tag: AccountTag, inputTokens: number) => void;
+  readonly abandon: (
+    requestId: RequestId,
+    tag: AccountTag,
+    inputTokens: number,
+    idempotency: IdempotentRequest | undefined,
+  ) => void;
   /** Milliseconds since the epoch, for the limit headers of a refusal. */
   readonly wallMs: () => number;
   /** Keys found unknown a moment ago, so that a flood of them costs no store. */
@@ -45,6 +53,7 @@ const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCa
   "insufficient_balance",
   "quota_used",
   "concurrency",
+  "idempotency_in_progress",
 ]);
 
 /** Decides a request. A refusal has no side effects but the place in the request bucket that the contract names. */
@@ -93,6 +102,7 @@ async function ask(input: AdmitInput, terms: Terms, parts: AdmitParts): Promise<
     inputTokens: terms.inputTokens,
     holdTtlMs: input.holdTtlMs,
     again: false,
+    idempotency: input.idempotency && { key: input.idempotency.key, fingerprint: input.idempotency.fingerprint },
   };
   const answer = await sureAdmit(question, parts);
   if (answer.outcome === "admitted" || !WORTH_ANOTHER_TRY.has(answer.cause)) return answer;
@@ -108,7 +118,7 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
   try {
     return await parts.store.admit(question);
   } catch (error) {
-    parts.abandon(question.requestId, question.tag, question.inputTokens);
+    parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
     throw error;
   }
 }
@@ -140,7 +150,17 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     outputLimit: clamped ? affordable : facts.limit === undefined ? terms.outputLimit : undefined,
     clamped: clamped ? `${field}=${affordable}` : undefined,
     limits: answer.limits,
+    idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),
   };
+}
+
+/** The key is remembered from admission on, and at the least for as long as the request may run. */
+function keptRequest(
+  { key, fingerprint, streamed, keepMs }: Idempotency,
+  storeTimeMs: number,
+  holdTtlMs: number,
+): KeptRequest {
+  return { key, fingerprint, streamed, untilMs: storeTimeMs + Math.max(keepMs, holdTtlMs) };
 }
 
 const MS_PER_S = 1_000;
@@ -151,13 +171,21 @@ function refusedBy(
   catalog: Catalog,
   headers: Readonly<Record<string, string>>,
 ): Refusal {
-  const { cause, group } = answer;
+  const { cause, group, first } = answer;
   if (cause === "unknown_key" || cause === "revoked_key") return refusal(cause);
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
-  return refusal(cause, { model, group, detail: detailOf(cause, group, catalog) }, { retryAfterS, headers });
+  const param = first === undefined ? undefined : "Idempotency-Key";
+  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers });
 }
 
-function detailOf(cause: AdmitRefusalCause, groupName: string | undefined, catalog: Catalog): string | undefined {
+function keyHolder(cause: AdmitRefusalCause, first: string): string {
+  if (cause === "idempotency_key") return `Request ${first} used this key with another path or body.`;
+  return `The request that has the key is ${first}.`;
+}
+
+function detailOf({ cause, group: groupName, first }: AdmitRefused, catalog: Catalog): string | undefined {
+  // A client that lost the answer finds what it cost in the ledger, under the first request's id.
+  if (first !== undefined) return keyHolder(cause, printRequestId(first));
   const group = groupName === undefined ? undefined : catalog.groups.get(groupName);
   if (cause === "not_in_plan") return "The model exists, but not in the plan of this account.";
   if (cause === "group_mismatch") return "The key's group does not serve this model.";

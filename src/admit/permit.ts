@@ -1,6 +1,7 @@
 /** What admission gives to the rest of the path: who pays, how much at most, and at which prices. */
 import type { Admitted } from "../store/admission.ts";
 import type { Group, Model } from "../values/catalog.ts";
+import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
@@ -25,4 +26,6 @@ export interface Permit {
   /** `field=value` when funds covered only a part. */
   readonly clamped: string | undefined;
   readonly limits: Admitted["limits"];
+  /** The idempotency key that the request has, and until when its charge is remembered under it. */
+  readonly idempotency: KeptRequest | undefined;
 }

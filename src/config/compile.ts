@@ -46,6 +46,15 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
     },
     heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
     upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
+    idempotency: {
+      enabled: file.idempotency?.enabled ?? DEFAULTS.idempotencyEnabled,
+      keepMs: reader.durationMs(
+        ["idempotency", "keep"],
+        file.idempotency?.keep,
+        DEFAULTS.idempotencyKeepMs,
+        LIMITS.idempotencyKeepMsMax,
+      ),
+    },
     corsOrigins: readEach(reader, ["cors_origins"], file.cors_origins, readOrigin),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
     upstreams: new Map(

@@ -30,6 +30,10 @@ export const DEFAULTS = {
   heartbeatMs: 10 * SECOND_MS,
   /** What a client is answered when no upstream could: 403 keeps front health checks quiet (promise 10). */
   upstreamUnavailableStatus: 403,
+  /** Whether `Idempotency-Key` is heeded. */
+  idempotencyEnabled: false,
+  /** How long a charged request is remembered under its key, from its admission on. */
+  idempotencyKeepMs: 24 * 60 * MINUTE_MS,
   logLevel: "info",
   /** From the first packet to a usable connection. */
   timeoutConnectMs: 3 * SECOND_MS,
@@ -108,6 +112,8 @@ export const LIMITS = {
   sealingKeyCharsMin: 32,
   /** Any timer: `setTimeout` wraps at 2^31 ms, and nobody waits for a day. */
   timerMsMax: 24 * 60 * MINUTE_MS,
+  /** A charge older than this is not settled again, so that nothing could bring the memory of it back. */
+  idempotencyKeepMsMax: 48 * 60 * MINUTE_MS,
   /** How long a card may last: ten years. */
   cardMsMax: 3_660 * 24 * 60 * MINUTE_MS,
   tokensMax: 100_000_000,

@@ -6,6 +6,7 @@ import { HEADER_NAMES, rules } from "./schema-rules.ts";
 import {
   count,
   duration,
+  flag,
   listOf,
   mapOf,
   oneOf,
@@ -177,6 +178,17 @@ export const configSchema = section(
           default: DEFAULTS.upstreamUnavailableStatus,
         },
         [403, 503],
+      ),
+    ),
+    idempotency: optional(
+      section(
+        { description: "Requests that clients send again under the same Idempotency-Key." },
+        {
+          enabled: optional(
+            flag({ description: "Whether the header is heeded.", default: DEFAULTS.idempotencyEnabled }),
+          ),
+          keep: after("How long a charged request is remembered.", DEFAULTS.idempotencyKeepMs),
+        },
       ),
     ),
     cors_origins: optional(

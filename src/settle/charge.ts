@@ -1,6 +1,7 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
 import type { SettleAsk } from "../store/settlement.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
+import type { IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE, type PriceSnapshot } from "../values/price.ts";
@@ -26,6 +27,7 @@ export interface ChargeTerms {
   readonly unmetered: boolean;
   readonly storeTimeMs: number;
   readonly catalogVersion: string;
+  readonly idempotency?: KeptRequest | undefined;
 }
 
 /** How the request ended for the money. */
@@ -109,6 +111,7 @@ export function voidOf(terms: ChargeTerms): SettleAsk {
     tokensPerMinute: terms.group.limits.tokensPerMinute,
     voided: true,
     memo: "{}",
+    idempotency: terms.idempotency,
   };
 }
 
@@ -116,7 +119,13 @@ export function voidOf(terms: ChargeTerms): SettleAsk {
  * Gives up an admission whose outcome is unknown: should the store have carried it out, or still do so, it holds nothing.
  * @param nowMs the time at which the answer failed to come; the store's own is not known.
  */
-export function abandoned(requestId: RequestId, tag: AccountTag, inputTokens: number, nowMs: number): SettleAsk {
+export function abandoned(
+  requestId: RequestId,
+  tag: AccountTag,
+  inputTokens: number,
+  nowMs: number,
+  idempotency?: IdempotentRequest | undefined,
+): SettleAsk {
   return {
     requestId,
     tag,
@@ -136,6 +145,7 @@ export function abandoned(requestId: RequestId, tag: AccountTag, inputTokens: nu
     tokensPerMinute: undefined,
     voided: true,
     memo: "{}",
+    idempotency: idempotency && { ...idempotency, streamed: false, untilMs: nowMs },
   };
 }
 

@@ -1,5 +1,6 @@
 /** What admission asks of a store and what it answers: one script decides key, group, plan, funds, limits and hold. */
 import type { GroupKind } from "../values/catalog.ts";
+import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
@@ -36,6 +37,8 @@ export interface AdmitAsk {
   readonly holdTtlMs: number;
   /** True when an earlier try of this request already took its place in the request bucket (promise 5). */
   readonly again: boolean;
+  /** The idempotency key that the request takes for as long as its hold lives; it is refused when another has it. */
+  readonly idempotency?: IdempotentRequest | undefined;
 }
 
 /** State of one bucket after the decision, for the rate-limit headers. */
@@ -79,7 +82,12 @@ export type AdmitRefusalCause =
   | "insufficient_balance"
   | "requests"
   | "tokens"
-  | "concurrency";
+  | "concurrency"
+  /** Another request has the idempotency key: with another body, under way, or charged. */
+  | "idempotency_key"
+  | "idempotency_in_progress"
+  | "idempotency_streamed"
+  | "idempotency_finished";
 
 export interface AdmitRefused {
   readonly outcome: "refused";
@@ -89,4 +97,6 @@ export interface AdmitRefused {
   /** For requests and tokens: milliseconds until the same ask would pass, exact; else undefined. */
   readonly retryAfterMs: number | undefined;
   readonly limits: LimitStates;
+  /** The request that has the idempotency key, when that is the cause. */
+  readonly first?: RequestId | undefined;
 }

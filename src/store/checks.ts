@@ -2,6 +2,7 @@
  * What a store accepts: amounts and counts are whole numbers within their limits at this border, everything else is a
  * defect of the caller and throws before anything is sent or changed (reliability 2.2 invariant 8, 3.4 rules 2 and 4).
  */
+import type { IdempotentRequest } from "../values/idempotency.ts";
 import { NANO_USD_MAX } from "../values/money.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
@@ -45,6 +46,10 @@ function checkRequestId(id: string): void {
   demand(/^[0-9A-Za-z_-]{1,64}$/.test(id), "a request id is 1 to 64 characters of base64url");
 }
 
+function checkIdempotency({ key, fingerprint }: IdempotentRequest): void {
+  for (const hash of [key, fingerprint]) demand(/^[0-9a-f]{64}$/.test(hash), "idempotency is told in 64 hex digits");
+}
+
 function checkTerms(terms: GroupTerms): void {
   checkName(terms.group, "a group");
   demand(isAmount(terms.holdFull) && isAmount(terms.holdMin), "holds are amounts");
@@ -62,6 +67,7 @@ export function checkAdmit(ask: AdmitAsk): void {
   demand(isCount(ask.inputTokens, TOKENS_MAX), "inputTokens is a whole number");
   demand(isCount(ask.holdTtlMs, 1e12) && ask.holdTtlMs > 0, "holdTtlMs is a whole number above 0");
   for (const terms of ask.groups) checkTerms(terms);
+  if (ask.idempotency) checkIdempotency(ask.idempotency);
 }
 
 export function checkSettle(ask: SettleAsk): void {
@@ -77,6 +83,9 @@ export function checkSettle(ask: SettleAsk): void {
     "a limit is a whole number above 0",
   );
   demand(ask.memo.length <= TEXT_CHARS_MAX, "a memo is short");
+  if (!ask.idempotency) return;
+  checkIdempotency(ask.idempotency);
+  demand(isCount(ask.idempotency.untilMs, Number.MAX_SAFE_INTEGER), "an idempotency key ends at an instant");
 }
 
 export function checkCredit(payment: Parameters<Store["credit"]>[1]): void {

@@ -1,4 +1,5 @@
 /** The records that a store keeps: accounts, keys, entitlements, codes, ledger lines, sums per day. */
+import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 
@@ -145,4 +146,12 @@ export interface AccountState {
   readonly payments: readonly string[];
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;
+  /** Idempotency keys that have not ended, by the key's hash. */
+  readonly idempotency: readonly {
+    readonly key: string;
+    readonly requestId: string;
+    readonly fingerprint: string;
+    readonly state: KeyState;
+    readonly untilMs: number;
+  }[];
 }

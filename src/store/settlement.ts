@@ -1,5 +1,6 @@
 /** What settlement asks of a store and what it answers: a hold is posted or voided exactly once. */
 import type { GroupKind } from "../values/catalog.ts";
+import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
@@ -31,6 +32,8 @@ export interface SettleAsk {
   readonly voided: boolean;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
+  /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */
+  readonly idempotency?: KeptRequest | undefined;
 }
 
 export type SettleAnswer =

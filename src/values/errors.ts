@@ -54,6 +54,10 @@ const FIX_BODY = "Correct the request body and send it again.";
 const BACK_OFF = "Wait for the time in retry-after, then send the request again.";
 const RETRY_LATER = "Retry later; if this lasts longer than ten minutes, contact the administrator.";
 
+/** No body is kept, so what was charged under a key cannot be answered again. */
+const keyCharged = (summary: string) =>
+  row(409, "conflict_error", summary, "Use a new idempotency key.", { shouldRetry: false });
+
 /** All rows by cause; the order of the keys is the order of precedence. */
 export const ERROR_ROWS = {
   framing: row(400, "invalid_request_error", "The HTTP request is malformed", "Send a well-formed HTTP/1.1 request.", {
@@ -164,19 +168,11 @@ export const ERROR_ROWS = {
   ),
   missing_field: row(400, "invalid_request_error", "A required field is missing", FIX_BODY),
   wrong_type: row(400, "invalid_request_error", "A field has the wrong type or value", FIX_BODY),
-  idempotency_in_progress: row(
-    409,
-    "conflict_error",
-    "A request with this idempotency key is still running",
-    "Wait for the first request to end.",
-    { shouldRetry: true, retryAfterS: 2 },
-  ),
-  idempotency_streamed: row(
-    409,
-    "conflict_error",
-    "A stream with this idempotency key has already been delivered",
-    "Use a new idempotency key.",
-    { shouldRetry: false },
+  idempotency_key: row(
+    400,
+    "invalid_request_error",
+    "The Idempotency-Key header cannot be used",
+    "Send 1 to 255 printable ASCII characters, and a new key with each new request.",
   ),
   unknown_model: row(
     404,
@@ -184,6 +180,15 @@ export const ERROR_ROWS = {
     SPEC_404,
     "Copy the model's name exactly from the catalog (GET /v1/models).",
   ),
+  idempotency_in_progress: row(
+    409,
+    "conflict_error",
+    "A request with this idempotency key is still running",
+    "Wait for the first request to end.",
+    { shouldRetry: true, retryAfterS: 2 },
+  ),
+  idempotency_streamed: keyCharged("A stream with this idempotency key has already been delivered"),
+  idempotency_finished: keyCharged("A request with this idempotency key has already been answered"),
   not_in_plan: row(
     404,
     "model_not_found",

@@ -74,6 +74,8 @@ export interface Settings {
   readonly drain: { readonly lameDuckMs: number; readonly deadlineMs: number };
   readonly heartbeatMs: number;
   readonly upstreamUnavailableStatus: 403 | 503;
+  /** `Idempotency-Key`: whether it is heeded, and how long a charged request is remembered from its admission on. */
+  readonly idempotency: { readonly enabled: boolean; readonly keepMs: number };
   readonly corsOrigins: readonly string[];
   readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug" };
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;

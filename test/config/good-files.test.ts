@@ -55,7 +55,8 @@ test("the example file is good and reads as it says", () => {
 test("what the example calls defaults are the defaults", () => {
   const bare = settingsOf(least);
   const said = settingsOf(example);
-  for (const key of ["listen", "admin", "journal", "bodyBytesMax", "drain", "heartbeatMs", "log"] as const) {
+  const keys = ["listen", "admin", "journal", "bodyBytesMax", "drain", "heartbeatMs", "idempotency", "log"] as const;
+  for (const key of keys) {
     assert.deepEqual(bare[key], said[key], key);
   }
   assert.equal(bare.upstreamUnavailableStatus, 403);

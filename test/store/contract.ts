@@ -3,6 +3,7 @@ import { after, before, describe } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { admissionTests } from "./contract-admit.ts";
 import { codeTests } from "./contract-codes.ts";
+import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
 import { limitTests } from "./contract-limits.ts";
 import { recordTests } from "./contract-records.ts";
 import { settlementTests } from "./contract-settle.ts";
@@ -32,6 +33,9 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     settlementTests(ask);
     recordTests(ask);
     codeTests(ask);
-    if (clock) limitTests(ask);
+    idempotencyTests(ask);
+    if (!clock) return;
+    limitTests(ask);
+    idempotencyTimeTests(ask);
   });
 }

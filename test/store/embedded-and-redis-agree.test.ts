@@ -8,6 +8,7 @@ import fc from "fast-check";
 import type { Admitted } from "../../src/store/admission.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { SETTLED_MARK_MS } from "../../src/store/settlement.ts";
+import type { IdempotentRequest } from "../../src/values/idempotency.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { admitAsk, codeHashOf, DAY_MS, hashOf, ridOf, settleAsk, tagOf } from "./asks.ts";
@@ -20,12 +21,19 @@ const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 100);
 const STEPS_MAX = 60;
 const START_MS = Date.UTC(2026, 5, 1, 12);
 
+function keyOf(said: { key: string; body: string } | undefined): IdempotentRequest | undefined {
+  return said && { key: hashOf(said.key), fingerprint: hashOf(said.key + said.body) };
+}
+
 /** One sequence of operations: its accounts, what was admitted, and the clock that both stores share. */
 class Run {
   readonly #tags: readonly AccountTag[];
   readonly #name: string;
   readonly #benches: readonly Bench[];
   readonly #admitted = new Map<string, Admitted>();
+  /** What each admitted request said of its idempotency key. */
+  readonly #keyed = new Map<string, IdempotentRequest>();
+  /** The last instants of marks and keys. */
   readonly #markExpiries: number[] = [];
   #nowMs = START_MS;
   #latestMs = START_MS;
@@ -123,15 +131,24 @@ class Run {
   }
 
   async #admit(tag: AccountTag, o: Extract<Operation, { do: "admit" }>): Promise<void> {
-    const { rid, key, do: _, account: __, ...rest } = o;
-    const ask = admitAsk({ ...rest, tag, requestId: ridOf(rid), keyHash: hashOf(`${key}`) });
+    const { rid, key, do: _, account: __, idempotency: said, ...rest } = o;
+    const idempotency = keyOf(said);
+    const ask = admitAsk({ ...rest, tag, requestId: ridOf(rid), keyHash: hashOf(`${key}`), idempotency });
     const answer = await this.#both((store) => store.admit(ask));
-    if (answer.outcome === "admitted") this.#admitted.set(`${tag}${rid}`, answer);
+    if (answer.outcome !== "admitted") return;
+    this.#admitted.set(`${tag}${rid}`, answer);
+    if (!idempotency) return;
+    this.#keyed.set(`${tag}${rid}`, idempotency);
+    this.#markExpiries.push(this.#nowMs + o.holdTtlMs - 1);
   }
 
   /** Settles what was admitted under the id; a void by somebody who knows nothing of it otherwise. */
   async #settle(tag: AccountTag, o: Extract<Operation, { do: "settle" }>): Promise<void> {
     const permit = this.#admitted.get(`${tag}${o.rid}`);
+    // What was admitted under a key is settled under it; the rest is what a failover has forgotten.
+    const key = permit ? this.#keyed.get(`${tag}${o.rid}`) : keyOf(o.idempotency);
+    const untilMs = (permit?.storeTimeMs ?? this.#nowMs - o.ageMs) + o.keepMs;
+    const kept = key && { ...key, streamed: o.streamed, untilMs };
     const voided = o.voided || (permit === undefined && o.rid % 2 === 0);
     const unknown = {
       storeTimeMs: this.#nowMs - o.ageMs,
@@ -150,7 +167,9 @@ class Run {
       tokensUsed: o.tokensUsed,
       tokensPerMinute: o.tokensPerMinute,
       voided,
+      idempotency: kept,
     });
+    if (kept) this.#markExpiries.push(kept.untilMs - 1);
     const answer = await this.#both((store) => store.settle(ask));
     if (answer.outcome === "settled") this.#markExpiries.push(this.#nowMs + SETTLED_MARK_MS);
   }

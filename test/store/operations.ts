@@ -34,6 +34,11 @@ const termsOf = fc
     return terms({ ...rest, kind, holdMin: (rest.holdFull * BigInt(part)) / 4n });
   });
 
+/** One of two idempotency keys with one of two bodies; half of the requests have none. */
+const idempotency = fc.option(fc.record({ key: fc.constantFrom("i1", "i2"), body: fc.constantFrom("x", "x", "y") }), {
+  nil: undefined,
+});
+
 const operation = {
   admit: fc.record({
     do: fc.constant("admit" as const),
@@ -45,6 +50,7 @@ const operation = {
     inputTokens: tokens,
     holdTtlMs: fc.constantFrom(1, 1_000, 60_000, DAY_MS),
     again: fc.constantFrom(false, false, true),
+    idempotency,
   }),
   settle: fc.record({
     do: fc.constant("settle" as const),
@@ -58,6 +64,9 @@ const operation = {
     voided: fc.boolean(),
     model: fc.constantFrom("m1", "m2"),
     ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),
+    idempotency,
+    streamed: fc.boolean(),
+    keepMs: fc.constantFrom(1, 60_000, HOUR_MS, DAY_MS),
   }),
   credit: fc.record({
     do: fc.constant("credit" as const),

@@ -1,5 +1,6 @@
 /** What records say, as JSON and back. Amounts are decimal strings; what cannot be read back is no record. */
 import type { SettleAsk } from "../../store/settlement.ts";
+import type { KeptRequest } from "../../values/idempotency.ts";
 import { parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AckOutcome, AdminRecord } from "../journal.ts";
@@ -125,7 +126,20 @@ function askOf(json: Json | undefined): SettleAsk | undefined {
   if (!wellFormed || amount === undefined || absorbed === undefined) return undefined;
   // JSON leaves out what is undefined; the contract names it.
   const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
-  return { ...json, amount, absorbed, entitlement, absorbedCause, upstream, tokensPerMinute } as unknown as SettleAsk;
+  const texts = { entitlement, absorbedCause, upstream };
+  return { ...json, ...texts, amount, absorbed, tokensPerMinute, ...keptOf(json.idempotency) } as unknown as SettleAsk;
+}
+
+/** Records of older versions have none; a charge is never given up for it. */
+function keptOf(value: unknown): { readonly idempotency?: KeptRequest | undefined } {
+  if (value === undefined) return {};
+  const json = objectOf(value);
+  const wellFormed =
+    typeof json?.key === "string" &&
+    typeof json.fingerprint === "string" &&
+    typeof json.streamed === "boolean" &&
+    isCount(json.untilMs);
+  return { idempotency: wellFormed ? (json as unknown as KeptRequest) : undefined };
 }
 
 function amountOf(value: unknown): SettleAsk["amount"] | undefined {

@@ -10,6 +10,7 @@ import type { Entitlement } from "../records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
 import { type Bucket, bucketState, drain, take, waitMs } from "./buckets.ts";
 import type { Context } from "./context.ts";
+import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, type Live, sweepHolds } from "./live.ts";
 import { type AccountRow, findAccountRow, listedEntitlements } from "./rows.ts";
 
@@ -39,6 +40,8 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const before = rememberedAnswer(context, ask, live, key, nowMs);
   if (before !== undefined) return before;
   sweepHolds(live, nowMs);
+  const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs);
+  if (taken) return { ...refused(taken.cause, key.group), first: taken.first };
 
   const terms = ask.groups.find((candidate) => candidate.group === key.group);
   const running = listedEntitlements(db, ask.tag, live).filter((e) => e.fromMs <= nowMs && nowMs < e.untilMs);
@@ -46,7 +49,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   if (barred !== undefined || terms === undefined) return refused(barred ?? "group_mismatch", key.group);
   const funds = terms.kind === "time_card" ? cardFunds(ask, terms, running) : balanceFunds(account, live, terms);
   if (typeof funds === "string") return refused(funds, key.group);
-  return admitWithinLimits(ask, live, key, terms, funds, nowMs);
+  return admitWithinLimits(context, ask, live, key, terms, funds, nowMs);
 }
 
 /** The answer that this request id got before, while it is held or its settled mark lives. */
@@ -110,6 +113,7 @@ function atMost(amount: bigint, limit: bigint): bigint {
 }
 
 function admitWithinLimits(
+  context: Context,
   ask: AdmitAsk,
   live: Live,
   key: KeyFacts,
@@ -138,6 +142,8 @@ function admitWithinLimits(
   if (inFlight >= terms.concurrency || live.holds.size >= ACCOUNT_CONCURRENCY_MAX) {
     return refused("concurrency", key.group, undefined, limits());
   }
+  const { idempotency } = ask;
+  if (idempotency) takeKey(context.db, { ...ask, idempotency }, nowMs + ask.holdTtlMs, nowMs);
   if (tokens) {
     tokens = take(tokens, ask.inputTokens);
     live.buckets.set(tokenBucket(scope), tokens);

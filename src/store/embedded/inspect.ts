@@ -6,6 +6,7 @@ import { daySumOf } from "../day-sums.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import type { AccountState, DaySum, LedgerLine } from "../records.ts";
 import type { Context } from "./context.ts";
+import { listKeys } from "./idempotency.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
 
 export function readLedger(context: Context, tag: AccountTag, afterSeq: number, limit: number): LedgerLine[] {
@@ -53,6 +54,7 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     ledger: db.all("SELECT * FROM ledger WHERE tag = ? ORDER BY seq", tag).map(toLedgerLine),
     payments: texts("SELECT id FROM payments WHERE tag = ? ORDER BY id", "id"),
     days: daysOf(context, tag),
+    idempotency: listKeys(db, tag, nowMs),
   };
 }
 

@@ -49,6 +49,13 @@ ALTER TABLE accounts ADD COLUMN plan_revision INTEGER NOT NULL DEFAULT 1;
 CREATE TABLE identity (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))));
 `,
+  `
+CREATE TABLE idempotency (
+  tag TEXT NOT NULL, key TEXT NOT NULL, rid TEXT NOT NULL, fingerprint TEXT NOT NULL, state TEXT NOT NULL,
+  expires INTEGER NOT NULL, PRIMARY KEY (tag, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_expires ON idempotency (expires);
+`,
 ];
 
 export const SCHEMA_VERSION = SCHEMA_STEPS.length;

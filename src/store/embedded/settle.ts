@@ -10,6 +10,7 @@ import type { LedgerLine } from "../records.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
 import { drain, take } from "./buckets.ts";
 import type { Context } from "./context.ts";
+import { endKey } from "./idempotency.ts";
 import { type Live, releaseHold, sweepHolds } from "./live.ts";
 import { type AccountRow, appendLine, findAccountRow, findEntitlement } from "./rows.ts";
 
@@ -87,6 +88,7 @@ function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord
     hold === undefined ? "" : JSON.stringify(hold),
     nowMs + SETTLED_MARK_MS,
   );
+  endKey(db, ask, nowMs);
   db.run(
     "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
     nowMs,

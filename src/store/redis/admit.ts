@@ -1,17 +1,24 @@
 /** Admission on Redis: the ask as arguments of `lua/admit.lua`, its reply as an answer of the contract. */
 
+import type { RequestId } from "../../values/request-id.ts";
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../admission.ts";
 import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
-import { accountKey, expiriesKey, holdsKey, settledKey } from "./keys.ts";
+import { accountKey, expiriesKey, holdsKey, idempotencyKey, settledKey } from "./keys.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Promise<Admitted | AdmitRefused> {
-  const { tag } = ask;
+  const { tag, idempotency } = ask;
   const reply = (await runner.script(
     scripts.admit,
-    [accountKey(tag), holdsKey(tag), expiriesKey(tag), settledKey(tag, ask.requestId)],
+    [
+      accountKey(tag),
+      holdsKey(tag),
+      expiriesKey(tag),
+      settledKey(tag, ask.requestId),
+      ...(idempotency ? [idempotencyKey(tag, idempotency.key)] : []),
+    ],
     [
       ask.requestId,
       ask.keyHash,
@@ -21,17 +28,20 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
       `${ask.holdTtlMs}`,
       ask.again ? "1" : "0",
       `${ACCOUNT_CONCURRENCY_MAX}`,
+      idempotency?.fingerprint ?? "",
     ],
   )) as readonly string[];
   const [outcome, second = ""] = reply;
   if (outcome === "admitted") return admittedOf(tag, JSON.parse(second) as HoldRecord);
   const [, , group = "", wait = "", ...states] = reply;
+  const first = states[6] as RequestId | undefined;
   return {
     outcome: "refused",
     cause: second as AdmitRefusalCause,
     group: group === "" ? undefined : group,
     retryAfterMs: wait === "" ? undefined : Number(wait),
     limits: { requests: bucketOfTexts(states.slice(0, 3)), tokens: bucketOfTexts(states.slice(3, 6)) },
+    ...(first === undefined ? {} : { first }),
   };
 }
 

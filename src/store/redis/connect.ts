@@ -13,6 +13,7 @@ export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
 export interface Connection {
   evalsha(sha: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   eval(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
+  get(key: string): Promise<string | null>;
   hget(key: string, field: string): Promise<string | null>;
   hgetall(key: string): Promise<Record<string, string>>;
   /** Names after `after` in byte order, at most `count`. */
@@ -132,6 +133,7 @@ function wrap(client: Redis | Cluster): Connection {
   return {
     evalsha: (sha, keys, values) => client.evalsha(sha, keys.length, ...keys, ...values),
     eval: (script, keys, values) => client.eval(script, keys.length, ...keys, ...values),
+    get: (key) => client.get(key),
     hget: (key, field) => client.hget(key, field),
     hgetall: (key) => client.hgetall(key),
     namesAfter: (key, after, count) =>

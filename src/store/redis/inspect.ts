@@ -1,11 +1,21 @@
 /** The whole state of one account on Redis, in the canonical form of the contract. Not atomic: for tests and audits. */
+import type { KeyState } from "../../values/idempotency.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
 import { daySumOf, daysOfSpan } from "../day-sums.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import type { AccountState, DaySum, Entitlement, LedgerLine } from "../records.ts";
-import { accountKey, accountPattern, dayKey, holdsKey, ledgerKey, paymentsKey, settledKey } from "./keys.ts";
+import {
+  accountKey,
+  accountPattern,
+  dayKey,
+  holdsKey,
+  idempotencyKey,
+  ledgerKey,
+  paymentsKey,
+  settledKey,
+} from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey, toLedgerLine } from "./records.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
@@ -46,6 +56,7 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     ledger,
     payments: Object.keys(payments).sort(),
     days: await daysOf(runner, tag, suffixes(keys, dayKey(tag, ""))),
+    idempotency: await idempotencyOf(runner, tag, suffixes(keys, idempotencyKey(tag, ""))),
   };
 }
 
@@ -86,6 +97,21 @@ async function daysOf(runner: Runner, tag: AccountTag, days: readonly string[]):
     sums[day] = Object.fromEntries(entriesOf(fields, "").map(([field, sum]) => [field, nanoUsd(BigInt(sum))]));
   }
   return sums;
+}
+
+async function idempotencyOf(
+  runner: Runner,
+  tag: AccountTag,
+  hashes: readonly string[],
+): Promise<AccountState["idempotency"]> {
+  const found = await Promise.all(
+    hashes.map(async (key) => ({ key, text: await runner.step((redis) => redis.get(idempotencyKey(tag, key))) })),
+  );
+  return found.flatMap(({ key, text }) => {
+    if (text === null) return [];
+    const [requestId, fingerprint, state, untilMs] = JSON.parse(text) as [string, string, KeyState, string];
+    return [{ key, requestId, fingerprint, state, untilMs: Number(untilMs) }];
+  });
 }
 
 function entitlementOf(fields: Fields, id: string, json: string): Entitlement {

@@ -13,6 +13,8 @@ export const holdsKey = (tag: AccountTag): string => `{a:${tag}}:h`;
 export const expiriesKey = (tag: AccountTag): string => `{a:${tag}}:hx`;
 /** A string that expires: the settled mark of a request. */
 export const settledKey = (tag: AccountTag, requestId: string): string => `{a:${tag}}:d:${requestId}`;
+/** A string that expires: which request took an idempotency key, and how that ended; the hash is the client's key's. */
+export const idempotencyKey = (tag: AccountTag, hash: string): string => `{a:${tag}}:idem:${hash}`;
 /** A stream: the ledger; entry `<seq>-0` is line `seq`. */
 export const ledgerKey = (tag: AccountTag): string => `{a:${tag}}:l`;
 /** A hash: payment id -> amount. */

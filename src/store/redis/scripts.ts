@@ -10,8 +10,8 @@ export interface Script {
 
 /** Which shared parts stand in front of which script; `readonly` scripts also run where writes are refused. */
 const PARTS = {
-  admit: ["common", "buckets", "holds", "cards"],
-  settle: ["common", "buckets", "holds", "cards"],
+  admit: ["common", "buckets", "holds", "cards", "idempotency"],
+  settle: ["common", "buckets", "holds", "cards", "idempotency"],
   "account-create": ["common"],
   "account-drop": [],
   "account-plan": ["common"],

@@ -3,7 +3,7 @@ import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { dayField, limitScope, settleAccounts } from "../names.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
-import { accountKey, dayKey, expiriesKey, holdsKey, ledgerKey, settledKey } from "./keys.ts";
+import { accountKey, dayKey, expiriesKey, holdsKey, idempotencyKey, ledgerKey, settledKey } from "./keys.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
@@ -16,6 +16,7 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
     settledKey(tag, ask.requestId),
     ledgerKey(tag),
     dayKey(tag, utcDay(ask.admittedAtMs)),
+    ...(ask.idempotency ? [idempotencyKey(tag, ask.idempotency.key)] : []),
   ];
   const reply = await runner.script(scripts.settle, keys, settleArguments(ask));
   return toAnswer(reply as readonly string[]);
@@ -47,7 +48,15 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 20 */ dayField(ask.group, ask.model, ask.keyId),
     /* 21 */ `${SETTLE_HORIZON_MS}`,
     /* 22 */ `${SETTLED_MARK_MS}`,
+    /* 23 */ keptTexts(ask),
   ];
+}
+
+/** Fingerprint, state and end of the request's idempotency key as JSON; empty without one. */
+function keptTexts({ idempotency, voided }: SettleAsk): string {
+  if (idempotency === undefined) return "";
+  const state = voided ? "voided" : idempotency.streamed ? "streamed" : "finished";
+  return JSON.stringify([idempotency.fingerprint, state, `${idempotency.untilMs}`]);
 }
 
 function toAnswer(reply: readonly string[]): SettleAnswer {

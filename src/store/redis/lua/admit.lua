@@ -1,10 +1,12 @@
 -- Decides a request: key, plan, group, funds, limits, hold (DESIGN.md section 3). embedded/admit.ts decides the same.
--- KEYS account holds expiries settled
+-- KEYS account holds expiries settled, and the idempotency key's where the request has one
 -- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey), input tokens,
---      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account
+--      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
+--      fingerprint under the idempotency key or ''
 
 local account, holds, expiries, settled = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local rid, input_tokens, ttl = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[6])
+local idem, fingerprint = KEYS[5], ARGV[9]
 
 local plans = {}
 for _, plan in ipairs(cjson.decode(ARGV[3])) do plans[plan] = true end
@@ -42,6 +44,16 @@ if mark then
   return { 'admitted', record }
 end
 sweep(account, holds, expiries, now)
+
+if idem then
+  local taken = key_mark(idem, now)
+  local cause = key_refusal(taken, fingerprint)
+  if cause then
+    local reply = refused(cause, group)
+    reply[11] = taken[1]
+    return reply
+  end
+end
 
 local terms = groups[group]
 local running, of_group, planned = {}, 0, plans[facts[3]]
@@ -105,6 +117,7 @@ local in_flight = redis.call('HMGET', account, 'c:' .. scope, 'conc')
 if tonumber(in_flight[1] or '0') >= terms.concurrency or tonumber(in_flight[2] or '0') >= tonumber(ARGV[8]) then
   return refused_by('concurrency')
 end
+if idem then put_mark(idem, rid, fingerprint, 'running', now + ttl) end
 if tokens then take(account, tokens_field, tokens, input_tokens) end
 
 -- The hold.

@@ -1,5 +1,5 @@
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
--- KEYS account holds expiries settled ledger day
+-- KEYS account holds expiries settled ledger day, and last the idempotency key's where the request has one
 -- ARGV see settleArguments in redis/settle.ts
 
 local account, holds, expiries, settled, ledger, day = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -8,11 +8,14 @@ local admitted_at, owed, lost = tonumber(ARGV[2]), amount(ARGV[4]), amount(ARGV[
 local taken, used, tpm = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
 local horizon, mark_ms = tonumber(ARGV[21]), ARGV[22]
+-- Fingerprint, state and end of the idempotency key, or nil.
+local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
 if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitted') end
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
+if kept and not amount(kept[3]) then return bad('until') end
 
 local now = clock()
 if not redis.call('HGET', account, 'bal') then return { 'unknown_account' } end
@@ -32,6 +35,8 @@ if record then
   record = cjson.decode(record)
   if redis.call('HEXISTS', holds, rid) == 1 then release(account, holds, expiries, rid, record) end
 end
+
+if kept then end_key(KEYS[#KEYS], rid, kept[1], kept[2], tonumber(kept[3]), now) end
 
 -- The estimate that admission took becomes what was really used; what was voided gives it back whole.
 if tpm then

@@ -1,0 +1,36 @@
+-- Idempotency keys: which request took one, and how that ended. A text each, a JSON list of texts: request id,
+-- fingerprint, state (running, streamed, finished), when it ends. embedded/idempotency.ts does the same, line by line.
+
+-- What a key says, or nil once it has ended.
+local function key_mark(key, now)
+  local stored = redis.call('GET', key)
+  if not stored then return nil end
+  local mark = cjson.decode(stored)
+  if not (now < tonumber(mark[4])) then return nil end
+  return mark
+end
+
+-- Why a request with this fingerprint may not have the key; nil when it may.
+local function key_refusal(mark, fingerprint)
+  if not mark then return nil end
+  if mark[2] ~= fingerprint then return 'idempotency_key' end
+  if mark[3] == 'running' then return 'idempotency_in_progress' end
+  return 'idempotency_' .. mark[3]
+end
+
+-- Redis keeps a key through its last millisecond; a mark ends with that millisecond's beginning.
+local function put_mark(key, rid, fingerprint, state, till)
+  redis.call('SET', key, cjson.encode({ rid, fingerprint, state, text(till) }), 'PXAT', text(till - 1))
+end
+
+-- What a settlement leaves of its request's key: the memory of a charge, or, where nothing was charged, nothing. A key
+-- that another request has meanwhile is that one's.
+local function end_key(key, rid, fingerprint, state, till, now)
+  local mark = key_mark(key, now)
+  if mark and mark[1] ~= rid then return end
+  if state == 'voided' or not (now < till) then
+    redis.call('DEL', key)
+  else
+    put_mark(key, rid, fingerprint, state, till)
+  end
+end
