@@ -71,7 +71,9 @@ test("a folder of the version without codes is taken over with everything in it"
     const tag = await makeAccount(store, "Older", { funds: 7n });
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
-    old.exec("DROP TABLE codes; DROP TABLE identity; ALTER TABLE accounts DROP COLUMN plan_revision;");
+    old.exec(
+      "DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; ALTER TABLE accounts DROP COLUMN plan_revision;",
+    );
     old.exec("PRAGMA user_version = 1;");
     old.close();
     store = await openStore({ kind: "embedded", dir });
