@@ -19,7 +19,8 @@ export const HOLD_LIFE_MS = TOTAL_MS + 60_000;
 
 /**
  * `testConfig` and: a model whose answers cost next to nothing beside their hold, groups with one limit each, short
- * timeouts, and a trusted front, so that no address gathers the failures of revoked keys.
+ * timeouts, a trusted front, so that no address gathers the failures of revoked keys, and idempotency keys for the tests
+ * that send one.
  */
 function moneyConfig(places: { upstreamUrl: string; dir: string; store: string | undefined }): string {
   const timeouts = `{first_byte: ${TOTAL_MS}ms, whole: ${TOTAL_MS}ms, idle: ${TOTAL_MS}ms, total: ${TOTAL_MS}ms}`;
@@ -27,7 +28,10 @@ function moneyConfig(places: { upstreamUrl: string; dir: string; store: string |
     '{plans: [free, pro], price: {input: "1", cached_input: "0.001", output: "0.001"}, context_tokens: 200000, routes: [{upstream: up-chat}]}';
   return testConfig(places)
     .replace("upstream-canary-chat}", `upstream-canary-chat, timeouts: ${timeouts}, max_concurrency: 1000}`)
-    .replace("\nmodels:\n", `\ntrust_proxy: [127.0.0.1/32]\nmodels:\n  chat-cheap: ${cheap}\n`)
+    .replace(
+      "\nmodels:\n",
+      `\ntrust_proxy: [127.0.0.1/32]\nidempotency: {enabled: true}\nmodels:\n  chat-cheap: ${cheap}\n`,
+    )
     .replace(
       "\ngroups:\n",
       `
@@ -127,11 +131,16 @@ export async function startHouse(options: {
 const agent = new Agent({ keepAliveTimeout: 60_000, bodyTimeout: TOTAL_MS, headersTimeout: TOTAL_MS });
 
 /** Asks as a client does, and resolves with the last byte. */
-export async function ask(gateway: GatewayProcess, key: string, body: string): Promise<Answer> {
+export async function ask(
+  gateway: GatewayProcess,
+  key: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
   const reply = await request(`${gateway.url}/v1/chat/completions`, {
     dispatcher: agent,
     method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
     body,
   });
   const text = await reply.body.text();
