@@ -2,7 +2,9 @@
  * Everything between the end of a request and its line in the ledger, built and taken down together: journal, dead
  * letters, settlement, what an earlier process left, and the verification of what the store has acknowledged.
  */
-import { type ReplayStore, replay } from "./replayed-writes.ts";
+import { randomBytes } from "node:crypto";
+import { type Gate, guardedStore } from "./guarded-store.ts";
+import { replay } from "./replayed-writes.ts";
 import type { DeadLetter } from "./settle/journal/dead-letters.ts";
 import { openDeadLetters } from "./settle/journal/dead-letters.ts";
 import { openJournal } from "./settle/journal/open.ts";
@@ -10,8 +12,10 @@ import { createVerifier } from "./settle/journal/verify.ts";
 import type { AdminRecord, Journal } from "./settle/journal.ts";
 import { recover } from "./settle/recovery.ts";
 import { createSettler, type Settler } from "./settle/settler.ts";
-import type { Store } from "./store/contract.ts";
+import { type Store, StoreError } from "./store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "./store/settlement.ts";
+import { older, openStoreEpoch, type StoreEpoch } from "./store-epoch.ts";
+import { epochFile } from "./store-epoch-file.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { JournalSettings } from "./values/settings.ts";
@@ -21,7 +25,7 @@ const MS_PER_S = 1_000;
 
 export interface ChargingParts {
   readonly settings: JournalSettings;
-  readonly store: ReplayStore & Pick<Store, "settle" | "identity">;
+  readonly store: Store;
   /** Whether accounts are on several servers, each with a history of its own. */
   readonly sharded: boolean;
   readonly clock: Clock;
@@ -32,6 +36,11 @@ export interface ChargingParts {
 export interface Charging {
   readonly journal: Journal;
   readonly settler: Settler;
+  /** The store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
+  readonly store: Store;
+  readonly epoch: StoreEpoch;
+  /** Whether the store is being given back what it lost. */
+  isRestoring(): boolean;
   /** Why no request may be admitted for the journal's sake; empty while all is well. */
   reasons(): string[];
   /** Brings the gauges up to date. */
@@ -43,7 +52,7 @@ export interface Charging {
 
 /** Takes the journal's folder. @throws JournalLockedError when another process has it, or as the file system does. */
 export async function openCharging(parts: ChargingParts): Promise<Charging> {
-  const { settings, store, clock, metrics, log } = parts;
+  const { settings, clock, metrics, log } = parts;
   const alarm = (message: string, error?: unknown) => log.error({ reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await openJournal(settings, { clock, alarm });
   const onLetter = (letter: DeadLetter) => log.error(factsOf(letter), "the store does not take a charge: dead letter");
@@ -51,8 +60,27 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     await journal.close();
     throw error;
   });
+  const epoch = await openStoreEpoch({
+    store: parts.store,
+    file: epochFile(settings.dir),
+    clock,
+    log,
+    random: randomBytes,
+    onChange: (stopped) => metrics.storeOlder.set(stopped ? 1 : 0),
+  }).catch(async (error) => {
+    await journal.close();
+    throw error;
+  });
+  let followed = historyOf(records.progress.identity);
+  const isRestoring = () => followed !== undefined && followed !== epoch.history();
+  const store = guardedStore(parts.store, gateOf(epoch, isRestoring));
+  // What is given back goes through while all else still waits.
+  const replayStore = guardedStore(parts.store, gateOf(epoch));
   const settler = createSettler({
     store,
+    async restored() {
+      if (!(await verifier.freshRound())) throw new StoreError("unavailable", "what the store lost is not back yet");
+    },
     journal,
     deadLetters,
     clock,
@@ -66,14 +94,22 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   });
   const verifier = createVerifier({
     log: records,
-    store,
+    store: replayStore,
     clock,
     deadLetters,
-    storeIdentity: () => store.identity(),
+    async storeIdentity() {
+      const server = await parts.store.identity();
+      // Behind the server's name, so that nothing is given back to one that must not have it.
+      await epoch.check();
+      return [server, epoch.history(), epoch.life()].join(IDENTITY_SEPARATOR);
+    },
+    isWholeLoss: (before, now) => historyOf(before) !== undefined && historyOf(before) !== historyOf(now),
+    isPaused: () => epoch.losses().length > 0,
     // Each account counts as a history of its own, so that the walk goes through all that is kept.
     ...(parts.sharded ? { shardOf: (tag: string) => tag } : {}),
     async applyAdmin(record) {
-      const problem = await replay(record, store);
+      await epoch.check();
+      const problem = await replay(record, replayStore);
       if (problem !== undefined) log.error(factsOfWrite(record, problem), "the store does not take a write again");
     },
     onRestored(ask, answer) {
@@ -83,20 +119,28 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
-    onFollowed: (identity) => log.info({ store: identity }, "the journal follows this store"),
+    onFollowed(identity) {
+      followed = historyOf(identity);
+      log.info({ store: identity }, "the journal follows this store");
+    },
     onError: (error) => log.warn({ reason: reasonOf(error) }, "verification waits"),
   });
   if (leftovers.length > 0) {
     log.warn({ charges: leftovers.length }, "settling what the last process left");
     void recover(leftovers, settler).then(() => log.info({}, "what the last process left is settled"));
   }
+  epoch.start();
   verifier.start();
   return {
     journal,
     settler,
+    store,
+    epoch,
+    isRestoring,
     reasons() {
       const { reason } = journal.health();
-      return reason === undefined ? [] : [reason];
+      const ofStore = epoch.losses().length > 0 ? ["store_older"] : isRestoring() ? ["store_restoring"] : [];
+      return [...ofStore, ...(reason === undefined ? [] : [reason])];
     },
     measure() {
       const { unsettled, oldestUnsettledMs, fillRatio } = journal.health();
@@ -115,9 +159,26 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     async close() {
       await verifier.stop();
+      await epoch.stop();
       await journal.close();
     },
   };
+}
+
+/** Between what names a store's server, its history, and the life of that history. */
+const IDENTITY_SEPARATOR = "#";
+
+function historyOf(identity: string | undefined): string | undefined {
+  return identity?.split(IDENTITY_SEPARATOR)[1];
+}
+
+function gateOf(epoch: StoreEpoch, isRestoring = () => false): Gate {
+  const pass = (): Promise<void> | undefined => {
+    if (epoch.losses().length > 0 || isRestoring()) return Promise.reject(older());
+    // Until the first look nobody knows; the look itself says why not.
+    return epoch.checked ? undefined : epoch.check().then(pass);
+  };
+  return { pass, recheck: (tag) => epoch.check(tag) };
 }
 
 /** Money for the metrics. */

@@ -10,6 +10,7 @@ import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
 import { type LedgerOptions, showOrExport, verifyLedger } from "./cli/ledger-commands.ts";
+import { confirmStore, storeStatus } from "./cli/store-commands.ts";
 import { showUsage, type UsageOptions } from "./cli/usage-command.ts";
 
 /** Options of `serve` and `check`. */
@@ -99,6 +100,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addFundsCommands(program, ask);
   addCodeCommands(program, ask);
   addExplainCommand(program, ask);
+  addStoreCommands(program, ask);
   return program;
 }
 
@@ -196,6 +198,18 @@ function addExplainCommand(program: Command, ask: Ask): void {
     .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
     .option("--input-bytes <count>", "size of the body; a short one when left out")
     .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
+}
+
+function addStoreCommands(program: Command, ask: Ask): void {
+  const store = program.command("store").description("the store: whether it has all of its data");
+  store
+    .command("status")
+    .description("is the store the one that it was, and if not, what differs")
+    .action(() => ask(storeStatus));
+  store
+    .command("confirm <seen>")
+    .description("use a store that lost data as it is; SEEN is what status shows")
+    .action((seen: string) => ask((c) => confirmStore(c, seen)));
 }
 
 function addCodeCommands(program: Command, ask: Ask): void {

@@ -29,6 +29,7 @@ import { serveSide } from "./side.ts";
 import type { Store } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
 import { watchHealth } from "./store-health.ts";
+import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
 import { timedStore } from "./timed-store.ts";
@@ -94,7 +95,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     throw error;
   });
   const { journal, settler } = charging;
-  const claims = sweepClaims({ store, clock, log });
+  const guarded = charging.store;
+  const claims = sweepClaims({ store: guarded, clock, log });
   const ledgerWatch = watchLedger({ store, clock, metrics, log });
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
@@ -110,7 +112,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     settings: () => settings,
     clock,
     admit: {
-      store,
+      store: guarded,
       catalog: () => settings.catalog,
       unsettled: settler.unsettled,
       unknownKeys,
@@ -131,18 +133,19 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     cut: cut.signal,
     recorder: createRecorder({ metrics, log, clock, catalog: () => settings.catalog }),
   };
-  const listener = publicListener(parts, store, log);
+  const listener = publicListener(parts, guarded, log);
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let draining = false;
   const console = createConsole({
-    store: journaledStore(store, journal, ({ kind, id }, error) =>
+    store: journaledStore(guarded, journal, ({ kind, id }, error) =>
       log.error(
         { write: kind, id, reason: reasonOf(error) },
         "a write is in the store and not in the journal: a store that loses it does not get it back",
       ),
     ),
     catalog: () => settings.catalog,
-    explain: (ask) => explainFor(ask, store, parts),
+    ...storeKeeper(charging),
+    explain: (ask) => explainFor(ask, guarded, parts),
     adminToken,
     random: randomBytes,
     metrics: () => {

@@ -118,7 +118,9 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
   try {
     return await parts.store.admit(question);
   } catch (error) {
-    parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
+    // A store that waits for its operator was not asked, or said no: it holds nothing.
+    const isHeld = !(error instanceof StoreError && error.kind === "older");
+    if (isHeld) parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
     throw error;
   }
 }

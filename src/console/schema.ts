@@ -139,6 +139,18 @@ export const UsageQuery = Type.Object(
   closed,
 );
 
+/** An operator's word that the store is to be used as it is. */
+export const StoreConfirmation = Type.Object(
+  {
+    confirm: Type.String({
+      pattern: "^[0-9a-f]{12}$",
+      description: "the 12 characters that tollgate store status shows",
+      "x-remedy": "Look at the state first (tollgate store status); it says what to send.",
+    }),
+  },
+  closed,
+);
+
 export const Explanation = Type.Object(
   {
     key_id: KeyId,

@@ -16,6 +16,7 @@ import { keyRoutes } from "./keys.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
 import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./route.ts";
+import { type StoreKeeper, storeRoutes } from "./store.ts";
 import { usageRoutes } from "./usage.ts";
 
 /** The largest body of an admin request. */
@@ -39,7 +40,7 @@ const VALIDATION = {
   keywords: ["x-remedy"],
 };
 
-export interface ConsoleOptions extends ConsoleParts, Explainer {
+export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper {
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
   /** The metrics page in its exposition format. */
@@ -90,9 +91,16 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     );
   });
   addPublicRoutes(app, options);
-  const routes = [accountRoutes, keyRoutes, fundsRoutes, codeRoutes, usageRoutes, ledgerRoutes, explainRoutes].flatMap(
-    (make) => make(options),
-  );
+  const routes = [
+    accountRoutes,
+    keyRoutes,
+    fundsRoutes,
+    codeRoutes,
+    usageRoutes,
+    ledgerRoutes,
+    explainRoutes,
+    storeRoutes,
+  ].flatMap((make) => make(options));
   for (const route of routes) addRoute(app, options, route);
   return app;
 }

@@ -17,6 +17,11 @@ export interface SettlerParts {
   readonly journal: Pick<Journal, "final" | "ack">;
   readonly deadLetters: Pick<DeadLetters, "add">;
   readonly clock: Clock;
+  /**
+   * Resolves when a store that has lost an account has been given back what is known of it; rejects with StoreError while
+   * that cannot be done. Without it an unknown account is believed at once.
+   */
+  readonly restored?: () => Promise<void>;
   /** Told of every answer, for metrics. */
   readonly onSettled: (ask: SettleAsk, answer: SettleAnswer) => void;
   /** Told of every try that the store, or the disk of the dead letters, did not answer. */
@@ -78,6 +83,9 @@ export function createSettler(parts: SettlerParts): Settler {
   /** A defect of ours would repeat for ever and hold the account back. */
   async function answerTo(ask: SettleAsk): Promise<Answer> {
     try {
+      const answer = await store.settle(ask);
+      if (answer.outcome !== "unknown_account" || !parts.restored) return answer;
+      await parts.restored();
       return await store.settle(ask);
     } catch (error) {
       if (error instanceof StoreError) throw error;

@@ -11,6 +11,7 @@ import type { CodeHash } from "../values/code.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
+import type { Epochs } from "./epoch.ts";
 import type {
   Account,
   AccountState,
@@ -38,7 +39,7 @@ export class StoreError extends Error {
   }
 }
 
-export interface Store {
+export interface Store extends Epochs {
   /** Decides a request in one round trip: key, group, plan, funds, limits, hold. Idempotent by request id. */
   admit(ask: AdmitAsk): Promise<Admitted | AdmitRefused>;
   /** Posts or voids a hold exactly once and writes the ledger lines. Idempotent by request id. */

@@ -89,6 +89,7 @@ export function createMetrics() {
     ledgerUnbalanced: gauge("ledger_unbalanced_accounts", "Accounts whose figures do not follow from their ledger."),
     accountsLow: gauge("accounts_low", "Accounts once topped up with less than 1 US dollar available."),
     storeSeconds: histogram("store_seconds", "Time of a store operation.", ["operation"], ADDED_BUCKETS_S),
+    storeOlder: gauge("store_older", "1 while the store lacks data and waits for the operator."),
     storeUp: gauge("store_up", "1 while the store answers."),
     configReloads: counter("config_reloads_total", "Configuration reloads, by result.", ["result"]),
     configLastReloadSuccess: gauge(

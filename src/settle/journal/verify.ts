@@ -27,6 +27,10 @@ export interface VerifierParts {
   /** Does an acknowledged administrative write again, which changes nothing when the store still has it. */
   readonly applyAdmin?: (record: AdminRecord) => Promise<void>;
   readonly shardOf?: ShardOf;
+  /** Whether a change from one identity to the other may have lost more than the end: then all that is kept is sent. */
+  readonly isWholeLoss?: (before: string, now: string) => boolean;
+  /** While true nothing is sent and nothing is let go. */
+  readonly isPaused?: () => boolean;
   /** The store had lost this charge, and has it again. */
   readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;
   /** Another server answers; what it lacks is being sent. */
@@ -39,6 +43,8 @@ export interface VerifierParts {
 export interface Verifier {
   /** One round; every second by itself once started. Never rejects. */
   tick(): Promise<void>;
+  /** A round that begins after the call. False when it was cut short, as by a store that is away. */
+  freshRound(): Promise<boolean>;
   start(): void;
   /** Resolves when the round that runs has ended. */
   stop(): Promise<void>;
@@ -54,7 +60,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   });
   let { identity } = log.progress;
   let noted = "";
-  let running: Promise<void> | undefined;
+  let running: Promise<boolean> | undefined;
   let cancel: () => void = () => {};
   let stopped = false;
 
@@ -67,6 +73,9 @@ export function createVerifier(parts: VerifierParts): Verifier {
     });
     const outcome = "defect" in answer ? "defect" : answer.outcome;
     if (outcome === "unknown_account" && !bury) return "unknown";
+    if (outcome === "unknown_account" && (await parts.storeIdentity()) !== identity) {
+      throw new StoreError("unavailable", "another server answers for the store");
+    }
     const letter = letterFor(ask, orphan, answer);
     if (letter) await deadLetters.add(letter);
     if ("defect" in answer || answer.outcome !== "settled") return "present";
@@ -80,7 +89,8 @@ export function createVerifier(parts: VerifierParts): Verifier {
     if (identity !== undefined) {
       parts.onIdentity(identity, now);
       const verify = (charge: ChargePayload) => settleAgain(charge, false);
-      await goBack(clock.wallMs(), { log, verify, verifyAdmin, shardOf: parts.shardOf });
+      const eachAlone = parts.isWholeLoss?.(identity, now) ? (tag: string) => tag : undefined;
+      await goBack(clock.wallMs(), { log, verify, verifyAdmin, shardOf: parts.shardOf ?? eachAlone });
     }
     // Only now: a walk that was cut short begins again.
     identity = now;
@@ -98,19 +108,33 @@ export function createVerifier(parts: VerifierParts): Verifier {
   }
 
   async function round(): Promise<void> {
+    if (parts.isPaused?.()) throw new StoreError("older", "verification is paused");
     await followIdentity();
     for (const pass of passes) await pass.step();
     note();
     await log.clean(Math.min(...passes.map((pass) => pass.verified.segment)));
   }
 
-  async function tick(): Promise<void> {
+  function tick(): Promise<void> {
+    return freshOrRunning().then(() => undefined);
+  }
+
+  function freshOrRunning(): Promise<boolean> {
     running ??= round()
-      .catch((error: unknown) => parts.onError(error))
+      .then(() => true)
+      .catch((error: unknown) => {
+        if (!parts.isPaused?.()) parts.onError(error);
+        return false;
+      })
       .finally(() => {
         running = undefined;
       });
+    return running;
+  }
+
+  async function freshRound(): Promise<boolean> {
     await running;
+    return freshOrRunning();
   }
 
   function again(): void {
@@ -119,6 +143,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
 
   return {
     tick,
+    freshRound,
     start() {
       void tick().then(again);
     },

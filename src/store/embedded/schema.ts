@@ -56,6 +56,12 @@ CREATE TABLE idempotency (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_expires ON idempotency (expires);
 `,
+  `
+CREATE TABLE epoch (
+  one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,
+  past TEXT NOT NULL, stopped INTEGER NOT NULL
+) STRICT;
+`,
 ];
 
 export const SCHEMA_VERSION = SCHEMA_STEPS.length;

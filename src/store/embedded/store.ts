@@ -25,6 +25,7 @@ import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
 import { openDatabase } from "./database.ts";
+import * as epoch from "./epoch.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import { settle } from "./settle.ts";
@@ -197,6 +198,24 @@ class EmbeddedStore implements Store {
   /** The database's own, for as long as the file lives. */
   async identity() {
     return this.#answer((context) => String(context.db.get("SELECT id FROM identity")?.id));
+  }
+
+  readonly epochParts = 1;
+
+  epochPartOf() {
+    return 0;
+  }
+
+  async countEpoch(_part: number, known: { id: string; countMin: number } | undefined, fresh: string) {
+    return this.#answer((context) => epoch.countEpoch(context, known, fresh));
+  }
+
+  async stopEpoch(_part: number, id: string) {
+    this.#answer((context) => epoch.stopEpoch(context, id));
+  }
+
+  async renewEpoch(_part: number, from: string | undefined, to: { id: string; past: readonly string[] }) {
+    return this.#answer((context) => epoch.renewEpoch(context, from, to));
   }
 
   async check() {

@@ -37,3 +37,6 @@ export const CODE_INDEX = "idx:codes";
 export const CODES_IN_ORDER = "{idx:codes}:ids";
 /** A sorted set: hashes of codes whose redemption has begun, by the instant of its beginning. */
 export const CLAIMS = "{idx:codes}:claims";
+
+/** A hash: the mark of this history of a part of the store. */
+export const epochKey = (part: string): string => `epoch:{${part}}`;

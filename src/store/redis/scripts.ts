@@ -31,6 +31,7 @@ const PARTS = {
   "claim-note": ["common"],
   "claim-drop": [],
   "claim-list": ["common"],
+  epoch: ["common"],
 } as const;
 
 export type ScriptName = keyof typeof PARTS;

@@ -20,6 +20,7 @@ import { admit } from "./admit.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { connect, type RedisSettings } from "./connect.ts";
+import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
 import { Runner } from "./runner.ts";
@@ -37,7 +38,8 @@ export async function openRedis(
 ): Promise<Store> {
   const scripts = loadScripts();
   const connection = await connect(settings, commandTimeoutMs, (error) => fitness.warn(`Redis: ${error.message}`));
-  return new RedisStore(new Runner(connection, commandTimeoutMs), scripts, fitness);
+  const sharded = settings.kind === "redis-cluster";
+  return new RedisStore(new Runner(connection, commandTimeoutMs), scripts, fitness, epochPartsOf(sharded));
 }
 
 class RedisStore implements Store {
@@ -45,7 +47,10 @@ class RedisStore implements Store {
   readonly #scripts: Scripts;
   readonly #fitness: FitnessOptions;
 
-  constructor(runner: Runner, scripts: Scripts, fitness: FitnessOptions) {
+  readonly epochParts: number;
+
+  constructor(runner: Runner, scripts: Scripts, fitness: FitnessOptions, epochParts: number) {
+    this.epochParts = epochParts;
     this.#runner = runner;
     this.#scripts = scripts;
     this.#fitness = fitness;
@@ -178,6 +183,23 @@ class RedisStore implements Store {
 
   async identity() {
     return identityOf(await this.#runner.step((redis) => redis.info()));
+  }
+
+  epochPartOf(tag: AccountTag) {
+    return epochPartOf(tag, this.epochParts);
+  }
+
+  async countEpoch(part: number, known: { id: string; countMin: number } | undefined, fresh: string) {
+    const values = known ? [known.id, `${known.countMin}`, ""] : ["", "0", fresh];
+    return askEpoch(this.#runner, this.#scripts, part, ["count", ...values]);
+  }
+
+  async stopEpoch(part: number, id: string) {
+    await askEpoch(this.#runner, this.#scripts, part, ["stop", id]);
+  }
+
+  async renewEpoch(part: number, from: string | undefined, to: { id: string; past: readonly string[] }) {
+    return askEpoch(this.#runner, this.#scripts, part, ["renew", from ?? "", to.id, to.past.join(",")]);
   }
 
   async check() {

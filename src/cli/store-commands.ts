@@ -1,0 +1,75 @@
+/** `tollgate store`: whether the store is the one that it was, and an operator's word that it is to be used as it is. */
+import type { AdminClient, Fields } from "./admin-client.ts";
+import type { Outcome } from "./admin-commands.ts";
+import { type Column, cell, table } from "./table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "PART", member: "part", right: true },
+  { title: "FINDING", member: "finding" },
+  { title: "REMEMBERED", member: "remembered" },
+  { title: "FOUND", member: "found" },
+];
+
+const STATES: Readonly<Record<string, string>> = {
+  good: "The store is the one that it was.\n",
+  restoring: "The store is confirmed; the journal gives back what it has, and nothing is admitted until it has.\n",
+  unknown: "The store has not answered since the gateway started.\n",
+};
+
+const FINDINGS =
+  "empty: nothing is there. older: its end is missing. another: a store with a history of its own.\n" +
+  "told: another gateway has found one of these; ask that one.\n";
+
+export async function storeStatus(admin: AdminClient): Promise<Outcome> {
+  const { body } = await admin.call("GET", "/store");
+  return { json: body, text: wordsOf(body) };
+}
+
+export async function confirmStore(admin: AdminClient, confirm: string): Promise<Outcome> {
+  const { body } = await admin.call("POST", "/store/confirm", { confirm });
+  return { json: body, text: wordsOf(body) };
+}
+
+function wordsOf(body: Fields): string {
+  const waiting = `Charges that wait for it: ${cell(body.waiting_charges)}.\n`;
+  if (body.state !== "stopped") return (STATES[String(body.state)] ?? "") + waiting;
+  const rows = (body.differences as readonly Fields[]).map((row) => ({
+    ...row,
+    remembered: shown(row.remembered),
+    found: shown(row.found),
+  }));
+  return [
+    "The store lost data. Nothing is admitted and nothing is written.\n\n",
+    table(COLUMNS, rows),
+    `\n${FINDINGS}${waiting}\n`,
+    "To have the data back, put a newer backup in its place or point `store:` at the right server: the gateway goes on by\n",
+    "itself. To go on with what is there, and have the journals give back what they have of the last day:\n",
+    `  tollgate store confirm ${cell(body.confirm)}\n`,
+  ].join("");
+}
+
+function shown(value: unknown): string {
+  const epoch = value as Fields | null | undefined;
+  return epoch ? `${cell(epoch.id)} (${duration(Number(epoch.counted_seconds))})` : "nothing";
+}
+
+/** Seconds in which a gateway was counting, in the two largest units that they fill. */
+function duration(seconds: number): string {
+  const units = [
+    [86_400, "d"],
+    [3_600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ] as const;
+  const from = units.findIndex(([size]) => seconds >= size);
+  if (from < 0) return "0 s";
+  let left = seconds;
+  return units
+    .slice(from, from + 2)
+    .map(([size, name]) => {
+      const count = Math.floor(left / size);
+      left %= size;
+      return `${count} ${name}`;
+    })
+    .join(" ");
+}
