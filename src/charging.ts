@@ -36,8 +36,8 @@ export interface ChargingParts {
 export interface Charging {
   readonly journal: Journal;
   readonly settler: Settler;
-  /** The store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
-  readonly store: Store;
+  /** A store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
+  guard(store: Store): Store;
   readonly epoch: StoreEpoch;
   /** Whether the store is being given back what it lost. */
   isRestoring(): boolean;
@@ -73,7 +73,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   });
   let followed = historyOf(records.progress.identity);
   const isRestoring = () => followed !== undefined && followed !== epoch.history();
-  const store = guardedStore(parts.store, gateOf(epoch, isRestoring));
+  const guard = (open: Store) => guardedStore(open, gateOf(epoch, isRestoring));
+  const store = guard(parts.store);
   // What is given back goes through while all else still waits.
   const replayStore = guardedStore(parts.store, gateOf(epoch));
   const settler = createSettler({
@@ -134,7 +135,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   return {
     journal,
     settler,
-    store,
+    guard,
     epoch,
     isRestoring,
     reasons() {

@@ -95,8 +95,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     throw error;
   });
   const { journal, settler } = charging;
-  const guarded = charging.store;
-  const claims = sweepClaims({ store: guarded, clock, log });
+  const guarded = charging.guard(store);
+  const journaled = (open: Store) =>
+    journaledStore(charging.guard(open), journal, ({ kind, id }, error) =>
+      log.error(
+        { write: kind, id, reason: reasonOf(error) },
+        "a write is in the store and not in the journal: a store that loses it does not get it back",
+      ),
+    );
+  const claims = sweepClaims({ store: journaled(store), clock, log });
   const ledgerWatch = watchLedger({ store, clock, metrics, log });
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
@@ -137,12 +144,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let draining = false;
   const console = createConsole({
-    store: journaledStore(guarded, journal, ({ kind, id }, error) =>
-      log.error(
-        { write: kind, id, reason: reasonOf(error) },
-        "a write is in the store and not in the journal: a store that loses it does not get it back",
-      ),
-    ),
+    store: journaled(store.confirming()),
     catalog: () => settings.catalog,
     ...storeKeeper(charging),
     explain: (ask) => explainFor(ask, guarded, parts),

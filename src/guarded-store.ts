@@ -4,6 +4,7 @@
  * key" is believed before the store's history has been looked at again. What an operator reads is read as it is.
  */
 import type { Store } from "./store/contract.ts";
+import { overlay } from "./store/overlay.ts";
 import type { AccountTag, KeyHash } from "./values/key.ts";
 
 export interface Gate {
@@ -29,25 +30,15 @@ const WRITES = [
 
 /** Wraps a store; what is no write is the store's own. */
 export function guardedStore(store: Store, gate: Gate): Store {
-  const replaced = new Map<PropertyKey, unknown>(Object.entries(requestPath(store, gate)));
-  for (const name of WRITES) {
+  const writes = WRITES.map((name) => {
     const write = store[name].bind(store) as (...ask: unknown[]) => Promise<unknown>;
-    replaced.set(name, async (...ask: unknown[]) => {
+    const guarded = async (...ask: unknown[]) => {
       await gate.pass();
       return write(...ask);
-    });
-  }
-  return new Proxy(store, {
-    get(target, name) {
-      const found = replaced.get(name);
-      if (found !== undefined) return found;
-      const own: unknown = Reflect.get(target, name, target);
-      if (typeof own !== "function") return own;
-      const bound = own.bind(target);
-      replaced.set(name, bound);
-      return bound;
-    },
+    };
+    return [name, guarded];
   });
+  return overlay(store, { ...Object.fromEntries(writes), ...requestPath(store, gate) });
 }
 
 function requestPath(store: Store, gate: Gate): Pick<Store, "admit" | "settle" | "readKey"> {

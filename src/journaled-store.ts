@@ -6,8 +6,9 @@
  * store has it, and the operator is answered as ever; that it is in one place only is told to the log.
  */
 import type { AdminRecord, Journal } from "./settle/journal.ts";
-import type { Store } from "./store/contract.ts";
-import type { Account, Key, RedeemAnswer } from "./store/records.ts";
+import { type Store, UnconfirmedError } from "./store/contract.ts";
+import { overlay } from "./store/overlay.ts";
+import type { Account, Key, Redemption } from "./store/records.ts";
 
 /** A record has 32 KiB, a code about 100 bytes. */
 const CODES_PER_RECORD = 200;
@@ -26,18 +27,7 @@ export function journaledStore(
     const record: AdminRecord = { kind, id, payload };
     await journal.adminWrite(record).catch((error: unknown) => onUnrecorded(record, error));
   });
-  const replaced = new Map<PropertyKey, unknown>(Object.entries(writes));
-  return new Proxy(store, {
-    get(target, name) {
-      const found = replaced.get(name);
-      if (found !== undefined) return found;
-      const own: unknown = Reflect.get(target, name, target);
-      if (typeof own !== "function") return own;
-      const bound = own.bind(target);
-      replaced.set(name, bound);
-      return bound;
-    },
-  });
+  return overlay(store, writes);
 }
 
 type Note = (kind: AdminRecord["kind"], id: string, payload: AdminRecord["payload"]) => Promise<void>;
@@ -53,6 +43,7 @@ type Writes = Pick<
   | "createCodes"
   | "voidCode"
   | "redeem"
+  | "finishClaims"
 >;
 
 function journaledWrites(store: Store, note: Note): Writes {
@@ -63,75 +54,80 @@ function accountWrites(
   store: Store,
   note: Note,
 ): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "setKeyGroup" | "revokeKey" | "credit"> {
-  const noteAccount = (kind: "account_create" | "account_plan", { tag, name, plan, planRevision }: Account) =>
+  const noteAccount = ({ tag, name, plan, planRevision }: Account, kind: "account_create" | "account_plan") =>
     note(kind, `${tag}:${planRevision}`, { tag, name, plan, revision: planRevision });
-  const noteKey = async (kind: "key_group" | "key_revoke", key: Key | undefined): Promise<Key | undefined> => {
-    if (key === undefined) return undefined;
-    const { tag, id, group, status, revision } = key;
-    await note(kind, `${id}:${revision}`, { tag, id, group, status, revision });
-    return key;
-  };
+  const noteKey = ({ tag, id, group, status, revision }: Key, kind: "key_group" | "key_revoke") =>
+    note(kind, `${id}:${revision}`, { tag, id, group, status, revision });
   return {
-    async createAccount(account) {
-      const answer = await store.createAccount(account);
-      const made = answer === "exists" ? await store.findAccount(account.name) : answer;
-      if (made) await noteAccount("account_create", made);
-      return answer;
-    },
-    async setPlan(...ask) {
-      const account = await store.setPlan(...ask);
-      if (account) await noteAccount("account_plan", account);
-      return account;
-    },
-    async createKey(tag, asked) {
-      const key = await store.createKey(tag, asked);
-      // The id of another key with the same hash: nothing was made.
-      if (key?.id === asked.id) await note("key_create", key.id, { tag, ...asked });
-      return key;
-    },
-    setKeyGroup: async (...ask) => noteKey("key_group", await store.setKeyGroup(...ask)),
-    revokeKey: async (...ask) => noteKey("key_revoke", await store.revokeKey(...ask)),
-    async credit(tag, payment) {
-      const answer = await store.credit(tag, payment);
-      const counted = answer.outcome === "credited" || answer.outcome === "duplicate";
-      if (counted) await note("credit", payment.id, { tag, ...payment });
-      return answer;
-    },
+    createAccount: (account) =>
+      noted(store.createAccount(account), async (answer) => {
+        const made = answer === "exists" ? await store.findAccount(account.name) : answer;
+        if (made) await noteAccount(made, "account_create");
+      }),
+    setPlan: (...ask) =>
+      noted(store.setPlan(...ask), async (account) => account && noteAccount(account, "account_plan")),
+    createKey: (tag, asked) =>
+      noted(store.createKey(tag, asked), async (key) => {
+        // The id of another key with the same hash: nothing was made.
+        if (key?.id === asked.id) await note("key_create", key.id, { tag, ...asked });
+      }),
+    setKeyGroup: (...ask) => noted(store.setKeyGroup(...ask), async (key) => key && noteKey(key, "key_group")),
+    revokeKey: (...ask) => noted(store.revokeKey(...ask), async (key) => key && noteKey(key, "key_revoke")),
+    credit: (tag, payment) =>
+      noted(store.credit(tag, payment), async ({ outcome }) => {
+        const counted = outcome === "credited" || outcome === "duplicate";
+        if (counted) await note("credit", payment.id, { tag, ...payment });
+      }),
   };
 }
 
-function cardWrites(store: Store, note: Note): Pick<Writes, "grant" | "createCodes" | "voidCode" | "redeem"> {
+function cardWrites(
+  store: Store,
+  note: Note,
+): Pick<Writes, "grant" | "createCodes" | "voidCode" | "redeem" | "finishClaims"> {
   return {
-    async grant(tag, asked) {
-      const card = await store.grant(tag, asked);
-      if (card) await note("grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
-      return card;
-    },
-    async createCodes(facts, codes) {
-      await store.createCodes(facts, codes);
-      for (let from = 0; from < codes.length; from += CODES_PER_RECORD) {
-        const batch = codes.slice(from, from + CODES_PER_RECORD);
-        await note("code", batch[0]?.id ?? "", { facts, codes: batch });
-      }
-    },
-    async voidCode(id) {
-      const code = await store.voidCode(id);
-      if (code?.state === "void") await note("code", `${id}:void`, { void: id });
-      return code;
-    },
-    async redeem(ask) {
-      const answer = await store.redeem(ask);
-      if (answer.outcome === "redeemed" || answer.outcome === "again") await noteRedemption(ask, answer);
-      return answer;
-    },
+    grant: (tag, asked) =>
+      noted(store.grant(tag, asked), async (card) => {
+        if (card) await note("grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
+      }),
+    createCodes: (facts, codes) =>
+      noted(store.createCodes(facts, codes), async () => {
+        for (let from = 0; from < codes.length; from += CODES_PER_RECORD) {
+          const batch = codes.slice(from, from + CODES_PER_RECORD);
+          await note("code", batch[0]?.id ?? "", { facts, codes: batch });
+        }
+      }),
+    voidCode: (id) =>
+      noted(store.voidCode(id), async (code) => {
+        if (code?.state === "void") await note("code", `${id}:void`, { void: id });
+      }),
+    redeem: (ask) =>
+      noted(store.redeem(ask), async (answer) => {
+        const has = answer?.outcome === "redeemed" || answer?.outcome === "again";
+        if (has) await noteRedemption(note, { ...ask, code: answer.code, entitlement: answer.entitlement });
+      }),
+    finishClaims: (limit, onFinished) =>
+      store.finishClaims(limit, async (redemption) => {
+        await noteRedemption(note, redemption);
+        await onFinished?.(redemption);
+      }),
   };
+}
 
-  function noteRedemption(
-    { tag, hash }: Parameters<Store["redeem"]>[0],
-    { code, entitlement }: Extract<RedeemAnswer, { code: unknown }>,
-  ): Promise<void> {
-    const { id, card, plan, group, lastsMs, starts, quota } = code;
-    const facts = { card, plan, group, lastsMs, starts, quota };
-    return note("grant", id, { tag, hash, id, facts, fromMs: entitlement.fromMs });
+/** Notes what the store has made, also when no replica has confirmed it: then the operator hears of that afterwards. */
+async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>): Promise<T> {
+  try {
+    const answer = await write;
+    await note(answer);
+    return answer;
+  } catch (error) {
+    if (error instanceof UnconfirmedError) await note(error.answer as T);
+    throw error;
   }
+}
+
+function noteRedemption(note: Note, { tag, hash, code, entitlement }: Redemption): Promise<void> {
+  const { id, card, plan, group, lastsMs, starts, quota } = code;
+  const facts = { card, plan, group, lastsMs, starts, quota };
+  return note("grant", id, { tag, hash, id, facts, fromMs: entitlement.fromMs });
 }

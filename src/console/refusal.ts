@@ -65,6 +65,7 @@ export function noSuchKey(id: string): Refusal {
  * @param remedy what makes a second try of this very write harmless, or undefined for a read.
  */
 export function storeRefusal(error: StoreError, remedy: string | undefined): Refusal {
+  if (error.kind === "unconfirmed") return notConfirmed(remedy);
   const older = error.kind === "older";
   const message = older
     ? "The store holds less than was written to it, so nothing is changed until an operator confirms its state."
@@ -73,4 +74,15 @@ export function storeRefusal(error: StoreError, remedy: string | undefined): Ref
   return new Refusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
     "retry-after": "1",
   });
+}
+
+/** 503: the store's primary has the write, and a failover may still undo it. */
+function notConfirmed(remedy: string | undefined): Refusal {
+  return new Refusal(
+    503,
+    "not_confirmed",
+    "The change is made on the store's primary, but no replica has confirmed it in time: a failover may undo it.",
+    remedy ?? "Send the request again: it counts once.",
+    { "retry-after": "1" },
+  );
 }

@@ -24,6 +24,7 @@ import type {
   LedgerLine,
   Page,
   RedeemAnswer,
+  Redemption,
 } from "./records.ts";
 import type { SettleAnswer, SettleAsk } from "./settlement.ts";
 
@@ -31,11 +32,22 @@ import type { SettleAnswer, SettleAsk } from "./settlement.ts";
 export class StoreError extends Error {
   override readonly name = "StoreError";
   /** `unavailable`: try later. `older`: the store lost data and an operator must confirm. */
-  readonly kind: "unavailable" | "older";
+  readonly kind: "unavailable" | "older" | "unconfirmed";
 
-  constructor(kind: "unavailable" | "older", message: string, options?: ErrorOptions) {
+  constructor(kind: StoreError["kind"], message: string, options?: ErrorOptions) {
     super(message, options);
     this.kind = kind;
+  }
+}
+
+/** The store has made a write; no replica has said in time that it has it too. Sending it again is harmless. */
+export class UnconfirmedError extends StoreError {
+  /** What the store answered; undefined when the write was not finished. */
+  readonly answer: unknown;
+
+  constructor(answer: unknown) {
+    super("unconfirmed", "no replica of the store has confirmed the write");
+    this.answer = answer;
   }
 }
 
@@ -115,8 +127,12 @@ export interface Store extends Epochs {
     readonly tag: AccountTag;
     readonly fromMs?: number | undefined;
   }): Promise<RedeemAnswer>;
-  /** Credits codes whose redemption was cut off after the claim, at most `limit`. @returns how many it brought to an end. */
-  finishClaims(limit: number): Promise<number>;
+  /**
+   * Credits codes whose redemption was cut off after the claim, at most `limit`.
+   * @param onFinished told of each when its account has the card; one whose telling is cut off is told of again.
+   * @returns how many it brought to an end.
+   */
+  finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
 
   /**
    * Sums per day, by day, of an account from one UTC day to another, both included, at most DAYS_MAX days.
@@ -135,6 +151,11 @@ export interface Store extends Epochs {
    * lost (reliability 3.3). Rejects with StoreError while that cannot be told.
    */
   identity(): Promise<string>;
+  /**
+   * This store for operators: a write is answered when a replica has it, where there are replicas, and rejects with
+   * UnconfirmedError when none says so in time. `close` of this store closes both.
+   */
+  confirming(): Store;
   /** Resolves when the store answers and is fit for use; rejects with StoreError and the reason. */
   check(): Promise<void>;
   close(): Promise<void>;

@@ -1,4 +1,5 @@
 /** The records that a store keeps: accounts, keys, entitlements, codes, ledger lines, sums per day. */
+import type { CodeHash } from "../values/code.ts";
 import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
@@ -106,6 +107,14 @@ export type RedeemAnswer =
   /** Another account has it, or the operator has voided it. */
   | { readonly outcome: "used" | "void" }
   | { readonly outcome: "unknown_code" | "unknown_account" };
+
+/** A code and what the account that redeemed it has of it. */
+export interface Redemption {
+  readonly hash: CodeHash;
+  readonly tag: AccountTag;
+  readonly code: Code;
+  readonly entitlement: Entitlement;
+}
 
 /** Codes that one call may make. */
 export const CODES_MAX = 1_000;

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,6 +26,10 @@ export interface TestRedis {
   thaw(): void;
   /** Kills the process and starts another one on the same port with what the last SAVE wrote. */
   crash(): Promise<void>;
+  /** Keeps what the server holds now. @returns what kills it and starts it with that copy. */
+  keepRdb(): Promise<() => Promise<void>>;
+  /** The same with the append-only file, whose every write is in it (`appendfsync always`). */
+  keepAof(): () => Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -55,6 +59,23 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
     await kill();
     rmSync(dir, { recursive: true, force: true });
   };
+  const restart = async (between: () => void): Promise<void> => {
+    await kill();
+    between();
+    process_ = launch(dir, port, clock, options);
+    exited = once(process_, "exit");
+    await answering(redis, process_);
+  };
+  const putBack = (name: string) => {
+    const [place, copy] = [join(dir, name), join(dir, `${name}.kept`)];
+    rmSync(copy, { recursive: true, force: true });
+    cpSync(place, copy, { recursive: true });
+    return () =>
+      restart(() => {
+        rmSync(place, { recursive: true, force: true });
+        cpSync(copy, place, { recursive: true });
+      });
+  };
   const redis: TestRedis = {
     port,
     url: `redis://127.0.0.1:${port}`,
@@ -65,12 +86,13 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
     setTime: (epochMs) => writeClock(clock, epochMs),
     freeze: () => void process_.kill("SIGSTOP"),
     thaw: () => void process_.kill("SIGCONT"),
-    async crash() {
-      await kill();
-      process_ = launch(dir, port, clock, options);
-      exited = once(process_, "exit");
-      await answering(redis, process_);
+    crash: () => restart(() => {}),
+    async keepRdb() {
+      const reply = await redis.command("SAVE");
+      if (!reply.startsWith("+OK")) throw new Error(`SAVE answered ${reply}`);
+      return putBack("dump.rdb");
     },
+    keepAof: () => putBack("appendonlydir"),
     stop,
   };
   try {

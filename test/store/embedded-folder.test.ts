@@ -72,8 +72,9 @@ test("a folder of the version without codes is taken over with everything in it"
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
     old.exec(
-      "DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; ALTER TABLE accounts DROP COLUMN plan_revision;",
+      "DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;",
     );
+    old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
     old.exec("PRAGMA user_version = 1;");
     old.close();
     store = await openStore({ kind: "embedded", dir });

@@ -8,9 +8,9 @@ import { admitAsk, admitted, codeHashOf, DAY_MS, hashOf, makeAccount, ridOf, set
 
 /** What the operator's guide gives: these keys, these commands, no more. */
 const RIGHTS = [
-  ..."~{a:* ~c:* ~idx:accounts ~{idx:accounts}:names ~idx:codes ~{idx:codes}:* resetchannels -@all".split(" "),
+  ..."~{a:* ~c:* ~idx:accounts ~{idx:accounts}:names ~idx:codes ~{idx:codes}:* ~epoch:* resetchannels -@all".split(" "),
   ..."+evalsha +eval +info +scan +time +hget +hset +hmget +hgetall +hdel +hexists +hincrby +get +set +del".split(" "),
-  ..."+zadd +zrem +zscore +zrangebyscore +zrangebylex +xadd +xrange".split(" "),
+  ..."+zadd +zrem +zscore +zrangebyscore +zrangebylex +xadd +xrange +wait".split(" "),
 ];
 
 test("a Redis user with only the rights that the guide names runs every operation", async () => {
@@ -20,6 +20,10 @@ test("a Redis user with only the rights that the guide names runs every operatio
   const store = await openStore({ kind: "redis", url });
   try {
     await store.check();
+    const mark = await store.countEpoch(0, undefined, "fresh");
+    assert.deepEqual(mark, { id: "fresh", count: 1, past: [], stopped: false });
+    await store.stopEpoch(0, "fresh");
+    assert.equal((await store.renewEpoch(0, "fresh", { id: "next", past: ["fresh"] }))?.id, "next");
     const tag = await makeAccount(store, "Rights");
     assert.equal(await store.createAccount({ tag: "RightsTwo0" as never, name: "Rights", plan: "free" }), "exists");
     const card = {

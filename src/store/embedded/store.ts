@@ -218,6 +218,11 @@ class EmbeddedStore implements Store {
     return this.#answer((context) => epoch.renewEpoch(context, from, to));
   }
 
+  /** There are no replicas. */
+  confirming() {
+    return this;
+  }
+
   async check() {
     this.#answer((context) => context.db.get("SELECT 1"));
   }

@@ -14,8 +14,9 @@ import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import type { CardFacts, Code, Entitlement, Page, RedeemAnswer } from "../records.ts";
+import type { CardFacts, Code, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
 import { grant } from "./cards.ts";
+import type { Confirm } from "./confirmed.ts";
 import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
 import { toCode, toCodeOfFields } from "./records.ts";
 import type { Runner } from "./runner.ts";
@@ -83,17 +84,25 @@ async function readCode(runner: Runner, hash: CodeHash): Promise<Code | undefine
   return toCodeOfFields(await runner.step((redis) => redis.hgetall(codeKey(hash))));
 }
 
-export async function voidCode(runner: Runner, scripts: Scripts, id: string): Promise<Code | undefined> {
+export async function voidCode(
+  runner: Runner,
+  scripts: Scripts,
+  id: string,
+  confirm?: Confirm,
+): Promise<Code | undefined> {
   const hash = await hashOfId(runner, id);
   if (hash === undefined) return undefined;
   const reply = await runner.script(scripts["code-void"], [codeKey(hash)], []);
-  return reply === null ? undefined : toCode(reply as string[]);
+  const code = reply === null ? undefined : toCode(reply as string[]);
+  await confirm?.([codeKey(hash)], code);
+  return code;
 }
 
 export async function redeem(
   runner: Runner,
   scripts: Scripts,
   { hash, tag, fromMs }: Parameters<Store["redeem"]>[0],
+  confirm?: Confirm,
 ): Promise<RedeemAnswer> {
   // Looked at first, so that a guess leaves no trace in the store.
   const before = await readCode(runner, hash);
@@ -104,6 +113,7 @@ export async function redeem(
   await noteClaim(runner, scripts, hash);
   const claimed = await claim(runner, scripts, hash, tag);
   if (claimed === undefined) return { outcome: "unknown_code" };
+  await confirm?.([codeKey(hash)], undefined);
   // Another account was faster; the note is the winner's by now.
   const lost = refusedTo(tag, claimed.code);
   if (lost !== undefined) return lost;
@@ -169,37 +179,48 @@ async function dropClaim(runner: Runner, scripts: Scripts, hash: CodeHash, noted
 }
 
 /** Brings the oldest noted claims to their end. A redemption that is under way at this moment is not disturbed. */
-export async function finishClaims(runner: Runner, scripts: Scripts, limit: number): Promise<number> {
+export async function finishClaims(
+  runner: Runner,
+  scripts: Scripts,
+  limit: number,
+  onFinished: Parameters<Store["finishClaims"]>[1],
+): Promise<number> {
   const reply = await runner.script(scripts["claim-list"], [CLAIMS], [`${pageSize(limit, PAGE_MAX)}`]);
   const [now, notes] = reply as [string, string[]];
   let finished = 0;
   for (let i = 0; i + 1 < notes.length; i += 2) {
     const [hash, notedAt] = notes.slice(i, i + 2) as [CodeHash, string];
-    if (await finishClaim(runner, scripts, hash, notedAt, Number(now))) finished += 1;
+    const redemption = await creditNoted(runner, scripts, hash, notedAt, Number(now));
+    if (!redemption) continue;
+    // Told of while the note is there: should this process die now, the next sweep tells again.
+    await onFinished?.(redemption);
+    await endClaim(runner, scripts, hash, redemption.tag);
+    await dropClaim(runner, scripts, hash);
+    finished += 1;
   }
   return finished;
 }
 
-async function finishClaim(
+/** Gives the account of a noted claim its card; undefined when there is nothing to finish. */
+async function creditNoted(
   runner: Runner,
   scripts: Scripts,
   hash: CodeHash,
   notedAt: string,
   nowMs: number,
-): Promise<boolean> {
+): Promise<Redemption | undefined> {
   const code = await readCode(runner, hash);
   // The claim may be on its way, unless the note is old: then it never came.
-  if (code?.state === "unused" && nowMs - Number(notedAt) <= NOTE_LIFE_MS) return false;
+  if (code?.state === "unused" && nowMs - Number(notedAt) <= NOTE_LIFE_MS) return undefined;
   if (code?.state !== "claimed" || code.tag === undefined) {
     await dropClaim(runner, scripts, hash, notedAt);
-    return false;
+    return undefined;
   }
-  if ((await creditClaim(runner, scripts, code.tag, code)) === undefined) {
+  const entitlement = await creditClaim(runner, scripts, code.tag, code);
+  if (entitlement === undefined) {
     // The account is lost. Noted anew, it does not stand in the way of the others.
     await noteClaim(runner, scripts, hash);
-    return false;
+    return undefined;
   }
-  await endClaim(runner, scripts, hash, code.tag);
-  await dropClaim(runner, scripts, hash);
-  return true;
+  return { hash, tag: code.tag, code, entitlement };
 }

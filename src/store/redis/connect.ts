@@ -6,6 +6,8 @@
  */
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../values/settings.ts";
+import { fenceKey } from "./keys.ts";
+import { slotOf } from "./slots.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
 
@@ -24,6 +26,13 @@ export interface Connection {
   scan(pattern: string): Promise<string[]>;
   /** INFO of every primary that we talk to. */
   info(): Promise<string[]>;
+  /**
+   * Whether a replica of each key's primary has everything that was written before on this connection. True where a
+   * primary has no replica that keeps up. Commands behind it wait for its end.
+   */
+  replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
+  /** Connections lost so far. */
+  losses(): number;
   /** Resolves at once while connected, else with the next connection. */
   ready(): Promise<void>;
   close(): void;
@@ -35,6 +44,7 @@ const SOCKET_TIMEOUT_MS = 2_000;
 const SLOTS_REFRESH_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 const SCAN_COUNT = 1_000;
+const FENCE_LIFE_MS = 1_000;
 
 /** Grows to a second, with jitter, so that replicas do not come back in step. */
 function reconnectDelayMs(times: number): number {
@@ -69,6 +79,14 @@ export async function connect(
   const client = makeClient(settings, redisOptions(commandTimeoutMs));
   client.on("error", onError);
   await firstConnection(client);
+  return wrap(client);
+}
+
+/** A connection that is made in the background and tells of no error: another one to the same place does. */
+export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): Connection {
+  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+  client.on("error", () => undefined);
+  void client.connect().catch(() => undefined);
   return wrap(client);
 }
 
@@ -129,6 +147,7 @@ function credentials(settings: Extract<RedisSettings, { username: unknown }>): R
 function wrap(client: Redis | Cluster): Connection {
   // One promise for all who wait, so that an outage adds one listener and not one for each request.
   let next: Promise<void> | undefined;
+  const losses = countLosses(client);
   const primaries = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
   return {
     evalsha: (sha, keys, values) => client.evalsha(sha, keys.length, ...keys, ...values),
@@ -159,8 +178,39 @@ function wrap(client: Redis | Cluster): Connection {
       });
       return next;
     },
+    async replicated(keys, withinMs) {
+      const nodes = new Map(keys.map((key) => [client instanceof Cluster ? primaryOf(client, key) : client, key]));
+      const found = await Promise.all([...nodes].map(([node, key]) => isReplicated(node, key, withinMs)));
+      return found.every(Boolean);
+    },
+    losses,
     close: () => client.disconnect(),
   };
+}
+
+function countLosses(client: Redis | Cluster): () => number {
+  let count = 0;
+  const lost = () => {
+    count++;
+  };
+  client.on("close", lost);
+  client.on("+node", (node: Redis) => void node.on("close", lost));
+  return () => count;
+}
+
+function primaryOf(cluster: Cluster, key: string): Redis {
+  const [address] = cluster.slots[slotOf(key)] ?? [];
+  const node = cluster.nodes("master").find(({ options }) => `${options.host}:${options.port}` === address);
+  if (!node) throw new Error("the key's primary is not known");
+  return node;
+}
+
+/** A write that changed nothing has no place in the stream of replication to wait for; the mark behind it has. */
+async function isReplicated(node: Redis, key: string, withinMs: number): Promise<boolean> {
+  await node.set(fenceKey(key), "1", "PX", FENCE_LIFE_MS);
+  const info = await node.info("replication");
+  if (!/^slave\d+:.*state=online/m.test(info)) return true;
+  return Number(await node.wait(1, withinMs)) >= 1;
 }
 
 async function scanNode(node: Redis, pattern: string): Promise<string[]> {

@@ -13,13 +13,15 @@ import {
   checkTag,
 } from "../checks.ts";
 import type { Store } from "../contract.ts";
+import { overlay } from "../overlay.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
-import { connect, type RedisSettings } from "./connect.ts";
+import { confirmedWrites, confirmOn } from "./confirmed.ts";
+import { connect, connectBeside, type RedisSettings } from "./connect.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
@@ -38,8 +40,19 @@ export async function openRedis(
 ): Promise<Store> {
   const scripts = loadScripts();
   const connection = await connect(settings, commandTimeoutMs, (error) => fitness.warn(`Redis: ${error.message}`));
-  const sharded = settings.kind === "redis-cluster";
-  return new RedisStore(new Runner(connection, commandTimeoutMs), scripts, fitness, epochPartsOf(sharded));
+  const runner = new Runner(connection, commandTimeoutMs);
+  const beside = () => new Runner(connectBeside(settings, commandTimeoutMs), commandTimeoutMs);
+  return new RedisStore({ runner, scripts, fitness, parts: epochPartsOf(settings.kind === "redis-cluster"), beside });
+}
+
+interface RedisStoreParts {
+  readonly runner: Runner;
+  readonly scripts: Scripts;
+  readonly fitness: FitnessOptions;
+  /** Parts that can lose their data each by itself. */
+  readonly parts: number;
+  /** Opens a connection for operators' writes; undefined for the store that has it. */
+  readonly beside: (() => Runner) | undefined;
 }
 
 class RedisStore implements Store {
@@ -47,13 +60,16 @@ class RedisStore implements Store {
   readonly #scripts: Scripts;
   readonly #fitness: FitnessOptions;
 
+  readonly #beside: (() => Runner) | undefined;
   readonly epochParts: number;
+  #confirming: { readonly runner: Runner; readonly store: Store } | undefined;
 
-  constructor(runner: Runner, scripts: Scripts, fitness: FitnessOptions, epochParts: number) {
-    this.epochParts = epochParts;
+  constructor({ runner, scripts, fitness, parts, beside }: RedisStoreParts) {
+    this.epochParts = parts;
     this.#runner = runner;
     this.#scripts = scripts;
     this.#fitness = fitness;
+    this.#beside = beside;
   }
 
   async admit(ask: AdmitAsk) {
@@ -153,17 +169,17 @@ class RedisStore implements Store {
   }
 
   async voidCode(id: string) {
-    return codes.voidCode(this.#runner, this.#scripts, id);
+    return codes.voidCode(this.#runner, this.#scripts, id, this.#confirm());
   }
 
   async redeem(ask: Parameters<Store["redeem"]>[0]) {
     checkTag(ask.tag);
     checkCodeHash(ask.hash);
-    return codes.redeem(this.#runner, this.#scripts, ask);
+    return codes.redeem(this.#runner, this.#scripts, ask, this.#confirm());
   }
 
-  async finishClaims(limit: number) {
-    return codes.finishClaims(this.#runner, this.#scripts, limit);
+  async finishClaims(limit: number, onFinished?: Parameters<Store["finishClaims"]>[1]) {
+    return codes.finishClaims(this.#runner, this.#scripts, limit, onFinished);
   }
 
   async readDays(tag: AccountTag, since: string, until: string) {
@@ -202,6 +218,23 @@ class RedisStore implements Store {
     return askEpoch(this.#runner, this.#scripts, part, ["renew", from ?? "", to.id, to.past.join(",")]);
   }
 
+  confirming(): Store {
+    if (!this.#beside) return this;
+    this.#confirming ??= this.#openConfirming(this.#beside());
+    return this.#confirming.store;
+  }
+
+  /** For writes of several steps; undefined where no replica is waited for. */
+  #confirm() {
+    return this.#beside ? undefined : confirmOn(this.#runner.connection);
+  }
+
+  #openConfirming(runner: Runner): { runner: Runner; store: Store } {
+    const [scripts, fitness] = [this.#scripts, this.#fitness];
+    const store = new RedisStore({ runner, scripts, fitness, parts: this.epochParts, beside: undefined });
+    return { runner, store: overlay(store, confirmedWrites(store, runner.connection)) };
+  }
+
   async check() {
     const infos = await this.#runner.step((redis) => redis.info());
     for (const info of infos) checkFitness(info, this.#fitness);
@@ -209,5 +242,6 @@ class RedisStore implements Store {
 
   async close() {
     this.#runner.connection.close();
+    this.#confirming?.runner.connection.close();
   }
 }
