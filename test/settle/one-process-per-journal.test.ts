@@ -17,13 +17,24 @@ function folder(t: TestContext): string {
   return dir;
 }
 
-/** A process that takes the folder and stays, or says why it could not. */
-async function other(t: TestContext, dir: string): Promise<{ child: ChildProcess; said: string }> {
+/**
+ * A process that takes the folder and stays, or says why it could not.
+ * @param container whether it has pids of its own, as in a container.
+ */
+async function other(
+  t: TestContext,
+  dir: string,
+  container = false,
+): Promise<{ child: ChildProcess; said: string }> {
   const program = `
-    import { lockFolder } from ${JSON.stringify(LOCK)};
-    try { lockFolder(process.argv[1]); console.log("locked"); setInterval(() => {}, 1_000); }
+    import { takeFolder } from ${JSON.stringify(LOCK)};
+    try { await takeFolder(process.argv[1], () => {}); console.log("locked"); setInterval(() => {}, 1_000); }
     catch (error) { console.log(error.name + ": " + error.message); }`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", program, dir], { stdio: ["ignore", "pipe", 2] });
+  const node = [process.execPath, "--input-type=module", "-e", program, dir];
+  const [command, ...args] = container
+    ? ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc", ...node]
+    : node;
+  const child = spawn(command as string, args, { stdio: ["ignore", "pipe", 2] });
   t.after(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
@@ -78,4 +89,20 @@ test("one process cannot have a folder twice", (t) => {
   assert.throws(() => lockFolder(join(dir, ".")), /has the journal in .* already/);
   unlock();
   lockFolder(dir)();
+});
+
+test("two containers on one volume: the second is refused while the first lives, and takes over when it is silent", async (t) => {
+  const dir = folder(t);
+  const first = await other(t, dir, true);
+  assert.equal(first.said, "locked");
+  const second = await other(t, dir, true);
+  assert.match(second.said, /^JournalLockedError: a process of another container or machine has the journal in /);
+  const here = await other(t, dir);
+  assert.match(here.said, /another container or machine/);
+  first.child.kill("SIGKILL");
+  await once(first.child, "exit");
+  const startedMs = performance.now();
+  assert.equal((await other(t, dir, true)).said, "locked");
+  assert.ok(performance.now() - startedMs >= 15_000, "it was watched for as long as it may be silent");
+  assert.equal(readdirSync(dir).length, 1);
 });

@@ -5,7 +5,7 @@ import type { Journal, JournalHealth } from "../journal.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { RECORD, type RecordType } from "./frame.ts";
-import { lockFolder } from "./lock.ts";
+import { takeFolder } from "./lock.ts";
 import { encode, type Progress } from "./payload.ts";
 import { judge } from "./retention.ts";
 import { type Segment, segmentBytesFor, segmentName } from "./segments.ts";
@@ -52,7 +52,11 @@ export async function openJournal(
   settings: JournalSettings,
   parts: Pick<JournalParts, "clock" | "alarm">,
 ): Promise<OpenedJournal & { readonly disk: Disk }> {
-  const unlock = lockFolder(settings.dir);
+  let taken: string | undefined;
+  const unlock = await takeFolder(settings.dir, () => {
+    taken = "another process has taken the journal's folder from this one, which was stopped for too long";
+    parts.alarm(`${settings.dir}: ${taken}`);
+  });
   try {
     const disk = nodeDisk(settings.dir);
     const name = (message: string) => `${settings.dir}: ${message}`;
@@ -60,7 +64,11 @@ export async function openJournal(
     const { fsync, bytesMax } = settings;
     const opened = await createJournal({ disk, clock: parts.clock, fsync, bytesMax, alarm });
     const close = () => opened.journal.close().finally(unlock);
-    return { ...opened, disk, journal: { ...opened.journal, close } };
+    const health = () => {
+      const found = opened.journal.health();
+      return taken === undefined ? found : { ...found, usable: false, reason: taken };
+    };
+    return { ...opened, disk, journal: { ...opened.journal, health, close } };
   } catch (error) {
     unlock();
     throw error;
