@@ -21,11 +21,7 @@ function folder(t: TestContext): string {
  * A process that takes the folder and stays, or says why it could not.
  * @param container whether it has pids of its own, as in a container.
  */
-async function other(
-  t: TestContext,
-  dir: string,
-  container = false,
-): Promise<{ child: ChildProcess; said: string }> {
+async function other(t: TestContext, dir: string, container = false): Promise<{ child: ChildProcess; said: string }> {
   const program = `
     import { takeFolder } from ${JSON.stringify(LOCK)};
     try { await takeFolder(process.argv[1], () => {}); console.log("locked"); setInterval(() => {}, 1_000); }
