@@ -10,6 +10,7 @@ import { type AcceptedRequest, createListener, type Listener } from "./accept/li
 import type { Reply } from "./accept/reply.ts";
 import { createUnknownKeys } from "./admit/unknown-keys.ts";
 import { render } from "./answer.ts";
+import { guardStore, inTime } from "./breaker-store.ts";
 import { openCharging } from "./charging.ts";
 import { sweepClaims } from "./claim-sweeper.ts";
 import { diffSettings } from "./config.ts";
@@ -26,7 +27,7 @@ import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
 import { serveSide } from "./side.ts";
-import type { Store } from "./store/contract.ts";
+import { type Store, StoreError } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
 import { watchHealth } from "./store-health.ts";
 import { storeKeeper } from "./store-status.ts";
@@ -63,6 +64,8 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/** How long a request waits for its account's own last charge before it is told that the store does not answer. */
+const UNSETTLED_WAIT_MS = 400;
 /** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
 const ABANDONED_MAX = 1_000;
 /** How long a stream's proper end may take to reach its client behind the deadline of a drain. */
@@ -76,12 +79,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let settings = options.settings;
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
-  const store = timedStore(
-    await openStore(settings.store, { warn: (message) => log.warn({}, message) }),
-    metrics,
-    clock,
-  );
+  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message) });
+  await demandFitness(opened, log);
+  // An embedded store is in this process: it is neither away nor far, and a slow one is slow for all.
+  const timed = timedStore(opened, metrics, clock);
+  const guard =
+    settings.store.kind === "embedded" ? undefined : guardStore(timed, { clock, random: Math.random, metrics, log });
+  const store = guard?.store ?? timed;
   const health = watchHealth({ store, clock, metrics, log });
+  const stopWatching = () => {
+    health.stop();
+    guard?.stop();
+  };
   const charging = await openCharging({
     settings: settings.journal,
     store,
@@ -90,7 +99,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     metrics,
     log,
   }).catch(async (error) => {
-    health.stop();
+    stopWatching();
     await store.close();
     throw error;
   });
@@ -121,7 +130,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     admit: {
       store: guarded,
       catalog: () => settings.catalog,
-      unsettled: settler.unsettled,
+      unsettled(tag) {
+        const settled = settler.unsettled(tag);
+        return settled && inTime(clock, UNSETTLED_WAIT_MS, settled);
+      },
       unknownKeys,
       wallMs: () => clock.wallMs(),
       abandon(requestId, tag, inputTokens, idempotency) {
@@ -155,7 +167,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       return metrics.page();
     },
     readiness: () => {
-      const reasons = [...(draining ? ["draining"] : []), ...health.reasons(), ...charging.reasons()];
+      const reasons = [
+        ...(draining ? ["draining"] : []),
+        ...health.reasons(),
+        ...(guard?.reasons() ?? []),
+        ...charging.reasons(),
+      ];
       return { ready: reasons.length === 0, reasons };
     },
     clock,
@@ -169,7 +186,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let closing: Promise<void> | undefined;
   const shutDown = async () => {
     await charging.drain(SETTLE_GRACE_MS);
-    health.stop();
+    stopWatching();
     await Promise.all([claims.stop(), ledgerWatch.stop()]);
     await Promise.all([console.close(), dispatcher.close()]);
     unknownKeys.close();
@@ -216,6 +233,19 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       return closing;
     },
   };
+}
+
+/** A store that is away is waited for; one that answers and would lose money is refused (row B11). */
+async function demandFitness(store: Store, log: Log): Promise<void> {
+  try {
+    await store.check();
+  } catch (error) {
+    if (error instanceof StoreError && error.outcome === "refused") {
+      await store.close();
+      throw error;
+    }
+    log.warn({ reason: reasonOf(error) }, "the store does not answer yet");
+  }
 }
 
 function publicListener(parts: PipelineParts, store: Store, log: Log): Listener {

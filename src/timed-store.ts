@@ -1,5 +1,7 @@
 /** A store whose operations on the path of requests are timed for `store_seconds`. */
+
 import type { Store } from "./store/contract.ts";
+import { overlay } from "./store/overlay.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { Clock } from "./values/time.ts";
 
@@ -17,19 +19,8 @@ export function timedStore(store: Store, metrics: Metrics, clock: Clock): Store 
       }
     };
   };
-  const replaced = new Map<PropertyKey, unknown>([
-    ["admit", timed("admit", (ask: Parameters<Store["admit"]>[0]) => store.admit(ask))],
-    ["settle", timed("settle", (ask: Parameters<Store["settle"]>[0]) => store.settle(ask))],
-  ]);
-  return new Proxy(store, {
-    get(target, name) {
-      const found = replaced.get(name);
-      if (found !== undefined) return found;
-      const own: unknown = Reflect.get(target, name, target);
-      if (typeof own !== "function") return own;
-      const bound = own.bind(target);
-      replaced.set(name, bound);
-      return bound;
-    },
+  return overlay(store, {
+    admit: timed("admit", (ask: Parameters<Store["admit"]>[0]) => store.admit(ask)),
+    settle: timed("settle", (ask: Parameters<Store["settle"]>[0]) => store.settle(ask)),
   });
 }

@@ -118,8 +118,8 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
   try {
     return await parts.store.admit(question);
   } catch (error) {
-    // A store that waits for its operator was not asked, or said no: it holds nothing.
-    const isHeld = !(error instanceof StoreError && error.kind === "older");
+    // A store that was not asked, or that waits for its operator, holds nothing.
+    const isHeld = !(error instanceof StoreError && (error.outcome === "unsent" || error.kind === "older"));
     if (isHeld) parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
     throw error;
   }

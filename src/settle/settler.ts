@@ -22,9 +22,11 @@ export interface SettlerParts {
    * that cannot be done. Without it an unknown account is believed at once.
    */
   readonly restored?: () => Promise<void>;
+  /** Between 0 and 1; the machine's unless given. */
+  readonly random?: () => number;
   /** Told of every answer, for metrics. */
   readonly onSettled: (ask: SettleAsk, answer: SettleAnswer) => void;
-  /** Told of every try that the store, or the disk of the dead letters, did not answer. */
+  /** Told once of each charge that the store, or the disk of the dead letters, did not take at the first try. */
   readonly onDelay: (error: unknown) => void;
   /** Told of a charge that the journal could not take: it is in memory only until the store has it. */
   readonly onUnrecorded: (ask: SettleAsk, error: unknown) => void;
@@ -46,7 +48,8 @@ export interface Settler {
 }
 
 const RETRY_FIRST_MS = 50;
-const RETRY_MAX_MS = 5_000;
+/** A breaker may need two seconds and a half to see that the store is back; everything settles within five (invariant 28). */
+const RETRY_MAX_MS = 2_000;
 
 /**
  * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on behind that
@@ -57,7 +60,7 @@ function writtenOut(): Promise<void> {
 }
 
 export function createSettler(parts: SettlerParts): Settler {
-  const { store, journal, clock } = parts;
+  const { store, journal, clock, random = Math.random } = parts;
   const underWay = new Map<AccountTag, Set<Promise<void>>>();
   const unrecorded = new Map<RequestId, SettleAsk>();
   let pending = 0;
@@ -71,12 +74,14 @@ export function createSettler(parts: SettlerParts): Settler {
         unrecorded.delete(ask.requestId);
         return;
       } catch (error) {
-        parts.onDelay(error);
-        if (!(error instanceof StoreError)) return;
+        const away = error instanceof StoreError;
+        if (!away || waitMs === RETRY_FIRST_MS) parts.onDelay(error);
+        if (!away) return;
       } finally {
         onTried();
       }
-      await new Promise<void>((resolve) => clock.after(waitMs, resolve));
+      // With jitter: the charges of an outage do not come back in step.
+      await new Promise<void>((resolve) => clock.after(waitMs * (0.5 + random() / 2), resolve));
     }
   }
 

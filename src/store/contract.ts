@@ -28,15 +28,24 @@ import type {
 } from "./records.ts";
 import type { SettleAnswer, SettleAsk } from "./settlement.ts";
 
-/** The store gave no usable answer (away, slow, read-only, out of memory): the outcome is unknown. */
+/**
+ * What a missing answer says of the store: `unknown`, it may be away and may have acted all the same; `unsent`, it was not
+ * asked; `refused`, it works, and had an error for this one step.
+ */
+export type StepOutcome = "unknown" | "unsent" | "refused";
+
+/** The store gave no usable answer (away, slow, read-only, out of memory). */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   /** `unavailable`: try later. `older`: the store lost data and an operator must confirm. */
   readonly kind: "unavailable" | "older" | "unconfirmed";
+  readonly outcome: StepOutcome;
 
-  constructor(kind: StoreError["kind"], message: string, options?: ErrorOptions) {
-    super(message, options);
+  constructor(kind: StoreError["kind"], message: string, options: ErrorOptions & { outcome?: StepOutcome } = {}) {
+    const { outcome = "unknown", ...rest } = options;
+    super(message, rest);
     this.kind = kind;
+    this.outcome = outcome;
   }
 }
 
@@ -146,6 +155,8 @@ export interface Store extends Epochs {
   /** The whole state of an account; undefined when there is none. Sweeps nothing, changes nothing. */
   inspect(tag: AccountTag): Promise<AccountState | undefined>;
 
+  /** Which server has this account, for those who keep count by server; the same text for all unless it is a cluster. */
+  shardOf(tag: AccountTag): string;
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
    * lost (reliability 3.3). Rejects with StoreError while that cannot be told.
@@ -156,7 +167,7 @@ export interface Store extends Epochs {
    * UnconfirmedError when none says so in time. `close` of this store closes both.
    */
   confirming(): Store;
-  /** Resolves when the store answers and is fit for use; rejects with StoreError and the reason. */
+  /** Resolves when the store, or a part of a cluster, answers and is fit for use; rejects with StoreError and the reason. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

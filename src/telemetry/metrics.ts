@@ -91,6 +91,7 @@ export function createMetrics() {
     storeSeconds: histogram("store_seconds", "Time of a store operation.", ["operation"], ADDED_BUCKETS_S),
     storeOlder: gauge("store_older", "1 while the store lacks data and waits for the operator."),
     storeUp: gauge("store_up", "1 while the store answers."),
+    storeBreakerOpen: gauge("store_breaker_open", "1 while requests are refused because the store is away or slow."),
     configReloads: counter("config_reloads_total", "Configuration reloads, by result.", ["result"]),
     configLastReloadSuccess: gauge(
       "config_last_reload_success",

@@ -19,17 +19,22 @@ export interface TestRedis {
   readonly pid: number;
   /** Sends one command over a connection of its own. @returns the raw reply (RESP2). */
   command(...words: string[]): Promise<string>;
+  /** Sends commands one after the other over one connection, as the user of an AUTH among them. @returns raw replies. */
+  commands(...commands: readonly (readonly string[])[]): Promise<string[]>;
   /** Sets the server's clock, milliseconds since the epoch; only with `faketime`. */
   setTime(epochMs: number): void;
   /** Stops the process without its knowing (SIGSTOP), and lets it go on. */
   freeze(): void;
   thaw(): void;
-  /** Kills the process and starts another one on the same port with what the last SAVE wrote. */
+  /** Kills the process and starts another one on the same port with what the last SAVE, or the append-only file, has. */
   crash(): Promise<void>;
   /** Keeps what the server holds now. @returns what kills it and starts it with that copy. */
   keepRdb(): Promise<() => Promise<void>>;
   /** The same with the append-only file, whose every write is in it (`appendfsync always`). */
   keepAof(): () => Promise<void>;
+  /** The two halves of `crash`. */
+  kill(): Promise<void>;
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -59,12 +64,15 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
     await kill();
     rmSync(dir, { recursive: true, force: true });
   };
-  const restart = async (between: () => void): Promise<void> => {
-    await kill();
-    between();
+  const start = async (): Promise<void> => {
     process_ = launch(dir, port, clock, options);
     exited = once(process_, "exit");
     await answering(redis, process_);
+  };
+  const restart = async (between: () => void): Promise<void> => {
+    await kill();
+    between();
+    await start();
   };
   const putBack = (name: string) => {
     const [place, copy] = [join(dir, name), join(dir, `${name}.kept`)];
@@ -82,7 +90,8 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
     get pid() {
       return process_.pid as number;
     },
-    command: (...words) => sendCommand(port, words),
+    command: async (...words) => (await sendCommands(port, [words]))[0] as string,
+    commands: (...commands) => sendCommands(port, commands),
     setTime: (epochMs) => writeClock(clock, epochMs),
     freeze: () => void process_.kill("SIGSTOP"),
     thaw: () => void process_.kill("SIGCONT"),
@@ -92,6 +101,8 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
       if (!reply.startsWith("+OK")) throw new Error(`SAVE answered ${reply}`);
       return putBack("dump.rdb");
     },
+    kill,
+    restart: start,
     keepAof: () => putBack("appendonlydir"),
     stop,
   };
@@ -174,14 +185,18 @@ async function freePort(): Promise<number> {
   return address.port < 55_000 ? address.port : freePort();
 }
 
-/** One command, one connection; the reply is complete when the first chunk has its last line, enough for a rig. */
-async function sendCommand(port: number, words: readonly string[]): Promise<string> {
+/** One connection; a reply is complete when its first chunk has its last line, enough for a rig. */
+async function sendCommands(port: number, commands: readonly (readonly string[])[]): Promise<string[]> {
   const socket: Socket = connect(port, "127.0.0.1");
   try {
     await once(socket, "connect");
-    socket.write(`*${words.length}\r\n${words.map((w) => `$${Buffer.byteLength(w)}\r\n${w}\r\n`).join("")}`);
-    const [chunk] = (await once(socket, "data")) as [Buffer];
-    return chunk.toString();
+    const replies: string[] = [];
+    for (const words of commands) {
+      socket.write(`*${words.length}\r\n${words.map((w) => `$${Buffer.byteLength(w)}\r\n${w}\r\n`).join("")}`);
+      const [chunk] = (await once(socket, "data")) as [Buffer];
+      replies.push(chunk.toString());
+    }
+    return replies;
   } finally {
     socket.destroy();
   }
@@ -200,14 +215,17 @@ const CLUSTER_ARGS = [
   ...["--cluster-require-full-coverage", "no"],
 ];
 
-/** Three primaries that share the slots, without replicas. */
-export async function startRedisCluster(): Promise<TestCluster> {
+/**
+ * Three primaries that share the slots, without replicas.
+ * @param args further arguments of each.
+ */
+export async function startRedisCluster(args: readonly string[] = []): Promise<TestCluster> {
   const servers: TestRedis[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()));
   };
   try {
-    for (let i = 0; i < 3; i++) servers.push(await startRedis({ args: CLUSTER_ARGS }));
+    for (let i = 0; i < 3; i++) servers.push(await startRedis({ args: [...CLUSTER_ARGS, ...args] }));
     await joinCluster(servers);
     return { nodes: servers.map(({ port }) => ({ host: "127.0.0.1", port })), servers, stop };
   } catch (error) {

@@ -29,12 +29,18 @@ export async function embeddedBench(): Promise<Bench> {
   };
 }
 
-/** A real Redis that lives in the test's time (libfaketime). */
-export async function redisBench(): Promise<Bench & { readonly redis: TestRedis }> {
-  const redis = await startRedis({ faketime: true });
+/**
+ * A real Redis that lives in the test's time (libfaketime).
+ * @param user name and password, `name:password@`, for a server with these further arguments.
+ */
+export async function redisBench(
+  user = "",
+  args: readonly string[] = [],
+): Promise<Bench & { readonly redis: TestRedis }> {
+  const redis = await startRedis({ faketime: true, args });
   let nowMs = START_MS;
   redis.setTime(nowMs);
-  const store = await openUrl(redis);
+  const store = await openStore({ kind: "redis", url: new Secret(`redis://${user}127.0.0.1:${redis.port}`) });
   return {
     redis,
     store,

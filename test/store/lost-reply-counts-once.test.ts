@@ -4,10 +4,10 @@ import { after, before, test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { Secret } from "../../src/values/secret.ts";
+import { type FaultProxy, startFaultProxy } from "../rig/fault-proxy.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
 import { assertIdentities } from "./contract-settle.ts";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 
 const ROUNDS = 10;
 let redis: TestRedis;

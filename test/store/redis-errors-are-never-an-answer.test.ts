@@ -4,10 +4,10 @@ import { after, before, test } from "node:test";
 import { type Store, StoreError } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { Secret } from "../../src/values/secret.ts";
+import { type FaultProxy, startFaultProxy } from "../rig/fault-proxy.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 import { admitAsk, admitted, causeOf, hashOf, makeAccount, ridOf, settleAsk } from "./asks.ts";
 import { openUrl } from "./benches.ts";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 
 const ERRORS = [
   "LOADING Redis is loading the dataset in memory",

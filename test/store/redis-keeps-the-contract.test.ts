@@ -1,4 +1,4 @@
 import { redisBench } from "./benches.ts";
 import { keepsTheContract } from "./contract.ts";
 
-keepsTheContract("redis", redisBench);
+keepsTheContract("redis", () => redisBench());

@@ -223,6 +223,10 @@ class EmbeddedStore implements Store {
     return this;
   }
 
+  shardOf() {
+    return "";
+  }
+
   async check() {
     this.#answer((context) => context.db.get("SELECT 1"));
   }

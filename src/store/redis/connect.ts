@@ -24,8 +24,6 @@ export interface Connection {
   xrange(key: string, from: string, count: number): Promise<[id: string, fields: string[]][]>;
   /** Every key that matches, on every primary. For audits, not for requests. */
   scan(pattern: string): Promise<string[]>;
-  /** INFO of every primary that we talk to. */
-  info(): Promise<string[]>;
   /**
    * Whether a replica of each key's primary has everything that was written before on this connection. True where a
    * primary has no replica that keeps up. Commands behind it wait for its end.
@@ -33,6 +31,10 @@ export interface Connection {
   replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
   /** Connections lost so far. */
   losses(): number;
+  /** INFO of every primary that we talk to, or what it gave in its place. Rejects when no primary is known. */
+  infos(): Promise<PromiseSettledResult<string>[]>;
+  /** The server that has this key, as far as is known; the same text for all unless this is a cluster. */
+  nodeOf(key: string): string;
   /** Resolves at once while connected, else with the next connection. */
   ready(): Promise<void>;
   close(): void;
@@ -45,6 +47,8 @@ const SLOTS_REFRESH_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 const SCAN_COUNT = 1_000;
 const FENCE_LIFE_MS = 1_000;
+/** Below the first try of a step, which waits for all of them. */
+const INFO_TIMEOUT_MS = 300;
 
 /** Grows to a second, with jitter, so that replicas do not come back in step. */
 function reconnectDelayMs(times: number): number {
@@ -122,7 +126,8 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
       return new Cluster(
         settings.nodes.map(({ host, port }) => ({ host, port })),
         {
-          enableAutoPipelining: true,
+          // A pipeline of which one slot has moved gives its MOVED to us (docs/decisions/commands-of-a-cluster-go-alone.md).
+          enableAutoPipelining: false,
           enableOfflineQueue: false,
           scaleReads: "master",
           lazyConnect: true,
@@ -162,12 +167,13 @@ function wrap(client: Redis | Cluster): Connection {
       const found = await Promise.all(primaries().map((node) => scanNode(node, pattern)));
       return found.flat();
     },
-    async info() {
+    infos() {
       const nodes = primaries();
       // Without a known primary there is nothing to ask, and an empty answer would look fit.
-      if (nodes.length === 0) throw new Error("no primary is known");
-      return Promise.all(nodes.map((node) => node.info()));
+      if (nodes.length === 0) return Promise.reject(new Error("no primary is known"));
+      return Promise.allSettled(nodes.map((node) => inTime(node.info())));
     },
+    nodeOf: (key) => (client instanceof Cluster ? (client.slots[slotOf(key)]?.[0] ?? "") : ""),
     ready() {
       if (client.status === "ready") return Promise.resolve();
       next ??= new Promise((resolve) => {
@@ -211,6 +217,19 @@ async function isReplicated(node: Redis, key: string, withinMs: number): Promise
   const info = await node.info("replication");
   if (!/^slave\d+:.*state=online/m.test(info)) return true;
   return Number(await node.wait(1, withinMs)) >= 1;
+}
+
+/** One server that does not reply must not keep the others' answers back. */
+async function inTime(answer: Promise<string>): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no reply within ${INFO_TIMEOUT_MS} ms`)), INFO_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function scanNode(node: Redis, pattern: string): Promise<string[]> {

@@ -2,7 +2,7 @@
  * Whether a Redis is fit to keep money, read from INFO, which every ACL user of ours may call, never from CONFIG
  * (reliability ruling 15, row B11).
  */
-import { StoreError } from "../contract.ts";
+import { type StepOutcome, StoreError } from "../contract.ts";
 
 const MAJOR_MIN = 7;
 
@@ -12,19 +12,24 @@ export interface FitnessOptions {
   readonly demandAof: boolean;
 }
 
-/** @throws StoreError that names what is wrong with the Redis that gave this INFO. */
+/**
+ * @throws StoreError that names what is wrong with the Redis that gave this INFO; its outcome is `refused` where waiting
+ * does not help, so that a gateway refuses to start.
+ */
 export function checkFitness(info: string, options: FitnessOptions): void {
   const facts = parseInfo(info);
   const version = facts.get("redis_version") ?? "unknown";
-  if (!(Number.parseInt(version, 10) >= MAJOR_MIN)) throw unfit(`Redis ${version}, 7.0 or later is needed`);
+  if (!(Number.parseInt(version, 10) >= MAJOR_MIN)) throw unfit(`Redis ${version}, 7.0 or later is needed`, "refused");
   if (facts.get("loading") === "1") throw unfit("Redis is loading its data");
   const role = facts.get("role");
   if (role !== "master") throw unfit(`this Redis is a ${role ?? "server of unknown role"}, a primary is needed`);
   const policy = facts.get("maxmemory_policy") ?? "unknown";
-  if (policy !== "noeviction") throw unfit(`maxmemory-policy is ${policy}, which loses money; noeviction is needed`);
+  if (policy !== "noeviction") {
+    throw unfit(`maxmemory-policy is ${policy}, which loses money; noeviction is needed`, "refused");
+  }
   if (facts.get("aof_enabled") === "1") return;
   const aof = "Redis keeps no append-only file: a restart forgets charges, which only our journals can bring back";
-  if (options.demandAof) throw unfit(aof);
+  if (options.demandAof) throw unfit(aof, "refused");
   options.warn(aof);
 }
 
@@ -46,8 +51,8 @@ function lifeOf(info: string): string {
   return life.join(":");
 }
 
-function unfit(reason: string): StoreError {
-  return new StoreError("unavailable", reason);
+function unfit(reason: string, outcome: StepOutcome = "unknown"): StoreError {
+  return new StoreError("unavailable", reason, { outcome });
 }
 
 function parseInfo(info: string): ReadonlyMap<string, string> {

@@ -42,7 +42,9 @@ export class Runner {
 
   /** Runs anything that may be run twice. */
   async step<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    if (this.#inFlight >= STEPS_IN_FLIGHT_MAX) throw new StoreError("unavailable", "too many steps wait for Redis");
+    if (this.#inFlight >= STEPS_IN_FLIGHT_MAX) {
+      throw new StoreError("unavailable", "too many steps wait for Redis", { outcome: "unsent" });
+    }
     this.#inFlight++;
     try {
       return await this.#twice(work);
@@ -65,7 +67,8 @@ export class Runner {
       return await within(leftMs(), () => work(this.connection));
     } catch (error) {
       refuseDefect(error);
-      throw new StoreError("unavailable", `Redis did not answer: ${messageOf(error)}`, { cause: error });
+      const outcome = isOfThisStep(error) ? "refused" : "unknown";
+      throw new StoreError("unavailable", `Redis did not answer: ${messageOf(error)}`, { cause: error, outcome });
     }
   }
 }
@@ -75,6 +78,18 @@ function refuseDefect(error: unknown): void {
   const message = messageOf(error);
   if (message.startsWith("BADARG")) throw new RangeError(`store: ${message}`, { cause: error });
   if (error instanceof StoreError) throw error;
+}
+
+/** Error replies that say how the server is, not what was wrong with one step. */
+const SERVER_STATES = [
+  ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM WRONGPASS".split(" "),
+  ..."EXECABORT MOVED ASK NOSCRIPT".split(" "),
+];
+
+/** A reply that one account's own records may cause: others are served, so it is no sign of an outage. */
+function isOfThisStep(error: unknown): boolean {
+  const code = messageOf(error).split(" ", 1)[0] as string;
+  return error instanceof Error && error.name === "ReplyError" && !SERVER_STATES.includes(code);
 }
 
 /** ioredis 6.0.0 may leave a promise unsettled when the connection goes (F1), so the clock is ours. */

@@ -25,6 +25,7 @@ import { connect, connectBeside, type RedisSettings } from "./connect.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
+import { accountKey } from "./keys.ts";
 import { Runner } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
@@ -198,7 +199,7 @@ class RedisStore implements Store {
   }
 
   async identity() {
-    return identityOf(await this.#runner.step((redis) => redis.info()));
+    return identityOf(await this.#runner.step(async (redis) => allOf(await redis.infos())));
   }
 
   epochPartOf(tag: AccountTag) {
@@ -236,12 +237,30 @@ class RedisStore implements Store {
   }
 
   async check() {
-    const infos = await this.#runner.step((redis) => redis.info());
+    const infos = await this.#runner.step(async (redis) => someOf(await redis.infos()));
     for (const info of infos) checkFitness(info, this.#fitness);
+  }
+
+  shardOf(tag: AccountTag) {
+    return this.#runner.connection.nodeOf(accountKey(tag));
   }
 
   async close() {
     this.#runner.connection.close();
     this.#confirming?.runner.connection.close();
   }
+}
+
+/** Every primary's answer; the loss of one leaves it open what it knows. */
+function allOf(infos: readonly PromiseSettledResult<string>[]): string[] {
+  return infos.map((info) => {
+    if (info.status === "rejected") throw info.reason;
+    return info.value;
+  });
+}
+
+/** What answered. A part of a cluster that is away takes its own accounts with it and no others (row B7). */
+function someOf(infos: readonly PromiseSettledResult<string>[]): string[] {
+  const answered = infos.filter((info) => info.status === "fulfilled").map((info) => info.value);
+  return answered.length > 0 ? answered : allOf(infos);
 }

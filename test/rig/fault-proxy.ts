@@ -1,0 +1,193 @@
+/**
+ * A TCP proxy in front of Redis that is slow, silent or gone, loses replies, or answers in Redis' place. It knows where
+ * commands and replies begin and end, so pipelined ones keep their order. Node's `net`, 127.0.0.1 only.
+ */
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { Messages } from "./resp.ts";
+
+export interface FaultProxy {
+  readonly port: number;
+  readonly url: string;
+  /** Lets the next script run and loses its reply with the connection. */
+  loseNextReply(): void;
+  /** Lets the next script run and keeps its reply and all that follow on this connection, which stays open. */
+  swallowNextReply(): void;
+  /** Answers the next `times` scripts with this error, and does not let Redis see them. 0 ends it. */
+  answerWith(error: string, times: number): void;
+  /** Delays every reply from now on. */
+  delay(ms: number): void;
+  /** Takes connections and bytes, and passes nothing on in either direction until it is ended; then all of it. */
+  blackHole(on: boolean): void;
+  /** Resets what is connected and refuses new connections, until `accept`. */
+  refuse(): Promise<void>;
+  accept(): Promise<void>;
+  /** How many scripts were lost or answered. */
+  readonly faults: () => number;
+  /** How many scripts Redis was given. */
+  readonly asked: () => number;
+  close(): Promise<void>;
+}
+
+interface Faults {
+  next: "lose" | "swallow" | undefined;
+  error: string;
+  times: number;
+  delayMs: number;
+  hole: boolean;
+  count: number;
+  asked: number;
+}
+
+/** What the client is owed, in order: a reply of Redis' or one of ours. */
+type Owed = { readonly kind: "reply" | "lose" | "swallow" } | { readonly kind: "own"; readonly bytes: Buffer };
+
+export async function startFaultProxy(redisPort: number): Promise<FaultProxy> {
+  const faults: Faults = {
+    next: undefined,
+    error: "",
+    times: 0,
+    delayMs: 0,
+    hole: false,
+    count: 0,
+    asked: 0,
+  };
+  const links = new Set<Link>();
+  const open = (): Server =>
+    createServer((client) => {
+      const link = new Link(client, redisPort, faults);
+      links.add(link);
+      client.once("close", () => links.delete(link));
+    });
+  let server = open().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  const { port } = address;
+  const refuse = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, "close");
+    server.close();
+    for (const link of links) link.end();
+    await closed;
+  };
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    loseNextReply() {
+      faults.next = "lose";
+    },
+    swallowNextReply() {
+      faults.next = "swallow";
+    },
+    answerWith(text, count) {
+      faults.error = text;
+      faults.times = count;
+    },
+    delay(ms) {
+      faults.delayMs = ms;
+    },
+    blackHole(on) {
+      faults.hole = on;
+      if (!on) for (const link of links) link.goOn();
+    },
+    refuse,
+    async accept() {
+      server = open().listen(port, "127.0.0.1");
+      await once(server, "listening");
+    },
+    faults: () => faults.count,
+    asked: () => faults.asked,
+    close: refuse,
+  };
+}
+
+const SCRIPT = /^\*\d+\r\n\$(7\r\nevalsha|4\r\neval)\r\n/i;
+
+/** One client's connection and its own to Redis. */
+class Link {
+  readonly #client: Socket;
+  readonly #redis: Socket;
+  readonly #faults: Faults;
+  readonly #commands = new Messages();
+  readonly #replies = new Messages();
+  readonly #owed: Owed[] = [];
+  readonly #held: (() => void)[] = [];
+  #silent = false;
+
+  constructor(client: Socket, redisPort: number, faults: Faults) {
+    this.#client = client;
+    this.#redis = connect(redisPort, "127.0.0.1");
+    this.#faults = faults;
+    for (const socket of [client, this.#redis]) {
+      socket.on("error", () => undefined);
+      socket.on("close", () => this.end());
+    }
+    client.on("data", (chunk: Buffer) => this.#pass(() => this.#fromClient(chunk)));
+    this.#redis.on("data", (chunk: Buffer) => this.#pass(() => this.#fromRedis(chunk)));
+  }
+
+  end(): void {
+    this.#client.destroy();
+    this.#redis.destroy();
+  }
+
+  goOn(): void {
+    for (const step of this.#held.splice(0)) step();
+  }
+
+  #pass(step: () => void): void {
+    if (this.#faults.hole) this.#held.push(step);
+    else step();
+  }
+
+  #fromClient(chunk: Buffer): void {
+    for (const command of this.#commands.push(chunk)) this.#command(command);
+    this.#flushOwn();
+  }
+
+  #command(command: Buffer): void {
+    const script = SCRIPT.test(command.toString("latin1", 0, 64));
+    if (script && this.#faults.times > 0) {
+      this.#faults.times--;
+      this.#faults.count++;
+      this.#owed.push({ kind: "own", bytes: Buffer.from(`-${this.#faults.error}\r\n`) });
+      return;
+    }
+    const fault = script ? this.#faults.next : undefined;
+    if (fault) this.#faults.next = undefined;
+    this.#owed.push({ kind: fault ?? "reply" });
+    if (script) this.#faults.asked++;
+    this.#redis.write(command);
+  }
+
+  #fromRedis(chunk: Buffer): void {
+    for (const reply of this.#replies.push(chunk)) {
+      const owed = this.#owed.shift();
+      if (!owed || owed.kind === "own") throw new Error("Redis replied to nothing");
+      if (owed.kind !== "reply") this.#faults.count++;
+      if (owed.kind === "lose") {
+        this.end();
+        return;
+      }
+      this.#silent ||= owed.kind === "swallow";
+      this.#toClient(reply);
+      this.#flushOwn();
+    }
+  }
+
+  #flushOwn(): void {
+    for (let first = this.#owed[0]; first?.kind === "own"; first = this.#owed[0]) {
+      this.#owed.shift();
+      this.#toClient(first.bytes);
+    }
+  }
+
+  #toClient(bytes: Buffer): void {
+    if (this.#silent) return;
+    const { delayMs } = this.#faults;
+    if (delayMs === 0) this.#client.write(bytes);
+    // Timers of one length fire in the order in which they were set.
+    else setTimeout(() => this.#client.destroyed || this.#client.write(bytes), delayMs);
+  }
+}
