@@ -7,6 +7,7 @@ import { Breaker } from "./breaker.ts";
 import type { AdmitAsk } from "./store/admission.ts";
 import { type Store, StoreError } from "./store/contract.ts";
 import { overlay } from "./store/overlay.ts";
+import type { ExtendAsk } from "./store/extension.ts";
 import type { SettleAsk } from "./store/settlement.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
@@ -119,6 +120,7 @@ export function guardStore(store: Store, parts: GuardParts): GuardedStore {
     store: overlay(store, {
       admit: (ask: AdmitAsk) => ofRequest(ask.tag, () => store.admit(ask)),
       readKey: (tag: AccountTag, hash: KeyHash) => ofRequest(tag, () => store.readKey(tag, hash)),
+      extend: (ask: ExtendAsk) => ofRequest(ask.tag, () => store.extend(ask)),
       settle: (ask: SettleAsk) => settlement(ask.tag, () => store.settle(ask)),
     }),
     reasons() {

@@ -21,6 +21,7 @@ export function timedStore(store: Store, metrics: Metrics, clock: Clock): Store 
   };
   return overlay(store, {
     admit: timed("admit", (ask: Parameters<Store["admit"]>[0]) => store.admit(ask)),
+    extend: timed("extend", (ask: Parameters<Store["extend"]>[0]) => store.extend(ask)),
     settle: timed("settle", (ask: Parameters<Store["settle"]>[0]) => store.settle(ask)),
   });
 }

@@ -7,6 +7,7 @@ import { NANO_USD_MAX } from "../values/money.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
 import type { Store } from "./contract.ts";
+import type { ExtendAsk } from "./extension.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import type { SettleAsk } from "./settlement.ts";
 
@@ -68,6 +69,12 @@ export function checkAdmit(ask: AdmitAsk): void {
   demand(isCount(ask.holdTtlMs, 1e12) && ask.holdTtlMs > 0, "holdTtlMs is a whole number above 0");
   for (const terms of ask.groups) checkTerms(terms);
   if (ask.idempotency) checkIdempotency(ask.idempotency);
+}
+
+export function checkExtend(ask: ExtendAsk): void {
+  checkRequestId(ask.requestId);
+  checkTag(ask.tag);
+  demand(isAmount(ask.target), "a target is an amount");
 }
 
 export function checkSettle(ask: SettleAsk): void {

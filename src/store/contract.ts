@@ -12,6 +12,7 @@ import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { Epochs } from "./epoch.ts";
+import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type {
   Account,
   AccountState,
@@ -63,6 +64,11 @@ export class UnconfirmedError extends StoreError {
 export interface Store extends Epochs {
   /** Decides a request in one round trip: key, group, plan, funds, limits, hold. Idempotent by request id. */
   admit(ask: AdmitAsk): Promise<Admitted | AdmitRefused>;
+  /**
+   * Raises the hold of a running request as far as free funds, or the rest of the entitlement that pays, allow.
+   * Idempotent by request id and target; the hold's life stays as it was.
+   */
+  extend(ask: ExtendAsk): Promise<ExtendAnswer>;
   /** Posts or voids a hold exactly once and writes the ledger lines. Idempotent by request id. */
   settle(ask: SettleAsk): Promise<SettleAnswer>;
 

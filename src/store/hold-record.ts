@@ -20,6 +20,10 @@ export const holdExpiresAtMs = (record: HoldRecord): number => Number(field(reco
 export const holdScope = (record: HoldRecord): string => field(record, 2);
 export const holdEntitlement = (record: HoldRecord): string | undefined => field(record, 3) || undefined;
 
+export const holdUnmetered = (record: HoldRecord): boolean => field(record, 6) === "1";
+/** The same hold with another amount. */
+export const withAmount = (record: HoldRecord, amount: bigint): HoldRecord => [`${amount}`, ...record.slice(1)];
+
 /** Three texts of a bucket's state. */
 export function bucketTexts(state: BucketState | undefined): readonly [string, string, string] {
   return state === undefined ? ["", "", ""] : [`${state.limit}`, `${state.remaining}`, `${state.resetMs}`];
@@ -40,7 +44,7 @@ export function admittedOf(tag: AccountTag, record: HoldRecord): Admitted {
     group: field(record, 5),
     hold: nanoUsd(holdAmount(record)),
     entitlement: holdEntitlement(record),
-    unmetered: field(record, 6) === "1",
+    unmetered: holdUnmetered(record),
     storeTimeMs: Number(field(record, 7)),
     limits: { requests: bucketOfTexts(record.slice(8, 11)), tokens: bucketOfTexts(record.slice(11, 14)) },
   };

@@ -3,6 +3,7 @@ import { after, before, describe } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { admissionTests } from "./contract-admit.ts";
 import { codeTests } from "./contract-codes.ts";
+import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
 import { limitTests } from "./contract-limits.ts";
 import { recordTests } from "./contract-records.ts";
@@ -30,6 +31,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     after(() => bench?.close());
     const ask: Ask = () => bench;
     admissionTests(ask);
+    extensionTests(ask);
     settlementTests(ask);
     recordTests(ask);
     codeTests(ask);
@@ -37,5 +39,6 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     if (!clock) return;
     limitTests(ask);
     idempotencyTimeTests(ask);
+    extensionTimeTests(ask);
   });
 }

@@ -78,6 +78,9 @@ class Run {
     switch (o.do) {
       case "admit":
         return this.#admit(tag, o);
+      case "extend":
+        await this.#both((store) => store.extend({ tag, requestId: ridOf(o.rid), target: nanoUsd(o.target) }));
+        return;
       case "settle":
         return this.#settle(tag, o);
       case "credit":

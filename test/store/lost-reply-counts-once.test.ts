@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
+import { nanoUsd } from "../../src/values/money.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { type FaultProxy, startFaultProxy } from "../rig/fault-proxy.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
@@ -40,10 +41,12 @@ async function untilAnswered<T>(work: () => Promise<T>): Promise<T> {
 async function useEveryScript(): Promise<void> {
   const tag = await makeAccount(store, "Warm");
   const request = admitAsk({ tag, requestId: ridOf(1) });
-  await store.settle(settleAsk(request, admitted(await store.admit(request))));
+  const permit = admitted(await store.admit(request));
+  await store.extend({ tag, requestId: ridOf(1), target: nanoUsd(200n) });
+  await store.settle(settleAsk(request, permit));
 }
 
-test("admission, charge and payment count once when their replies are lost (rows B1, B5)", async () => {
+test("admission, extension, charge and payment count once when their replies are lost (rows B1, B5)", async () => {
   const tag = await makeAccount(store, "Lost", { funds: 1_000n });
   await useEveryScript();
   for (let number = 1; number <= ROUNDS; number++) {
@@ -52,6 +55,10 @@ test("admission, charge and payment count once when their replies are lost (rows
     const permit = admitted(await untilAnswered(() => store.admit(request)));
     assert.equal((await untilAnswered(() => store.inspect(tag)))?.holds.length, 1);
     proxy.loseNextReply();
+    const wider = { tag, requestId: ridOf(number), target: nanoUsd(250n) };
+    assert.deepEqual(await untilAnswered(() => store.extend(wider)), { outcome: "held", hold: 250n });
+    assert.equal((await untilAnswered(() => store.inspect(tag)))?.account.held, 250n);
+    proxy.loseNextReply();
     const charge = settleAsk(request, permit, { amount: 10n });
     const answer = await untilAnswered(() => store.settle(charge));
     assert.equal(answer.outcome, "duplicate", "the try whose reply was lost had charged");
@@ -59,7 +66,7 @@ test("admission, charge and payment count once when their replies are lost (rows
     const payment = { id: `p${number}`, amount: 3n, kind: "topup", note: "" } as const;
     assert.equal((await untilAnswered(() => store.credit(tag, payment))).outcome, "duplicate");
   }
-  assert.equal(proxy.faults(), 3 * ROUNDS);
+  assert.equal(proxy.faults(), 4 * ROUNDS);
   const state = await untilAnswered(() => store.inspect(tag));
   assert.ok(state);
   assert.equal(state.account.balance, 1_000n - 7n * BigInt(ROUNDS));

@@ -52,6 +52,7 @@ const operation = {
     again: fc.constantFrom(false, false, true),
     idempotency,
   }),
+  extend: fc.record({ do: fc.constant("extend" as const), account, rid, target: amount }),
   settle: fc.record({
     do: fc.constant("settle" as const),
     account,
@@ -118,6 +119,7 @@ const operation = {
 
 export const anyOperation = fc.oneof(
   { weight: 24, arbitrary: operation.admit },
+  { weight: 8, arbitrary: operation.extend },
   { weight: 10, arbitrary: operation.settle },
   { weight: 4, arbitrary: operation.jump },
   { weight: 3, arbitrary: operation.credit },

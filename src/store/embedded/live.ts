@@ -3,7 +3,14 @@
  * crashed requests owe comes from the journal.
  */
 
-import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import {
+  type HoldRecord,
+  holdAmount,
+  holdEntitlement,
+  holdExpiresAtMs,
+  holdScope,
+  withAmount,
+} from "../hold-record.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 import type { Bucket } from "./buckets.ts";
 
@@ -31,6 +38,12 @@ export function addHold(live: Live, requestId: string, record: HoldRecord): void
   moveHeld(live, record, holdAmount(record));
   const scope = holdScope(record);
   live.inFlightByScope.set(scope, (live.inFlightByScope.get(scope) ?? 0) + 1);
+}
+
+/** Adds to a hold that is there. */
+export function growHold(live: Live, requestId: string, record: HoldRecord, more: bigint): void {
+  live.holds.set(requestId, withAmount(record, holdAmount(record) + more));
+  moveHeld(live, record, more);
 }
 
 /** Lets a hold go, if it is still there. @returns its record. */

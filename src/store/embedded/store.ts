@@ -9,6 +9,7 @@ import {
   checkCodeHash,
   checkCodes,
   checkCredit,
+  checkExtend,
   checkGrant,
   checkKeyHash,
   checkName,
@@ -17,6 +18,7 @@ import {
 } from "../checks.ts";
 import { type Store, StoreError } from "../contract.ts";
 import { daysOfSpan } from "../day-sums.ts";
+import type { ExtendAsk } from "../extension.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
@@ -26,6 +28,7 @@ import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
 import { openDatabase } from "./database.ts";
 import * as epoch from "./epoch.ts";
+import { extend } from "./extend.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import { settle } from "./settle.ts";
@@ -71,6 +74,11 @@ class EmbeddedStore implements Store {
   async admit(ask: AdmitAsk) {
     checkAdmit(ask);
     return this.#answer((context) => admit(context, ask));
+  }
+
+  async extend(ask: ExtendAsk) {
+    checkExtend(ask);
+    return this.#answer((context) => extend(context, ask));
   }
 
   async settle(ask: SettleAsk) {

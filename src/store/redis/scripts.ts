@@ -11,6 +11,7 @@ export interface Script {
 /** Which shared parts stand in front of which script; `readonly` scripts also run where writes are refused. */
 const PARTS = {
   admit: ["common", "buckets", "holds", "cards", "idempotency"],
+  extend: ["common", "holds", "cards"],
   settle: ["common", "buckets", "holds", "cards", "idempotency"],
   "account-create": ["common"],
   "account-drop": [],

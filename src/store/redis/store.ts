@@ -6,6 +6,7 @@ import {
   checkCodeHash,
   checkCodes,
   checkCredit,
+  checkExtend,
   checkGrant,
   checkKeyHash,
   checkName,
@@ -14,6 +15,7 @@ import {
 } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { overlay } from "../overlay.ts";
+import type { ExtendAsk } from "../extension.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
@@ -23,6 +25,7 @@ import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
 import { connect, connectBeside, type RedisSettings } from "./connect.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
+import { extend } from "./extend.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
@@ -76,6 +79,11 @@ class RedisStore implements Store {
   async admit(ask: AdmitAsk) {
     checkAdmit(ask);
     return admit(this.#runner, this.#scripts, ask);
+  }
+
+  async extend(ask: ExtendAsk) {
+    checkExtend(ask);
+    return extend(this.#runner, this.#scripts, ask);
   }
 
   async settle(ask: SettleAsk) {
