@@ -126,11 +126,12 @@ function outlooks(
 ): RouteOutlook[] {
   const { model } = terms;
   if (!group || !groupServes(group, model.name)) return [];
-  // As admission gives it: without a limit of the client's own the default is sent.
-  const asAsked = read.envelope.limit === undefined ? terms.outputLimit : undefined;
+  // As admission gives it: a whole reply without a limit of the client's own gets the default.
+  const { limit, stream } = read.envelope;
+  const asAsked = limit === undefined && !stream ? terms.outputLimit : undefined;
   const outputLimit = granted ? granted.outputLimit : asAsked;
   const request = { protocol: question.protocol, model: model.name, stream: read.envelope.stream, ...read };
-  const permitted = { outputLimit, strict: question.strict };
+  const permitted = { outputLimit, openEnded: granted?.openEnded, strict: question.strict };
   const encode = encoderFor(openExchange, request, { model, group }, permitted, contextOf(parts, seen.view.key));
   return [...model.routes]
     .sort((a, b) => a.priority - b.priority)

@@ -127,6 +127,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const parts: PipelineParts = {
     settings: () => settings,
     clock,
+    store,
     admit: {
       store: guarded,
       catalog: () => settings.catalog,

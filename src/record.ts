@@ -54,6 +54,7 @@ export class RequestRecord {
   #firstTokenMs: number | undefined;
   #attempts: readonly AttemptRecord[] = [];
   #charge: Charge | undefined;
+  #extensions = 0;
 
   constructor(parts: RecorderParts, facts: RecordFacts) {
     this.#parts = parts;
@@ -135,6 +136,12 @@ export class RequestRecord {
     this.#parts.metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
   }
 
+  /** The store was asked for more, for a stream that nears the edge of its hold. */
+  extended(outcome: string): void {
+    this.#extensions++;
+    this.#parts.metrics.holdExtensions.inc({ group: this.#labels().group, outcome });
+  }
+
   charged(charge: Charge): void {
     this.#charge = charge;
     const { metered, ask } = charge;
@@ -185,6 +192,7 @@ export class RequestRecord {
           .filter((one) => one.outcome !== "ok")
           .map((one) => `${one.upstream}: ${one.reason}`),
         stream_end: this.#streamEnd,
+        hold_extensions: this.#extensions || undefined,
         first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
         duration_ms: Math.round(durationMs),
         input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,

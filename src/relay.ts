@@ -2,6 +2,7 @@
  * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
  * proper end (promise 8), and the charge durable before the client is told that its answer is complete.
  */
+import type { Brake } from "./brake.ts";
 import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./convert/exchange.ts";
 import type { UpstreamBody } from "./dispatch/ask.ts";
 import type { Cause } from "./values/errors.ts";
@@ -19,7 +20,7 @@ export interface StreamReply {
 
 /** How a stream ended, for the money and the metrics. */
 export interface StreamEnd {
-  /** `complete`, `client_gone`, or the cause of the upstream's fault. */
+  /** `complete`, `client_gone`, `brake`, `draining`, `internal`, or the cause of the upstream's fault. */
   readonly reason: string;
   readonly complete: boolean;
   /** Whether a semantic byte was handed to a socket not known to be closed (promise 3). */
@@ -40,6 +41,8 @@ export interface RelayParts {
   readonly settle: (end: StreamEnd) => Promise<void>;
   /** The bytes that end the client's stream as failed. */
   readonly failure: (cause: Cause) => Uint8Array;
+  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
+  readonly brake: Brake | undefined;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
   /** Called when the first semantic frame has been handed to the socket. */
@@ -63,6 +66,8 @@ class StreamRelay {
   #delivered = false;
   #lastFrameMs = 0;
   #paused = false;
+  /** Whether the upstream waits for the store's word on the hold. */
+  #braked = false;
   #ending = false;
   #cancelHeartbeat: () => void = () => {};
   #cancelDrain: (() => void) | undefined;
@@ -74,7 +79,7 @@ class StreamRelay {
   }
 
   start(): void {
-    const { reply, body, first, headers, converter, cut } = this.#parts;
+    const { reply, body, first, headers, converter, brake, cut } = this.#parts;
     reply.onGone(() => this.#clientGone());
     if (this.#ending) return;
     reply.open(200, headers);
@@ -88,11 +93,40 @@ class StreamRelay {
       return;
     }
     this.#boundDrain();
+    brake?.onAnswer(() => this.#guard(() => this.#watchCost()));
+    this.#watchCost();
+    if (this.#ending) return;
     body.consume({
       data: (chunk) => this.#guard(() => this.#push(chunk)),
       end: () => this.#guard(() => this.#upstreamEnded()),
       error: (fault) => this.#guard(() => this.#upstreamEnded(fault)),
     });
+  }
+
+  /** At the edge of its hold a stream waits for the store's answer, and ends where there is no more (promise 1). */
+  #watchCost(): void {
+    const { brake, converter, body } = this.#parts;
+    if (!brake || converter.draining) return;
+    const verdict = brake.look(converter.counts());
+    if (verdict === "stop") {
+      this.#truncate(brake);
+      return;
+    }
+    const held = verdict === "wait";
+    if (held === this.#braked) return;
+    this.#braked = held;
+    if (held) body.pause();
+    else if (!this.#paused) body.resume();
+  }
+
+  /** The client's answer is cut here, as by an output limit of its own. */
+  #truncate(brake: Brake): void {
+    const { body, converter } = this.#parts;
+    body.abort();
+    const counts = { ...converter.counts(), final: false };
+    const frames = converter.truncate(brake.usageOf(counts));
+    this.#noteDelivered(frames);
+    this.#end("brake", false, bytesOf(frames), counts);
   }
 
   /** A defect in a callback must end this request and no other. */
@@ -125,8 +159,12 @@ class StreamRelay {
   #push(chunk: Uint8Array): void {
     const { converter } = this.#parts;
     if (this.#send(converter.push(chunk))) return;
-    if (converter.fault) this.#fail(converter.fault);
-    else this.#boundDrain();
+    if (converter.fault) {
+      this.#fail(converter.fault);
+      return;
+    }
+    this.#boundDrain();
+    this.#watchCost();
   }
 
   /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
@@ -178,17 +216,21 @@ class StreamRelay {
   #drained(): void {
     if (!this.#paused || this.#ending) return;
     this.#paused = false;
-    this.#parts.body.resume();
+    if (!this.#braked) this.#parts.body.resume();
   }
 
   #complete(terminal: ClientFrames, rest: readonly ClientFrames[]): void {
     const frames = [terminal, ...rest];
-    if (frames.some((frame) => frame.semantic) && !this.#parts.reply.gone && !this.#delivered) {
-      this.#delivered = true;
-      this.#parts.onFirstToken();
-    }
+    this.#noteDelivered(frames);
     this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (S2).
-    this.#end("complete", true, Buffer.concat(frames.map((frame) => frame.bytes)));
+    this.#end("complete", true, bytesOf(frames));
+  }
+
+  /** The last frames wait for the charge, which must know whether anything of the model's is in them. */
+  #noteDelivered(last: readonly ClientFrames[]): void {
+    if (this.#delivered || this.#parts.reply.gone || !last.some((frame) => frame.semantic)) return;
+    this.#delivered = true;
+    this.#parts.onFirstToken();
   }
 
   #fail(fault: UpstreamFault): void {
@@ -210,18 +252,18 @@ class StreamRelay {
     this.#end(final ? "complete" : "client_gone", final, undefined);
   }
 
-  #end(reason: string, complete: boolean, last: Uint8Array | undefined): void {
+  #end(
+    reason: string,
+    complete: boolean,
+    last: Uint8Array | undefined,
+    counts: Counts = this.#parts.converter.counts(),
+  ): void {
     if (this.#ending) return;
     this.#ending = true;
     this.#cancelHeartbeat();
     this.#cancelDrain?.();
     this.#parts.cut.removeEventListener("abort", this.#onCut);
-    const end: StreamEnd = {
-      reason,
-      complete,
-      delivered: this.#delivered,
-      counts: this.#parts.converter.counts(),
-    };
+    const end: StreamEnd = { reason, complete, delivered: this.#delivered, counts };
     this.#parts.settle(end).then(() => {
       if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
       this.#resolve(end);
@@ -245,4 +287,8 @@ class StreamRelay {
     this.#lastFrameMs = clock.monotonicMs();
     this.#armHeartbeat(heartbeatMs);
   }
+}
+
+function bytesOf(frames: readonly ClientFrames[]): Uint8Array {
+  return Buffer.concat(frames.map((frame) => frame.bytes));
 }

@@ -13,6 +13,7 @@ import type { Recorder, RequestRecord } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 import type { Journal } from "./settle/journal.ts";
 import type { Settler } from "./settle/settler.ts";
+import type { Store } from "./store/contract.ts";
 import type { Refusal } from "./values/errors.ts";
 import type { Protocol } from "./values/protocol.ts";
 import type { Settings } from "./values/settings.ts";
@@ -22,6 +23,7 @@ export interface PipelineParts {
   readonly settings: () => Settings;
   readonly clock: Clock;
   readonly admit: AdmitParts;
+  readonly store: Pick<Store, "extend">;
   readonly failedKeys: FailedKeys;
   readonly dispatcher: Dispatcher;
   readonly journal: Journal;

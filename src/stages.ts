@@ -7,12 +7,13 @@ import { limitHeaders } from "./admit/limit-headers.ts";
 import type { Permit } from "./admit/permit.ts";
 import { render } from "./answer.ts";
 import { type Attempt, encoderFor, inspector } from "./attempt.ts";
+import { Brake } from "./brake.ts";
 import type { ConvertContext, Counts } from "./convert/exchange.ts";
 import type { Answered } from "./dispatch/ask.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
-import { type Ending, settlementOf, voidOf } from "./settle/charge.ts";
+import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
 import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
@@ -87,7 +88,8 @@ export async function dispatched(
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
   const startedMs = parts.clock.monotonicMs();
-  const permitted = { outputLimit: permit.outputLimit, strict: request.headers.get("x-tollgate-strict") === "1" };
+  const { outputLimit, openEnded } = permit;
+  const permitted = { outputLimit, openEnded, strict: request.headers.get("x-tollgate-strict") === "1" };
   const result = await parts.dispatcher.run<Attempt>({
     routes: permit.model.routes,
     stream,
@@ -172,20 +174,44 @@ export async function relayed(
       settleOnce(run, { delivered, complete, route: answered.route, cause: reason, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
-    onProgress: checkpoints(permit, answered.route, parts),
+    onProgress: checkpoints(run, permit, answered.route, parts),
+    brake: brakeOf(run, permit, parts),
     cut: parts.cut,
   });
   record.streamEnded(end.reason);
 }
 
 /** Notes what a stream has produced, now and then: what it is charged for should this process die. */
-function checkpoints(permit: Permit, route: Route, { journal, clock }: PipelineParts): (counts: Counts) => void {
+function checkpoints(
+  run: Run,
+  admitted: Permit,
+  route: Route,
+  { journal, clock }: PipelineParts,
+): (counts: Counts) => void {
   const pace = new CheckpointPace();
   return (measured) => {
     if (!pace.isDue(clock.monotonicMs(), measured.producedBytes)) return;
     const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured };
-    journal.checkpoint(settlementOf(permit, ending).ask);
+    journal.checkpoint(settlementOf(run.permit ?? admitted, ending).ask);
   };
+}
+
+/** The brake of a stream whose hold may grow. What the store adds to the hold is the permit's from then on. */
+function brakeOf(run: Run, permit: Permit, { clock, store }: PipelineParts): Brake | undefined {
+  const { growth, hold, requestId, tag } = permit;
+  if (!growth) return undefined;
+  return new Brake({
+    growth,
+    hold,
+    clock,
+    extend: (target) => store.extend({ requestId, tag, target }),
+    costOf: (counts) => costSoFar(permit, counts),
+    onAnswer(outcome, held) {
+      run.record.extended(outcome);
+      // An answer that comes behind the end finds its charge made.
+      if (!run.settled) run.permit = { ...permit, hold: held };
+    },
+  });
 }
 
 function replyHeaders(

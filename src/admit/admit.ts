@@ -10,6 +10,7 @@ import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idem
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
+import { growthOf, requiredLimit } from "./growth.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import { affordableLimit, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
@@ -135,6 +136,8 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     : terms.outputLimit;
   const field = facts.limit?.field ?? (PROTOCOLS[input.protocol].limitFields[0] as string);
   const clamped = affordable < terms.outputLimit;
+  const paid = { ...terms, inputTokens };
+  const openEnded = facts.stream && facts.limit === undefined && !clamped;
   return {
     requestId: input.requestId,
     tag: input.key.tag,
@@ -148,8 +151,10 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     unmetered: answer.unmetered,
     storeTimeMs: answer.storeTimeMs,
     catalogVersion: catalog.version,
-    // Without a limit of the client's own the default is sent, so that the hold really is the most it can cost.
-    outputLimit: clamped ? affordable : facts.limit === undefined ? terms.outputLimit : undefined,
+    // A whole reply without a limit of its own gets the default, so that the hold really is the most it can cost.
+    outputLimit: clamped ? affordable : facts.limit || openEnded ? undefined : terms.outputLimit,
+    openEnded: openEnded ? { requiredLimit: requiredLimit(paid) } : undefined,
+    growth: openEnded && !answer.unmetered ? growthOf(paid, group.multiplier) : undefined,
     clamped: clamped ? `${field}=${affordable}` : undefined,
     limits: answer.limits,
     idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),

@@ -5,6 +5,7 @@ import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
+import type { Growth } from "./growth.ts";
 import type { Terms } from "./terms.ts";
 
 /** Everything about the money is pinned here: a reload in the middle of a request changes nothing (row G1). */
@@ -23,6 +24,13 @@ export interface Permit {
   readonly catalogVersion: string;
   /** The output limit to send upstream, or undefined when the client's own stands. */
   readonly outputLimit: number | undefined;
+  /**
+   * A stream without an output limit, of the client's own or of ours: what to send where the upstream's protocol demands
+   * one. Undefined for all others.
+   */
+  readonly openEnded: { readonly requiredLimit: number } | undefined;
+  /** How its hold may grow; undefined where nothing is held, or all that the request can cost. */
+  readonly growth: Growth | undefined;
   /** `field=value` when funds covered only a part. */
   readonly clamped: string | undefined;
   readonly limits: Admitted["limits"];

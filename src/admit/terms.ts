@@ -13,6 +13,7 @@ import type { Protocol } from "../values/protocol.ts";
 export interface RequestFacts {
   readonly protocol: Protocol;
   readonly model: string;
+  readonly stream: boolean;
   readonly limit: { readonly field: string; readonly value: number } | undefined;
   /** Answers asked for at once; 1 but on chat. */
   readonly choices: number;
@@ -108,7 +109,8 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
 }
 
-type Measured = Omit<Terms, "groups">;
+/** A request measured for whoever pays. */
+export type Measured = Omit<Terms, "groups">;
 
 function termsOf(group: Group, terms: Measured): OfferedTerms {
   const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
@@ -126,7 +128,8 @@ function termsOf(group: Group, terms: Measured): OfferedTerms {
   };
 }
 
-function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
+/** The most that a request costs in a group with so many output tokens of each choice. */
+export function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
   const tokens = { input: terms.inputTokens, output: outputPerChoice * terms.choices };
   const amount = holdFor(terms.model.price, multiplier, tokens, terms.tier);
   // No balance can cover more than the maximum, and the store takes nothing above it.

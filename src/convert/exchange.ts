@@ -37,6 +37,11 @@ export interface RouteFacts {
 export interface Permitted {
   /** The output limit to send upstream where it differs from the client's own; undefined leaves the body's. */
   readonly outputLimit: number | undefined;
+  /**
+   * Set for a stream that nobody limits (promise 1): it may be ended here with `truncate`, and where the upstream's
+   * protocol demands a limit this one is sent.
+   */
+  readonly openEnded?: { readonly requiredLimit: number } | undefined;
   /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
   readonly strict: boolean;
 }
@@ -114,6 +119,12 @@ export interface StreamConverter {
   counts(): Counts;
   /** The frames that end the client's stream as failed, in its protocol's own form (promise 8). */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
+  /**
+   * The frames that end an open-ended stream here as cut by an output limit, in the client's protocol's own form: what is
+   * open is closed. Nothing may be pushed after it.
+   * @param usage what the client is told that it used.
+   */
+  truncate(usage: Usage): readonly ClientFrames[];
   /** A frame for a silent stretch (promise 8), or undefined while the stream has not opened. */
   heartbeat(): Uint8Array | undefined;
 }

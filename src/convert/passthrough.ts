@@ -4,6 +4,7 @@
  */
 import { isRefusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
+import type { Usage } from "../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../wire/json.ts";
 import { SseReader } from "../wire/sse.ts";
 import { readUsage as readChatUsage } from "./chat/usage.ts";
@@ -41,9 +42,11 @@ class Passthrough implements Exchange {
   readonly #request: ClientRequest;
   /** The client's model name when the upstream knows the model under another. */
   readonly #rename: string | undefined;
+  readonly #openEnded: boolean;
 
-  constructor(request: ClientRequest, route: RouteFacts, _permitted: Permitted, body: Uint8Array) {
+  constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, body: Uint8Array) {
     this.#request = request;
+    this.#openEnded = permitted.openEnded !== undefined;
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
     this.request = { body, dropped: [] };
   }
@@ -59,15 +62,17 @@ class Passthrough implements Exchange {
   }
 
   stream(): StreamConverter {
-    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, this.#rename));
+    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, this.#rename, this.#openEnded));
   }
 }
 
-const WATCHERS: Readonly<Record<Protocol, (request: ClientRequest, rename: string | undefined) => Watcher>> = {
+type OpenWatcher = (request: ClientRequest, rename: string | undefined, openEnded: boolean) => Watcher;
+
+const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
   chat: (request, rename) =>
     new ChatWatcher({ includeUsage: objectOf(request.json.stream_options)?.include_usage === true, rename }),
   messages: (_request, rename) => new MessagesWatcher(rename),
-  responses: (_request, rename) => new ResponsesWatcher(rename),
+  responses: (_request, rename, openEnded) => new ResponsesWatcher(rename, openEnded),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */
@@ -180,6 +185,12 @@ class PassthroughStream implements StreamConverter {
 
   fail(...args: Parameters<StreamConverter["fail"]>): Uint8Array {
     return this.#watcher.fail(...args);
+  }
+
+  truncate(usage: Usage): readonly ClientFrames[] {
+    if (this.#ended || this.fault) return [];
+    this.#ended = true;
+    return [{ bytes: this.#watcher.truncate(usage), semantic: false, terminal: true }];
   }
 
   heartbeat(): Uint8Array | undefined {

@@ -3,6 +3,7 @@
  * strings, the client's frames. Each step sees whole events only, so that no cut of the bytes can matter (promise 7).
  */
 import type { ErrorAnswer } from "../values/errors.ts";
+import type { Usage } from "../values/tokens.ts";
 import { type SseEvent, SseReader } from "../wire/sse.ts";
 import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./exchange.ts";
 import type { ReplyEvent } from "./hub.ts";
@@ -19,6 +20,7 @@ export const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
 export interface ReplyDecoder {
   push(event: SseEvent): readonly ReplyEvent[];
   end(): readonly ReplyEvent[];
+  truncate(usage: Usage): readonly ReplyEvent[];
   readonly fault: UpstreamFault | undefined;
   counts(): Counts;
 }
@@ -72,6 +74,12 @@ export class TranslatedStream implements StreamConverter {
       this.#tell(this.#decoder.end());
       if (this.#decoder.fault) this.#fail(this.#decoder.fault);
     }
+    return this.#take();
+  }
+
+  truncate(usage: Usage): readonly ClientFrames[] {
+    if (this.#isOver) return [];
+    this.#tell(this.#decoder.truncate(usage));
     return this.#take();
   }
 

@@ -3,6 +3,7 @@
  * Passing through uses a watcher alone; translation uses its own decoder.
  */
 import type { ErrorAnswer } from "../values/errors.ts";
+import type { Usage } from "../values/tokens.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Counts, UpstreamFault } from "./exchange.ts";
 
@@ -22,6 +23,8 @@ export interface Watcher {
   counts(): Counts;
   /** Ends the client's stream as failed. */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
+  /** Ends the client's stream as cut by an output limit. */
+  truncate(usage: Usage): Uint8Array;
   heartbeat(): Uint8Array | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE, type PriceSnapshot } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
-import { totalInput } from "../values/tokens.ts";
+import { totalInput, type Usage } from "../values/tokens.ts";
 import { type Measured, type Metered, meter } from "./meter.ts";
 
 /** The permit's part that settlement needs; admission's permit has these members and more. */
@@ -51,11 +51,25 @@ export interface Charge {
 /** The settlement of a request that reached its end, however it ended. */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   if (!ending.route) return { ask: voidOf(terms), metered: undefined };
-  const measured = believable(ending.measured, terms) ? ending.measured : { ...ending.measured, usage: undefined };
-  const metered = meter({ ...measured, inputEstimate: terms.terms.inputEstimate });
+  const metered = meteredOf(terms, ending.measured);
   return ending.delivered
     ? { ask: posted(terms, ending, metered), metered }
     : { ask: absorbed(terms, ending, metered, ending.route), metered };
+}
+
+/** What a running request has used and cost so far, as it would be billed if it were cut here. */
+export function costSoFar(
+  terms: ChargeTerms,
+  seen: Ending["measured"],
+): { readonly usage: Usage; readonly cost: NanoUsd } {
+  const { usage } = meteredOf(terms, seen);
+  const { amount } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+  return { usage, cost: amount };
+}
+
+function meteredOf(terms: ChargeTerms, seen: Ending["measured"]): Metered {
+  const measured = believable(seen, terms) ? seen : { ...seen, usage: undefined };
+  return meter({ ...measured, inputEstimate: terms.terms.inputEstimate });
 }
 
 /** A count above what the model can read or write at all is a lie, whoever tells it (reliability rows C10, 64). */

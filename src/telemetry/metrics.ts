@@ -75,6 +75,10 @@ export function createMetrics() {
       "outcome",
     ]),
     streamEnds: counter("stream_ends_total", "Streams ended, by reason.", ["protocol", "reason"]),
+    holdExtensions: counter("hold_extensions_total", "Asks to raise the hold of a running stream, by outcome.", [
+      "group",
+      "outcome",
+    ]),
     translationLoss: counter("translation_loss_total", "Request fields that a translation left out.", [
       "from",
       "to",

@@ -25,6 +25,7 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
   const facts = {
     protocol: "chat",
     model: "chat-1",
+    stream: false,
     limit: { field: "max_tokens", value: 100 },
     choices: 1,
     textBytes: 300,

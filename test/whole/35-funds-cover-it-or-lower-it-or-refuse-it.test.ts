@@ -3,7 +3,17 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Protocol } from "../../src/values/protocol.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
-import { ask, assertAtRest, bodyOf, errorOf, type Fields, LIMIT_FIELD, PROTOCOL_LIST, usageLines } from "./asking.ts";
+import {
+  ask,
+  assertAtRest,
+  bodyOf,
+  errorOf,
+  type Fields,
+  LIMIT_FIELD,
+  memoOf,
+  PROTOCOL_LIST,
+  usageLines,
+} from "./asking.ts";
 
 let here: GatewayHere;
 before(async () => {
@@ -98,6 +108,33 @@ for (const protocol of ["chat", "responses"] as const) {
     assert.equal(reply.status, 200);
     const seen = lastBody();
     assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, 8_192);
+    await assertAtRest(here, account);
+  });
+
+  test(`${protocol}, streamed: without a limit of the client's own the default is held, and none is sent`, async () => {
+    const fields = { stream: true, [LIMIT_FIELD[protocol]]: undefined };
+    const hold = holdOf(protocol, fields, 8_192);
+    const account = await accountWith(hold);
+    const reply = await ask(here, protocol, account.key, fields);
+    assert.equal(reply.status, 200);
+    assert.equal(reply.headers.get("x-tollgate-clamped"), null);
+    await reply.text();
+    const seen = lastBody();
+    assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, undefined);
+    await assertAtRest(here, account);
+    const [line] = await usageLines(here, account);
+    assert.equal(memoOf(line).hold, String(hold));
+  });
+
+  test(`${protocol}, streamed: one nano-dollar less than the default costs is lowered, told and sent`, async () => {
+    const fields = { stream: true, [LIMIT_FIELD[protocol]]: undefined };
+    const account = await accountWith(holdOf(protocol, fields, 8_192) - 1n);
+    const reply = await ask(here, protocol, account.key, fields);
+    const name = protocol === "chat" ? "max_completion_tokens" : LIMIT_FIELD[protocol];
+    assert.equal(reply.headers.get("x-tollgate-clamped"), `${name}=8191`);
+    await reply.text();
+    const seen = lastBody();
+    assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, 8_191);
     await assertAtRest(here, account);
   });
 }

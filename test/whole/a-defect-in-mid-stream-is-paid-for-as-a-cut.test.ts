@@ -30,6 +30,9 @@ class Breaking implements StreamConverter {
   fail(): Uint8Array {
     return Buffer.from("failed");
   }
+  truncate(): readonly ClientFrames[] {
+    return [];
+  }
   heartbeat(): undefined {}
 }
 
@@ -56,6 +59,7 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
       bytesReceived: 0,
     },
     first: [],
+    brake: undefined,
     settle: async (end) => void settled.push(end),
     failure: () => Buffer.from("failed"),
     cut: new AbortController().signal,

@@ -21,6 +21,7 @@ after(() => here.close());
 const FACTS: RequestFacts = {
   protocol: "chat",
   model: "chat-1",
+  stream: false,
   limit: { field: "max_tokens", value: 100 },
   choices: 1,
   textBytes: 300,

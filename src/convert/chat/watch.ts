@@ -7,9 +7,11 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage } from "./usage.ts";
+import { readUsage, writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
+/** Choices that are told apart; the protocol has no more (protocols.md 1.1.1). */
+const CHOICES_MAX = 128;
 
 export interface ChatWatchOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
@@ -24,6 +26,8 @@ export class ChatWatcher implements Watcher {
   #usage: Usage | undefined;
   #producedBytes = 0;
   #finishSeen = false;
+  /** By the choice's index, whether it has said why it stopped. */
+  readonly #finished = new Map<number, boolean>();
   #done = false;
   /** Identity of the stream, for chunks that we add. */
   #first: { id: unknown; created: unknown; model: unknown } | undefined;
@@ -67,13 +71,19 @@ export class ChatWatcher implements Watcher {
     let semantic = false;
     for (const item of arrayOf(chunk.choices)) {
       const choice = objectOf(item);
-      if (typeof choice?.finish_reason === "string") this.#finishSeen = true;
+      const finished = typeof choice?.finish_reason === "string";
+      this.#finishSeen ||= finished;
+      if (typeof choice?.index === "number") this.#noteChoice(choice.index, finished);
       const produced = producedIn(objectOf(choice?.delta));
       if (produced === undefined) continue;
       semantic = true;
       this.#producedBytes += produced;
     }
     return semantic;
+  }
+
+  #noteChoice(index: number, finished: boolean): void {
+    if (this.#finished.has(index) ? finished : this.#finished.size < CHOICES_MAX) this.#finished.set(index, finished);
   }
 
   #renamed(event: SseEvent, chunk: JsonObject): Uint8Array {
@@ -101,10 +111,27 @@ export class ChatWatcher implements Watcher {
     return sseFrame(renderStreamFailure(answer, this.#fault?.code ?? "server_error", requestId));
   }
 
+  truncate(usage: Usage): Uint8Array {
+    const { includeUsage } = this.#options;
+    if (this.#finished.size === 0) this.#finished.set(0, this.#finishSeen);
+    const running = [...this.#finished].filter(([, finished]) => !finished);
+    const frames = running.map(([index]) =>
+      this.#chunk({
+        choices: [{ index, delta: {}, logprobs: null, finish_reason: "length" }],
+        usage: includeUsage ? null : undefined,
+      }),
+    );
+    if (includeUsage) frames.push(this.#chunk({ choices: [], usage: writeUsage(usage) }));
+    return Buffer.concat([...frames, sseFrame(DONE)]);
+  }
+
   heartbeat(): Uint8Array | undefined {
     if (!this.#first) return undefined;
-    const choices = [{ index: 0, delta: {}, finish_reason: null }];
-    return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", choices }));
+    return this.#chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }] });
+  }
+
+  #chunk(members: JsonObject): Uint8Array {
+    return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", ...members }));
   }
 }
 

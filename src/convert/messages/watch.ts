@@ -7,9 +7,11 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { countsOutput, readUsage } from "./usage.ts";
+import { countsOutput, readUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
+/** Blocks that are believed to be open at one time. */
+const OPEN_BLOCKS_MAX = 64;
 const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
 
 export class MessagesWatcher implements Watcher {
@@ -20,6 +22,8 @@ export class MessagesWatcher implements Watcher {
   #producedBytes = 0;
   #opened = false;
   #stopSeen = false;
+  /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
+  readonly #openBlocks = new Set<number>();
   #ended = false;
 
   /** @param rename the client's model name, when the route renames it. */
@@ -55,7 +59,14 @@ export class MessagesWatcher implements Watcher {
       this.#stopSeen = typeof objectOf(payload.delta)?.stop_reason === "string";
       return passed(event, false);
     }
+    this.#noteBlock(type, payload.index);
     return passed(event, this.#look(type, payload));
+  }
+
+  #noteBlock(type: unknown, index: unknown): void {
+    if (typeof index !== "number") return;
+    if (type === "content_block_stop") this.#openBlocks.delete(index);
+    else if (type === "content_block_start" && this.#openBlocks.size < OPEN_BLOCKS_MAX) this.#openBlocks.add(index);
   }
 
   #start(event: SseEvent, payload: JsonObject): Seen {
@@ -102,6 +113,14 @@ export class MessagesWatcher implements Watcher {
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {
     return sseFrame(renderStreamFailure(answer, requestId), "error");
+  }
+
+  truncate(usage: Usage): Uint8Array {
+    if (this.#stopSeen) return STOP;
+    const frame = (payload: JsonObject) => sseFrame(JSON.stringify(payload), String(payload.type));
+    const closings = [...this.#openBlocks].map((index) => frame({ type: "content_block_stop", index }));
+    const delta = { stop_reason: "max_tokens", stop_sequence: null };
+    return Buffer.concat([...closings, frame({ type: "message_delta", delta, usage: writeUsage(usage) }), STOP]);
   }
 
   heartbeat(): Uint8Array | undefined {

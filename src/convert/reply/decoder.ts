@@ -2,7 +2,7 @@
 import type { Usage } from "../../values/tokens.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
-import type { HubReply, ReplyEvent, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
+import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { type JsonObject, parseObject } from "../json-object.ts";
 import { invalid, reported, TRUNCATED } from "../watch.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
@@ -72,6 +72,19 @@ export abstract class StreamDecoder {
     if (this.#ended) return NOTHING;
     if (this.stopSeen) this.finish();
     else this.refuse(TRUNCATED);
+    return this.#taken();
+  }
+
+  /**
+   * Ends the reply here, before the upstream does, as cut by an output limit.
+   * @param usage what the client is told that it used; it is not the upstream's count.
+   */
+  truncate(usage: Usage): readonly ReplyEvent[] {
+    if (this.#ended) return NOTHING;
+    this.start({ upstreamId: undefined, serviceTier: undefined, createdS: undefined });
+    this.sink.emit({ type: "usage-update", usage });
+    this.#stop ??= stopFor("output-limit");
+    this.finish();
     return this.#taken();
   }
 

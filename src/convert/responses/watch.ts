@@ -6,8 +6,9 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage } from "./usage.ts";
+import { readUsage, writeUsage } from "./usage.ts";
 
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 /** Deltas of what a client reads: text, refusal, reasoning, tool input. */
@@ -23,10 +24,16 @@ export class ResponsesWatcher implements Watcher {
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
   #ended = false;
+  /** What the client has of each item, in case that the stream must be ended here. */
+  readonly #delivered: DeliveredItems | undefined;
 
-  /** @param rename the client's model name, when the route renames it. */
-  constructor(rename: string | undefined) {
+  /**
+   * @param rename the client's model name, when the route renames it.
+   * @param openEnded whether `truncate` may be called, which must know all that went by.
+   */
+  constructor(rename: string | undefined, openEnded = false) {
     this.#rename = rename;
+    this.#delivered = openEnded ? new DeliveredItems() : undefined;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -50,7 +57,9 @@ export class ResponsesWatcher implements Watcher {
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, type, response);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
-    return passed(event, this.#look(type, payload));
+    const semantic = this.#look(type, payload);
+    this.#delivered?.see(payload);
+    return passed(event, semantic);
   }
 
   #seeResponse(event: SseEvent, type: unknown, response: JsonObject): Seen {
@@ -100,6 +109,24 @@ export class ResponsesWatcher implements Watcher {
     const code = this.#fault?.code ?? "server_error";
     const { error, failed } = renderStreamFailure(answer, code, response, this.#sequenceNumber + 1);
     return Buffer.concat([sseFrame(error, "error"), sseFrame(failed, "response.failed")]);
+  }
+
+  truncate(usage: Usage): Uint8Array {
+    const frames: Uint8Array[] = [];
+    const emit = (type: string, members: JsonObject): void => {
+      const data = JSON.stringify({ type, sequence_number: ++this.#sequenceNumber, ...members });
+      frames.push(sseFrame(data, type));
+    };
+    const output = this.#delivered?.close(emit) ?? [];
+    const response = {
+      ...this.#clientResponse(""),
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+      output,
+      usage: writeUsage(usage),
+    };
+    emit("response.incomplete", { response });
+    return Buffer.concat(frames);
   }
 
   #clientResponse(requestId: string): JsonObject {

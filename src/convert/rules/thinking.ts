@@ -32,7 +32,10 @@ export function planThinking(
   losses: Losses,
 ): ThinkingPlan {
   const own = permitted.outputLimit ?? hub.outputLimit?.tokens;
-  const maxTokens = Math.min(own ?? route.defaultOutputTokens, route.maxOutputTokens);
+  const maxTokens = Math.min(
+    own ?? permitted.openEnded?.requiredLimit ?? route.defaultOutputTokens,
+    route.maxOutputTokens,
+  );
   const idle: ThinkingPlan = { maxTokens, thinking: undefined, effort: undefined, active: false };
   const mode = route.capabilities.thinking;
   const wanted = wantedEffort(hub.reasoning);
@@ -62,7 +65,8 @@ function switchedOff(
 
 /** A budget that leaves room for the answer; without room there is no thinking. */
 function withBudget(wantedTokens: number, limitIsOurs: boolean, maxTokens: number, route: RouteFacts): ThinkingPlan {
-  const limit = limitIsOurs ? Math.min(route.defaultOutputTokens + wantedTokens, route.maxOutputTokens) : maxTokens;
+  const room = Math.max(maxTokens, route.defaultOutputTokens + wantedTokens);
+  const limit = limitIsOurs ? Math.min(room, route.maxOutputTokens) : maxTokens;
   const budget = Math.min(wantedTokens, limit - BUDGET_TOKENS_MIN);
   if (budget < BUDGET_TOKENS_MIN) return { maxTokens, thinking: undefined, effort: undefined, active: false };
   const thinking = { type: "enabled", budget_tokens: budget };

@@ -1,0 +1,167 @@
+/**
+ * What a client has been given of each output item of a stream that passes through, so that the stream can be ended in the
+ * middle: open parts and items get their `done`, and the last event repeats all of them (protocols.md 1.3.3).
+ */
+import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
+
+type Emit = (type: string, members: JsonObject) => void;
+
+/** The most characters of deltas that are kept; a stream that says more ends with its items left out. */
+const KEPT_CHARS_MAX = 16 * 1024 * 1024;
+
+interface Item {
+  /** As the upstream gave it, with what its deltas have added. */
+  value: JsonObject;
+  done: boolean;
+  /** Parts that have begun and not ended, by the name of their list and their place in it. */
+  readonly openParts: Map<string, PartPlace>;
+}
+
+interface PartPlace {
+  readonly list: PartList;
+  readonly index: number;
+  /** Whether its text has been told as done already. */
+  textDone: boolean;
+}
+
+/** The two lists of parts that an item may have. */
+type PartList = "content" | "summary";
+
+/** Deltas of a part: which list it is in, and the member that they add to. */
+const PART_DELTAS: ReadonlyMap<string, { readonly list: PartList; readonly member: string }> = new Map([
+  ["response.output_text", { list: "content", member: "text" }],
+  ["response.refusal", { list: "content", member: "refusal" }],
+  ["response.reasoning_text", { list: "content", member: "text" }],
+  ["response.reasoning_summary_text", { list: "summary", member: "text" }],
+]);
+
+/** Deltas of an item itself, and the member that they add to. */
+const ITEM_DELTAS: ReadonlyMap<string, string> = new Map([
+  ["response.function_call_arguments", "arguments"],
+  ["response.mcp_call_arguments", "arguments"],
+  ["response.custom_tool_call_input", "input"],
+  ["response.code_interpreter_call_code", "code"],
+]);
+
+/** The event that ends a part's text, by the part's type. */
+const TEXT_DONE: ReadonlyMap<unknown, string> = new Map([
+  ["output_text", "response.output_text.done"],
+  ["refusal", "response.refusal.done"],
+  ["reasoning_text", "response.reasoning_text.done"],
+  ["summary_text", "response.reasoning_summary_text.done"],
+]);
+
+/** The event that ends an item's input, and its member, by the item's type. */
+const INPUT_DONE: ReadonlyMap<unknown, { readonly event: string; readonly member: string }> = new Map([
+  ["function_call", { event: "response.function_call_arguments.done", member: "arguments" }],
+  ["custom_tool_call", { event: "response.custom_tool_call_input.done", member: "input" }],
+]);
+
+const PART_EVENT = /^response\.(?:content|reasoning_summary)_part\.(added|done)$/;
+
+export class DeliveredItems {
+  readonly #items = new Map<number, Item>();
+  #keptChars = 0;
+
+  /** Looks at an event that the client has been given. */
+  see(event: JsonObject): void {
+    const { type, output_index: place } = event;
+    if (typeof type !== "string" || typeof place !== "number" || this.#keptChars > KEPT_CHARS_MAX) return;
+    if (type === "response.output_item.added" || type === "response.output_item.done") {
+      const value = objectOf(event.item);
+      if (value) this.#items.set(place, { value, done: type.endsWith(".done"), openParts: new Map() });
+      return;
+    }
+    const item = this.#items.get(place);
+    if (!item) return;
+    const part = PART_EVENT.exec(type)?.[1];
+    if (part) seePart(item, event, part === "done");
+    else if (type.endsWith(".delta")) this.#add(item, type.slice(0, -".delta".length), event);
+    else if (type.endsWith(".done")) seeDone(item, type.slice(0, -".done".length), event);
+    else if (type === "response.output_text.annotation.added") seeAnnotation(item, event);
+    if (this.#keptChars > KEPT_CHARS_MAX) this.#items.clear();
+  }
+
+  #add(item: Item, stem: string, event: JsonObject): void {
+    const { delta } = event;
+    if (typeof delta !== "string") return;
+    this.#keptChars += delta.length;
+    const own = ITEM_DELTAS.get(stem);
+    if (own !== undefined) item.value = { ...item.value, [own]: `${item.value[own] ?? ""}${delta}` };
+    const kind = PART_DELTAS.get(stem);
+    const part = kind && partAt(item, kind.list, placeOf(event));
+    if (kind && part) part[kind.member] = `${part[kind.member] ?? ""}${delta}`;
+  }
+
+  /** Ends what is open, in the order of the items. @returns all items, as the last event repeats them. */
+  close(emit: Emit): readonly JsonObject[] {
+    const output: JsonObject[] = [];
+    for (const [place, item] of [...this.#items].sort(([a], [b]) => a - b)) {
+      if (!item.done) closeItem(place, item, emit);
+      output.push(item.value);
+    }
+    return output;
+  }
+}
+
+function closeItem(output_index: number, item: Item, emit: Emit): void {
+  const { value } = item;
+  const at = { item_id: value.id, output_index };
+  for (const { list, index, textDone } of item.openParts.values()) {
+    const part = partAt(item, list, index);
+    if (!part) continue;
+    const where = { ...at, [list === "content" ? "content_index" : "summary_index"]: index };
+    const ending = TEXT_DONE.get(part.type);
+    if (ending && !textDone) emit(ending, { ...where, ...wordsOf(part) });
+    emit(list === "content" ? "response.content_part.done" : "response.reasoning_summary_part.done", {
+      ...where,
+      part,
+    });
+  }
+  const input = INPUT_DONE.get(value.type);
+  if (input) emit(input.event, { ...at, [input.member]: value[input.member] ?? "" });
+  item.value = { ...value, status: "incomplete" };
+  item.done = true;
+  emit("response.output_item.done", { output_index, item: item.value });
+}
+
+function wordsOf(part: JsonObject): JsonObject {
+  if (part.type === "refusal") return { refusal: part.refusal ?? "" };
+  return part.type === "output_text" ? { text: part.text ?? "", logprobs: [] } : { text: part.text ?? "" };
+}
+
+/** The place of an event's part in its list. */
+function placeOf(event: JsonObject): unknown {
+  return event.content_index ?? event.summary_index;
+}
+
+function partAt(item: Item, list: PartList, index: unknown): JsonObject | undefined {
+  return typeof index === "number" ? objectOf(arrayOf(item.value[list])[index]) : undefined;
+}
+
+function seePart(item: Item, event: JsonObject, done: boolean): void {
+  const list: PartList = event.summary_index === undefined ? "content" : "summary";
+  const index = placeOf(event);
+  const part = objectOf(event.part);
+  const parts = [...arrayOf(item.value[list])];
+  // Parts come one after the other; a place beyond the next is not believed.
+  if (typeof index !== "number" || !part || !(index >= 0 && index <= parts.length)) return;
+  parts[index] = { ...part };
+  item.value = { ...item.value, [list]: parts };
+  const key = `${list}:${index}`;
+  if (done) item.openParts.delete(key);
+  else item.openParts.set(key, { list, index, textDone: false });
+}
+
+function seeDone(item: Item, stem: string, event: JsonObject): void {
+  const own = ITEM_DELTAS.get(stem);
+  if (own !== undefined && event[own] !== undefined) item.value = { ...item.value, [own]: event[own] };
+  const kind = PART_DELTAS.get(stem);
+  const open = kind && item.openParts.get(`${kind.list}:${placeOf(event)}`);
+  if (open) open.textDone = true;
+}
+
+function seeAnnotation(item: Item, event: JsonObject): void {
+  const part = partAt(item, "content", event.content_index);
+  if (part) part.annotations = [...arrayOf(part.annotations), event.annotation];
+}
