@@ -29,11 +29,15 @@ interface Scene {
   state(): Promise<AccountState>;
 }
 
-async function scene(t: TestContext, kind: "embedded" | "redis"): Promise<Scene> {
+/** @param stepTokens output tokens of the first hold of a stream without a limit, and of each step. */
+async function scene(t: TestContext, kind: "embedded" | "redis", stepTokens = 8_192): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-kill-"));
   const simulator = await startSimulator();
   const redis = kind === "redis" ? await startRedis() : undefined;
-  const text = testConfig({ upstreamUrl: simulator.url, dir, store: redis?.url });
+  const text = testConfig({ upstreamUrl: simulator.url, dir, store: redis?.url }).replaceAll(
+    "max_output_tokens: 32000",
+    `default_output_tokens: ${stepTokens}, max_output_tokens: 32000`,
+  );
   const processes: GatewayProcess[] = [];
   t.after(async () => {
     await Promise.all(processes.map((process) => process.stop("SIGKILL")));
@@ -123,6 +127,34 @@ for (const kind of ["embedded", "redis"] as const) {
     assert.ok(!third.output().includes("settling"));
     await third.stop();
     chargedOnce(await state());
+  });
+
+  test(`${kind}: killed when the hold has grown: charged from the last checkpoint, within the hold of that time`, async (t) => {
+    const { account, simulator, start, state } = await scene(t, kind, 200);
+    simulator.program({
+      text: "word ".repeat(1_200),
+      deltaChars: 100,
+      pace: { betweenMs: 2 },
+      fault: { stallAfterEvents: 51 },
+    });
+    const first = await start();
+    const reply = await ask(first.url, account.key, { stream: true, max_tokens: undefined });
+    const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
+    for (let words = 0; words < 1_000; ) {
+      const { value } = await reader.read();
+      assert.ok(value);
+      words += Buffer.from(value).toString().split("word").length - 1;
+    }
+    await first.stop("SIGKILL");
+    await reader.cancel().catch(() => undefined);
+    const second = await start();
+    await second.line(SETTLED);
+    await second.stop();
+    const { amount, memo } = chargedOnce(await state());
+    assert.deepEqual([memo.ended, memo.counted], ["orphaned", "estimate"]);
+    // 5,000 bytes were produced, and every 2,048 there is a checkpoint.
+    assert.ok(Number(memo.output) >= 1_000 && Number(memo.output) <= 1_250, `${memo.output}`);
+    assert.ok(amount > 10_000_000n && amount <= BigInt(memo.hold as string), "far above the first hold");
   });
 
   test(`${kind}: killed before anything came back: the hold is given back, nothing is charged`, async (t) => {
