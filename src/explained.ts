@@ -122,11 +122,14 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     return `A good ${protocol} body: ${textBytes} bytes of text, ${asked}, ${choices} at once.`;
   },
   model: ({ model }) => `${model?.name ?? ""} is in the catalog, for the plans: ${(model?.plans ?? []).join(", ")}.`,
-  price({ offered, terms }) {
+  price({ question: { read }, offered, terms }) {
     if (!terms) return "";
+    // A stream without a limit goes on in further steps of the same size.
+    const openEnded = !isRefusal(read) && read.envelope.stream && read.envelope.limit === undefined;
+    const bound = openEnded ? "at first" : "at most";
     const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${terms.outputLimit * terms.choices} output`;
-    const most = offered ? `; at most ${formatUsd(offered.holdFull)} USD` : "";
-    return `Everything asked for has a price: at most ${tokens} tokens${most}.`;
+    const most = offered ? `; ${bound} ${formatUsd(offered.holdFull)} USD` : "";
+    return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
   },
   card: ({ seen: { view } }) => {
     const running = runningCards(view).filter(({ group }) => group === view.key.group);
@@ -143,7 +146,8 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     const payer = permit.entitlement ? `The card ${permit.entitlement}` : "The balance";
     const whole = permit.hold === offered?.holdFull;
     const lowered = permit.clamped ? ` and the output limit lowered (${permit.clamped})` : "";
-    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? ", the whole worst case" : lowered}.`;
+    const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
+    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : lowered}.`;
   },
   limits: () => `${LIMITS_NOT_CHECKED}.`,
   routes({ routes }) {

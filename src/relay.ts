@@ -94,7 +94,7 @@ class StreamRelay {
     }
     this.#boundDrain();
     brake?.onAnswer(() => this.#guard(() => this.#watchCost()));
-    this.#watchCost();
+    this.#guard(() => this.#watchCost());
     if (this.#ending) return;
     body.consume({
       data: (chunk) => this.#guard(() => this.#push(chunk)),

@@ -206,7 +206,7 @@ export const models = mapOf(
         }),
       ),
       default_output_tokens: optional(
-        tokens("Output limit of requests that name none; at most max_output_tokens.", {
+        tokens("Output limit of whole replies that name none; such streams are held in steps of it.", {
           default: DEFAULTS.defaultOutputTokens,
         }),
       ),
