@@ -6,8 +6,8 @@
 import { Breaker } from "./breaker.ts";
 import type { AdmitAsk } from "./store/admission.ts";
 import { type Store, StoreError } from "./store/contract.ts";
-import { overlay } from "./store/overlay.ts";
 import type { ExtendAsk } from "./store/extension.ts";
+import { overlay } from "./store/overlay.ts";
 import type { SettleAsk } from "./store/settlement.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";

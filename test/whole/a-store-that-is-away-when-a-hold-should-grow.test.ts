@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { LedgerLine } from "../../src/store/records.ts";
+import { type FaultProxy, startFaultProxy } from "../rig/fault-proxy.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
-import { type FaultProxy, startFaultProxy } from "../store/fault-proxy.ts";
 import { ask, assertAtRest, memoOf, recomputed, usageLines } from "./asking.ts";
 import { assertTruncated, holdOf, openEnded, PRICE, STEP, saidIn, smallSteps } from "./open-ended.ts";
 

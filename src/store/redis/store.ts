@@ -14,8 +14,8 @@ import {
   checkTag,
 } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import { overlay } from "../overlay.ts";
 import type { ExtendAsk } from "../extension.ts";
+import { overlay } from "../overlay.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
