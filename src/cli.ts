@@ -6,6 +6,7 @@ import { Command, CommanderError } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { type AdminClient, connectAdmin, type Env } from "./cli/admin-client.ts";
 import * as admin from "./cli/admin-commands.ts";
+import { type ArchiveOptions, archiveLedgers } from "./cli/archive-command.ts";
 import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
@@ -179,13 +180,22 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .requiredOption("--account <name>", "the account")
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
+    .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
     .option("--format <format>", "table, or the whole ledger as csv or json", "table")
     .action((options: LedgerOptions) => ask((c) => showOrExport(c, options)));
   ledger
     .command("verify")
     .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
     .option("--account <name>", "one account, its holds too; all of them when left out")
-    .action((options: { account?: string }) => ask((c) => verifyLedger(c, options.account)));
+    .option("--archive <dir>", "go through the files of the archive, too, from the very first line")
+    .action((options: { account?: string; archive?: string }) => ask((c) => verifyLedger(c, options)));
+  ledger
+    .command("archive")
+    .description("move old lines into files; an opening line takes their place; harmless to repeat")
+    .requiredOption("--before <day>", "lines of before this UTC day, which began at least 96 hours ago")
+    .requiredOption("--to <dir>", "the folder of the archive; keep all its files together")
+    .option("--account <name>", "of one account; of all when left out")
+    .action((options: ArchiveOptions) => ask((c) => archiveLedgers(c, options)));
 }
 
 function addExplainCommand(program: Command, ask: Ask): void {

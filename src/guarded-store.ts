@@ -26,6 +26,7 @@ const WRITES = [
   "voidCode",
   "redeem",
   "finishClaims",
+  "archiveLedger",
 ] as const satisfies readonly (keyof Store)[];
 
 /** Wraps a store; what is no write is the store's own. */

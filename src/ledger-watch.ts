@@ -4,7 +4,7 @@
  */
 
 import type { Store } from "./store/contract.ts";
-import { auditAccount } from "./store/ledger-audit.ts";
+import { type AuditStore, auditAccount } from "./store/ledger-audit.ts";
 import type { Account } from "./store/records.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
@@ -24,7 +24,7 @@ export interface LedgerWatch {
   stop(): Promise<void>;
 }
 
-type WatchedStore = Pick<Store, "listAccounts" | "getAccount" | "listCards" | "readLedger" | "inspect">;
+type WatchedStore = AuditStore & Pick<Store, "listAccounts">;
 
 /** Starts the hourly audit; the first begins a minute after the start. */
 export function watchLedger(parts: { store: WatchedStore; clock: Clock; metrics: Metrics; log: Log }): LedgerWatch {

@@ -2,7 +2,7 @@
  * `GET /v1/usage`: what a key's own account has and has spent. Like the other side endpoints it costs nothing and needs no
  * funds: an account whose money or card is gone must be able to see that.
  */
-import { showEntitlement } from "./console/present.ts";
+import { showEntitlement, showUsageTotal } from "./console/present.ts";
 import type { Store } from "./store/contract.ts";
 import { readSpan, sumBy, totalOf } from "./store/day-sums.ts";
 import type { KeyView } from "./store/records.ts";
@@ -33,8 +33,9 @@ export async function ownUsage(
   const [account, sums] = await Promise.all([usage.getAccount(tag), usage.readDays(tag, span.since, span.until)]);
   // The balance of the same instant as its holds; the key's view is a moment older.
   const { id, plan, balance, held } = account ?? { ...view.account, held: 0n };
-  const list = (member: "day" | "group" | "model") =>
-    [...sumBy(sums, member)].map(([value, amount]) => ({ [member]: value, usd: formatUsd(amount) }));
+  const list = (member: "day" | "group" | "model" | "key") =>
+    [...sumBy(sums, member)].map(([value, one]) => ({ [member]: value, ...showUsageTotal(one) }));
+  const total = showUsageTotal(totalOf(sums));
   return {
     object: "usage",
     account: {
@@ -50,9 +51,11 @@ export async function ownUsage(
       running: card.fromMs <= view.storeTimeMs,
     })),
     ...span,
-    total_usd: formatUsd(totalOf(sums)),
+    total,
+    total_usd: total.usd,
     by_day: list("day"),
     by_group: list("group"),
     by_model: list("model"),
+    by_key: list("key"),
   };
 }

@@ -39,7 +39,7 @@ export async function serveModel(
   endpoint = MODEL_PATH,
 ): Promise<void> {
   const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: request.receivedAtMs });
-  const run: Run = { protocol, endpoint, request, reply, record, permit: undefined, settled: false };
+  const run: Run = { protocol, endpoint, request, reply, record, permit: undefined, attempts: [], settled: false };
   try {
     const refused = await answer(run, parts);
     if (refused) refuse(run, refused, parts);

@@ -52,5 +52,7 @@ export interface Run {
   readonly reply: Reply;
   readonly record: RequestRecord;
   permit: Permit | undefined;
+  /** Tries at upstreams so far, for the bill. */
+  attempts: readonly AttemptRecord[];
   settled: boolean;
 }

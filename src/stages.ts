@@ -15,7 +15,6 @@ import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
-import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
 import { randomBase62, type WellFormedKey } from "./values/key.ts";
@@ -110,6 +109,7 @@ export async function dispatched(
     },
     inspector,
   });
+  run.attempts = result.attempts;
   run.record.dispatched(result.attempts);
   if (result.answered) {
     run.record.translated(result.route.protocol, result.token.exchange.request.dropped);
@@ -174,7 +174,7 @@ export async function relayed(
       settleOnce(run, { delivered, complete, route: answered.route, cause: reason, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
-    onProgress: checkpoints(run, permit, answered.route, parts),
+    onProgress: checkpoints(run, permit, answered, parts),
     brake: brakeOf(run, permit, parts),
     cut: parts.cut,
   });
@@ -185,13 +185,13 @@ export async function relayed(
 function checkpoints(
   run: Run,
   admitted: Permit,
-  route: Route,
+  { route, attempts }: Answered<Attempt>,
   { journal, clock }: PipelineParts,
 ): (counts: Counts) => void {
   const pace = new CheckpointPace();
   return (measured) => {
     if (!pace.isDue(clock.monotonicMs(), measured.producedBytes)) return;
-    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured };
+    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured, attempts };
     journal.checkpoint(settlementOf(run.permit ?? admitted, ending).ask);
   };
 }
@@ -231,7 +231,7 @@ function replyHeaders(
 export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
   if (!run.permit || run.settled) return;
   run.settled = true;
-  const charge = settlementOf(run.permit, ending);
+  const charge = settlementOf(run.permit, { ...ending, attempts: run.attempts });
   run.record.charged(charge);
   await parts.settler.settle(charge.ask);
 }

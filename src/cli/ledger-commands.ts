@@ -1,6 +1,7 @@
 /** `tollgate ledger`: every movement of money, shown, exported whole, and verified. */
 import { type AdminClient, type Fields, segment } from "./admin-client.ts";
-import { itemsOf, type Outcome, query, showLedger } from "./admin-commands.ts";
+import { itemsOf, type Outcome, query, showLedger, withMore } from "./admin-commands.ts";
+import { verifyArchive } from "./archive-verify.ts";
 import { csv } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, table } from "./table.ts";
@@ -10,6 +11,8 @@ export interface LedgerOptions {
   readonly after?: string;
   readonly limit?: string;
   readonly format?: string;
+  /** Tries at upstreams in place of lines. */
+  readonly attempts?: true;
 }
 
 /** Lines of one question while the whole ledger is fetched: the most that the gateway gives. */
@@ -29,6 +32,7 @@ const CSV_MEMBERS = [
   "key",
   "note",
   "usage",
+  "attempts",
 ];
 
 /**
@@ -37,7 +41,7 @@ const CSV_MEMBERS = [
  */
 export async function showOrExport(admin: AdminClient, options: LedgerOptions): Promise<Outcome> {
   const { account, after, limit, format = "table" } = options;
-  if (format === "table") return showLedger(admin, account, options);
+  if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
   if (limit !== undefined) throw new CliFailure(2, `--limit is for tables; --format ${format} gives the whole ledger.`);
   const items: Fields[] = [];
@@ -47,8 +51,43 @@ export async function showOrExport(admin: AdminClient, options: LedgerOptions): 
     items.push(...itemsOf(body));
     next = typeof body.next === "number" ? String(body.next) : "";
   }
-  const json = { account, items };
-  return { json, text: format === "csv" ? csv(CSV_MEMBERS, items) : `${JSON.stringify(json)}\n` };
+  const rows = options.attempts ? attemptRows(items) : items;
+  const json = { account, items: rows };
+  const members = options.attempts ? ATTEMPT_COLUMNS.map(({ member }) => member) : CSV_MEMBERS;
+  return { json, text: format === "csv" ? csv(members, rows) : `${JSON.stringify(json)}\n` };
+}
+
+const ATTEMPT_COLUMNS: readonly Column[] = [
+  { title: "SEQ", member: "seq", right: true },
+  { title: "AT", member: "at" },
+  { title: "REQUEST", member: "reference" },
+  { title: "TRY", member: "attempt", right: true },
+  { title: "UPSTREAM", member: "upstream" },
+  { title: "MODEL", member: "model" },
+  { title: "OUTCOME", member: "outcome" },
+  { title: "STATUS", member: "status", right: true },
+  { title: "INPUT", member: "input_tokens", right: true },
+  { title: "OUTPUT", member: "output_tokens", right: true },
+  { title: "COUNTED", member: "counted" },
+  { title: "COST USD", member: "cost_usd", right: true },
+  { title: "PAID BY", member: "paid_by" },
+  { title: "WHY", member: "why" },
+];
+
+async function showAttempts(admin: AdminClient, { account, after, limit }: LedgerOptions): Promise<Outcome> {
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query({ after, limit })}`);
+  const items = attemptRows(itemsOf(body));
+  const text = items.length === 0 ? "No attempts.\n" : table(ATTEMPT_COLUMNS, items);
+  const more = (next: string) => `More: tollgate ledger show --account ${account} --attempts --after ${next}\n`;
+  return withMore({ ...body, items }, text, more);
+}
+
+/** One row for each try; those of a request stand on one of its lines, in their order. */
+function attemptRows(lines: readonly Fields[]): Fields[] {
+  return lines.flatMap(({ seq, at, reference, attempts }) => {
+    const tries = Array.isArray(attempts) ? (attempts as readonly Fields[]) : [];
+    return tries.map((one, index) => ({ seq, at, reference, attempt: index + 1, ...one }));
+  });
 }
 
 const ACCOUNT_COLUMNS: readonly Column[] = [
@@ -66,7 +105,10 @@ const TOTAL_COLUMNS: readonly Column[] = [
 ];
 
 /** Verifies one account, or all of them over all pages; what does not balance is a failure that names account and line. */
-export async function verifyLedger(admin: AdminClient, account: string | undefined): Promise<Outcome> {
+export async function verifyLedger(
+  admin: AdminClient,
+  { account, archive }: { readonly account?: string; readonly archive?: string },
+): Promise<Outcome> {
   const items: Fields[] = [];
   let cursor: string | undefined;
   do {
@@ -75,13 +117,16 @@ export async function verifyLedger(admin: AdminClient, account: string | undefin
     cursor = typeof body.next === "string" ? body.next : undefined;
   } while (cursor !== undefined);
   const unbalanced = items.filter(({ outcome }) => outcome === "unbalanced");
-  const json = { accounts: items.length, unbalanced: unbalanced.length, items };
+  const archived = archive === undefined ? undefined : await verifyArchive(admin, archive, account);
+  const files = archived && { archived_lines: archived.lines, archive: archived.unbalanced };
+  const json = { accounts: items.length, unbalanced: unbalanced.length, items, ...files };
   const shown = account === undefined && unbalanced.length > 0 ? unbalanced : items;
   const totals = account === undefined ? "" : totalsOf(items[0]);
-  const sum = `Accounts verified: ${items.length}; out of balance: ${unbalanced.length}.\n`;
+  const through = archived ? ` Lines verified in the archive: ${archived.lines}.` : "";
+  const sum = `Accounts verified: ${items.length}; out of balance: ${unbalanced.length}.${through}\n`;
   const text = account === undefined && unbalanced.length === 0 ? sum : table(ACCOUNT_COLUMNS, shown) + totals + sum;
-  if (unbalanced.length === 0) return { json, text };
-  return { json, text, failure: unbalanced.flatMap(complaints).join("\n") };
+  const wrong = [...unbalanced, ...(archived?.unbalanced ?? [])];
+  return wrong.length === 0 ? { json, text } : { json, text, failure: wrong.flatMap(complaints).join("\n") };
 }
 
 /** The trial balance: whatever one ledger account has lost, another has. */

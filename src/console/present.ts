@@ -2,8 +2,11 @@
  * Records of the store as the admin API shows them: amounts as strings of US dollars, instants as ISO 8601 in UTC.
  */
 
+import type { UsageTotal } from "../store/day-sums.ts";
+import { readOpening } from "../store/opening.ts";
 import type { Account, Code, Entitlement, Key, LedgerLine } from "../store/records.ts";
 import { formatUsd } from "../values/money.ts";
+import { attemptsOf, type NotedAttempt } from "../values/recompute.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
 
 /** An account. `available_usd` is what a new request may still hold: balance less holds. */
@@ -52,7 +55,30 @@ export function showLedgerLine(line: LedgerLine): object {
     model: line.model,
     key: line.key,
     usage: charged ? readUsage(line.memo) : null,
-    note: charged ? "" : line.memo,
+    attempts: charged ? (attemptsOf(line.memo) ?? []).map(showAttempt) : [],
+    note: line.kind === "opening" ? openingWords(line) : charged ? "" : line.memo,
+  };
+}
+
+/** From when an account's lines are in the archive, and up to which. */
+function openingWords({ seq, memo }: LedgerLine): string {
+  const since = readOpening(memo)?.sinceMs;
+  return `lines 1 to ${seq} are archived${since === undefined ? "" : `, from ${showInstant(since)} on`}`;
+}
+
+/** A try at an upstream: what it cost the operator, who pays for it and why. */
+function showAttempt(attempt: NotedAttempt): object {
+  return {
+    upstream: attempt.upstream,
+    model: attempt.model,
+    outcome: attempt.outcome,
+    status: attempt.status ?? null,
+    input_tokens: attempt.input,
+    output_tokens: attempt.output,
+    counted: attempt.counted,
+    cost_usd: formatUsd(attempt.cost),
+    paid_by: attempt.paidBy,
+    why: attempt.why,
   };
 }
 
@@ -95,11 +121,25 @@ function showInstant(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
+/** What was spent, and on how many requests and tokens; `reasoning_tokens` are among the output tokens. */
+export function showUsageTotal({ amount, counts }: UsageTotal): Record<string, string | number> {
+  return {
+    usd: formatUsd(amount),
+    requests: counts.requests,
+    input_tokens: counts.input,
+    cached_input_tokens: counts.cachedInput,
+    cache_write_tokens: counts.cacheWrite,
+    output_tokens: counts.output,
+    reasoning_tokens: counts.reasoning,
+  };
+}
+
 /** A memo of a charge is a flat JSON object (store contract, SettleAsk.memo); one that is none is shown as it is. */
 function readUsage(memo: string): object | string | null {
   if (memo === "") return null;
   try {
-    return JSON.parse(memo) as object;
+    const { attempts: _, ...usage } = JSON.parse(memo) as { readonly attempts?: unknown };
+    return usage;
   } catch {
     return memo;
   }

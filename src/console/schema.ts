@@ -109,6 +109,27 @@ export const LedgerQuery = Type.Object(
   closed,
 );
 
+const LineNumber = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "the number of a ledger line, as a whole number",
+  "x-remedy": "Take it from the lines themselves: tollgate ledger archive does.",
+});
+
+export const NewArchive = Type.Object(
+  {
+    before: Day,
+    after: LineNumber,
+    through: LineNumber,
+    sha256: Type.String({
+      pattern: "^[0-9a-f]{64}$",
+      description: "the SHA-256 of the lines in hex",
+      "x-remedy": "Send the digest of the lines that you have kept: tollgate ledger archive does.",
+    }),
+  },
+  closed,
+);
+
 export const CodePath = Type.Object({ id: CodeId }, closed);
 
 export const CodesQuery = Type.Object(

@@ -8,6 +8,7 @@ import { StoreError } from "../store/contract.ts";
 import type { Secret } from "../values/secret.ts";
 import { type AccessCheck, makeAccess } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
+import { archiveRoutes } from "./archive.ts";
 import { codeRoutes } from "./codes.ts";
 import { complain, type Finding } from "./complaint.ts";
 import { type Explainer, explainRoutes } from "./explain.ts";
@@ -98,6 +99,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     codeRoutes,
     usageRoutes,
     ledgerRoutes,
+    archiveRoutes,
     explainRoutes,
     storeRoutes,
   ].flatMap((make) => make(options));

@@ -3,10 +3,18 @@
  */
 
 import type { Store } from "../store/contract.ts";
-import { type DaySpan, readSpan, sumBy, totalOf } from "../store/day-sums.ts";
+import {
+  addTotals,
+  type DaySpan,
+  NO_USAGE_TOTAL,
+  readSpan,
+  sumBy,
+  totalOf,
+  type UsageTotal,
+} from "../store/day-sums.ts";
 import type { Account } from "../store/records.ts";
-import { formatUsd, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
+import { showUsageTotal } from "./present.ts";
 import { malformed } from "./refusal.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { USAGE_PAGE_MAX, UsageQuery } from "./schema.ts";
@@ -26,9 +34,9 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const page = await accountsOf(store, query.account, query.cursor, readLimit(query.limit, USAGE_PAGE_MAX));
         const by = (query.by ?? "account") as By;
         const totals = await sumUp(store, page.items, span, by);
-        const items = [...totals].map(([name, amount]) => ({ [by]: name, usd: formatUsd(amount) }));
-        const total = [...totals.values()].reduce<bigint>((sum, amount) => sum + amount, 0n);
-        return { status: 200, body: { ...span, by, items, total_usd: formatUsd(total), next: page.next ?? null } };
+        const items = [...totals].map(([name, one]) => ({ [by]: name, ...showUsageTotal(one) }));
+        const total = showUsageTotal([...totals.values()].reduce(addTotals, NO_USAGE_TOTAL));
+        return { status: 200, body: { ...span, by, items, total, total_usd: total.usd, next: page.next ?? null } };
       },
     }),
   ];
@@ -50,12 +58,12 @@ async function sumUp(
   accounts: readonly Account[],
   { since, until }: DaySpan,
   by: By,
-): Promise<ReadonlyMap<string, NanoUsd>> {
-  const totals = new Map<string, NanoUsd>();
+): Promise<ReadonlyMap<string, UsageTotal>> {
+  const totals = new Map<string, UsageTotal>();
   for (const { name, tag } of accounts) {
     const sums = await store.readDays(tag, since, until);
     const parts = by === "account" ? new Map([[name, totalOf(sums)]]) : sumBy(sums, by);
-    for (const [value, amount] of parts) totals.set(value, nanoUsd((totals.get(value) ?? 0n) + amount));
+    for (const [value, one] of parts) totals.set(value, addTotals(totals.get(value) ?? NO_USAGE_TOTAL, one));
   }
   return new Map([...totals].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

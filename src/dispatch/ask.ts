@@ -75,6 +75,8 @@ export interface AttemptRecord {
   readonly bytesReceived: number;
   /** Whether any byte of the request was written to a connection: what it may have cost is absorbed. */
   readonly sentToUpstream: boolean;
+  /** Whether the upstream itself said no, by status or by an error in the place of an answer: nobody bills that. */
+  readonly refusedByUpstream: boolean;
 }
 
 /** Receives a body in order: data, then exactly one `end` or `error`, then nothing. */

@@ -8,7 +8,7 @@ import type { Clock } from "../values/time.ts";
 import { parseRetryAfterS } from "../wire/header.ts";
 import type { AttemptRecord, DispatchAsk, Encoded, ReplyFault, UpstreamBody } from "./ask.ts";
 import { Call, type CallListener } from "./call.ts";
-import { type Failure, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
+import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
 import { HandedBody } from "./handed-body.ts";
 import { isJsonType, type ReplyHead } from "./reply-head.ts";
 import type { Upstream } from "./upstream.ts";
@@ -196,7 +196,7 @@ class Attempt<T> implements CallListener {
     this.#decide();
     this.#call.abort();
     const status = this.#head?.status ?? failed.status;
-    const record = this.#record(rowOf(failed).cause, failed.reason, status);
+    const record = this.#record(rowOf(failed).cause, failed.reason, status, saysNo(failed.kind, status));
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
 
@@ -218,7 +218,12 @@ class Attempt<T> implements CallListener {
     return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
   }
 
-  #record(outcome: AttemptRecord["outcome"], reason: string, status: number | undefined): AttemptRecord {
+  #record(
+    outcome: AttemptRecord["outcome"],
+    reason: string,
+    status: number | undefined,
+    refusedByUpstream = false,
+  ): AttemptRecord {
     return {
       upstream: this.#upstream.settings.name,
       model: this.#route.upstreamModel,
@@ -230,6 +235,12 @@ class Attempt<T> implements CallListener {
       firstByteMs: this.#call.firstByteMs,
       bytesReceived: this.#call.bytesReceived,
       sentToUpstream: this.#call.sent,
+      refusedByUpstream,
     };
   }
+}
+
+function saysNo(kind: FailureKind, status: number | undefined): boolean {
+  if (kind === "fault_unavailable" || kind === "fault_timeout") return true;
+  return status !== undefined && !ANSWER_STATUSES.has(status);
 }

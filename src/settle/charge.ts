@@ -1,34 +1,17 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
-import type { SettleAsk } from "../store/settlement.ts";
-import type { Group, Model, Route } from "../values/catalog.ts";
-import type { IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
+import type { AbsorbedAttempt, SettleAsk } from "../store/settlement.ts";
+import type { TokenSums } from "../store/token-sums.ts";
+import type { Route } from "../values/catalog.ts";
+import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
-import { charge, MULTIPLIER_ONE, type PriceSnapshot } from "../values/price.ts";
+import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { totalInput, type Usage } from "../values/tokens.ts";
+import { type AttemptAccount, type AttemptFacts, type AttemptNote, accountFor } from "./attempts.ts";
+import type { ChargeTerms } from "./charge-terms.ts";
+import { type MemoFacts, memoOf } from "./memo.ts";
 import { type Measured, type Metered, meter } from "./meter.ts";
-
-/** The permit's part that settlement needs; admission's permit has these members and more. */
-export interface ChargeTerms {
-  readonly requestId: RequestId;
-  readonly tag: AccountTag;
-  readonly keyId: string;
-  readonly group: Group;
-  readonly model: Model;
-  readonly terms: {
-    readonly inputTokens: number;
-    readonly inputEstimate: number;
-    readonly choices: number;
-    readonly tier: string | undefined;
-  };
-  readonly hold: NanoUsd;
-  readonly entitlement: string | undefined;
-  readonly unmetered: boolean;
-  readonly storeTimeMs: number;
-  readonly catalogVersion: string;
-  readonly idempotency?: KeptRequest | undefined;
-}
 
 /** How the request ended for the money. */
 export interface Ending {
@@ -41,6 +24,8 @@ export interface Ending {
   /** Why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
   readonly measured: Omit<Measured, "inputEstimate">;
+  /** Every try, in order, the answered one included. */
+  readonly attempts?: readonly AttemptFacts[] | undefined;
 }
 
 export interface Charge {
@@ -50,11 +35,27 @@ export interface Charge {
 
 /** The settlement of a request that reached its end, however it ended. */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
-  if (!ending.route) return { ask: voidOf(terms), metered: undefined };
+  const { route, attempts = [] } = ending;
+  if (!route) return { ask: unanswered(terms, accountFor(attempts, terms, undefined)), metered: undefined };
   const metered = meteredOf(terms, ending.measured);
-  return ending.delivered
-    ? { ask: posted(terms, ending, metered), metered }
-    : { ask: absorbed(terms, ending, metered, ending.route), metered };
+  const account = accountFor(attempts, terms, { ...ending, route, metered });
+  const ask = ending.delivered
+    ? posted(terms, ending, metered, account.notes)
+    : absorbed(terms, ending, metered, route, account.notes);
+  return { ask: withAbsorbed(ask, account.absorbed), metered };
+}
+
+/** Nobody answered: the hold is given back, and what the tries may have cost is named. */
+function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {
+  const last = absorbed.at(-1);
+  if (!last) return voidOf(terms);
+  // No other line of the request has them.
+  const memo = JSON.stringify({ ...JSON.parse(last.memo), attempts: notes });
+  return withAbsorbed(voidOf(terms), [...absorbed.slice(0, -1), { ...last, memo }]);
+}
+
+function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): SettleAsk {
+  return attempts.length > 0 ? { ...ask, attempts } : ask;
 }
 
 /** What a running request has used and cost so far, as it would be billed if it were cut here. */
@@ -78,7 +79,7 @@ function believable({ usage }: Ending["measured"], { model, terms }: ChargeTerms
   return totalInput(usage) <= model.contextTokens && usage.output <= model.maxOutputTokens * terms.choices;
 }
 
-function posted(terms: ChargeTerms, ending: Ending, metered: Metered): SettleAsk {
+function posted(terms: ChargeTerms, ending: Ending, metered: Metered, attempts: readonly AttemptNote[]): SettleAsk {
   const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, metered.usage, terms.terms.tier);
   // What we estimated, or cut short, never costs more than was set aside for it (promise 3).
   const bounded = ending.complete && metered.counted === "upstream" ? amount : leastNano(amount, terms.hold);
@@ -88,20 +89,46 @@ function posted(terms: ChargeTerms, ending: Ending, metered: Metered): SettleAsk
     amount: terms.unmetered ? ZERO : bounded,
     upstream: ending.route?.upstream,
     tokensUsed: totalInput(metered.usage) + metered.usage.output,
-    memo: memoOf(terms, metered, snapshot, ending),
+    tokens: tokensOf(metered.usage),
+    memo: memo(terms, ending, { metered, snapshot, attempts }),
   };
 }
 
+function tokensOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage): TokenSums {
+  return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
+}
+
 /** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
-function absorbed(terms: ChargeTerms, ending: Ending, metered: Metered, route: Route): SettleAsk {
+function absorbed(
+  terms: ChargeTerms,
+  ending: Ending,
+  metered: Metered,
+  route: Route,
+  attempts: readonly AttemptNote[],
+): SettleAsk {
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
   return {
     ...voidOf(terms),
     absorbed: amount,
     absorbedCause: ending.cause,
     upstream: route.upstream,
-    memo: memoOf(terms, metered, snapshot, ending),
+    memo: memo(terms, ending, { metered, snapshot, attempts }),
   };
+}
+
+function memo(
+  terms: ChargeTerms,
+  ending: Ending,
+  figures: Pick<MemoFacts, "metered" | "snapshot" | "attempts">,
+): string {
+  return memoOf({
+    ...figures,
+    tier: terms.terms.tier,
+    ended: ending.complete ? "complete" : ending.cause,
+    hold: terms.hold,
+    catalog: terms.catalogVersion,
+    upstream: ending.route?.upstream,
+  });
 }
 
 /** The settlement of a request that never reached an upstream: its hold is given back. */
@@ -161,32 +188,4 @@ export function abandoned(
     memo: "{}",
     idempotency: idempotency && { ...idempotency, streamed: false, untilMs: nowMs },
   };
-}
-
-/** Everything that anybody needs to compute the amount again. Numbers of tokens, prices as integer strings. */
-function memoOf(terms: ChargeTerms, metered: Metered, snapshot: PriceSnapshot, ending: Ending): string {
-  const { usage } = metered;
-  const { prices } = snapshot;
-  return JSON.stringify({
-    input: usage.input,
-    cached_input: usage.cachedInput,
-    cache_write: usage.cacheWrite,
-    cache_write_1h: usage.cacheWrite1h,
-    output: usage.output,
-    reasoning: usage.reasoning,
-    tool_calls: usage.toolCalls,
-    price_input: String(prices.input),
-    price_cached_input: String(prices.cachedInput),
-    price_cache_write: String(prices.cacheWrite),
-    price_cache_write_1h: String(prices.cacheWrite1h),
-    price_output: String(prices.output),
-    price_tools: Object.fromEntries([...snapshot.tools].map(([tool, price]) => [tool, String(price)])),
-    multiplier: String(snapshot.multiplier),
-    tier: terms.terms.tier,
-    counted: metered.counted,
-    ended: ending.complete ? "complete" : ending.cause,
-    hold: String(terms.hold),
-    catalog: terms.catalogVersion,
-    upstream: ending.route?.upstream,
-  });
 }

@@ -8,8 +8,9 @@ import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
 import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";
+import { ARCHIVE_LINES_MAX } from "./opening.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
-import type { SettleAsk } from "./settlement.ts";
+import { ABSORBED_ATTEMPTS_MAX, type SettleAsk } from "./settlement.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;
@@ -89,7 +90,17 @@ export function checkSettle(ask: SettleAsk): void {
     ask.tokensPerMinute === undefined || (ask.tokensPerMinute >= 1 && isCount(ask.tokensPerMinute, TOKEN_COUNT_MAX)),
     "a limit is a whole number above 0",
   );
+  const { tokens } = ask;
+  demand(
+    tokens === undefined || Object.values(tokens).every((count) => isCount(count, TOKENS_MAX)),
+    "tokens by kind are counts",
+  );
   demand(ask.memo.length <= TEXT_CHARS_MAX, "a memo is short");
+  const { attempts = [] } = ask;
+  demand(attempts.length <= ABSORBED_ATTEMPTS_MAX, "attempts are few");
+  for (const { amount, memo } of attempts) {
+    demand(isAmount(amount) && amount > 0n && memo.length <= TEXT_CHARS_MAX, "an attempt has an amount and a memo");
+  }
   if (!ask.idempotency) return;
   checkIdempotency(ask.idempotency);
   demand(isCount(ask.idempotency.untilMs, Number.MAX_SAFE_INTEGER), "an idempotency key ends at an instant");
@@ -127,6 +138,13 @@ export function checkCodes(facts: CardFacts, codes: readonly { id: string; hash:
     checkName(id, "a code id");
     checkCodeHash(hash);
   }
+}
+
+export function checkArchive({ after, opening }: { after: number; opening: { seq: number; kind: string } }): void {
+  demand(isCount(after, Number.MAX_SAFE_INTEGER) && Number.isSafeInteger(opening.seq), "line numbers are whole");
+  const lines = opening.seq - after;
+  demand(lines >= 1 && lines <= ARCHIVE_LINES_MAX, `1 to ${ARCHIVE_LINES_MAX} lines are archived at once`);
+  demand(opening.kind === "opening", "an opening line is one");
 }
 
 /** Clamps the size of a page to [1, max]. */

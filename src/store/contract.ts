@@ -13,6 +13,7 @@ import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
+import type { ArchiveOutcome } from "./opening.ts";
 import type {
   Account,
   AccountState,
@@ -155,8 +156,17 @@ export interface Store extends Epochs {
    */
   readDays(tag: AccountTag, since: string, until: string): Promise<readonly DaySum[]>;
 
-  /** Ledger lines of an account from `afterSeq` on, oldest first. */
+  /** Ledger lines of an account from `afterSeq` on, oldest first; the opening line where some of them are archived. */
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
+
+  /**
+   * Replaces the lines behind `after` (the opening line's number, 0 without one) up to `opening.seq` by the opening line, in
+   * one step, at most ARCHIVE_LINES_MAX of them. The caller has made sure that they are kept elsewhere.
+   */
+  archiveLedger(
+    tag: AccountTag,
+    ask: { readonly after: number; readonly opening: LedgerLine },
+  ): Promise<ArchiveOutcome>;
 
   /** The whole state of an account; undefined when there is none. Sweeps nothing, changes nothing. */
   inspect(tag: AccountTag): Promise<AccountState | undefined>;

@@ -1,7 +1,8 @@
 /** What was charged per UTC day: spans of days, and sums over them. */
-import { type NanoUsd, nanoUsd } from "../values/money.ts";
+import { nanoUsd } from "../values/money.ts";
 import { utcDay } from "../values/time.ts";
 import { DAYS_MAX, type DaySum } from "./records.ts";
+import { addCounts, NO_COUNTS, type UsageCounts } from "./token-sums.ts";
 
 const DAY_MS = 86_400_000;
 /** Days that are summed when nobody says which. */
@@ -20,13 +21,13 @@ export interface SpanFault {
 }
 
 /** The sum of a field as `dayField` spells it; a key's id has no bar in it. */
-export function daySumOf(day: string, field: string, amount: bigint): DaySum {
+export function daySumOf(day: string, field: string, amount: bigint, counts: UsageCounts): DaySum {
   const [, group = "", model = "", key = ""] = /^([^|]*)\|(.*)\|([^|]*)$/su.exec(field) ?? [];
-  return { day, group, model, key, amount: nanoUsd(amount) };
+  return { day, group, model, key, amount: nanoUsd(amount), counts };
 }
 
 /** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */
-function startOf(day: string): number | undefined {
+export function startOfDay(day: string): number | undefined {
   const atMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(atMs) && utcDay(atMs) === day ? atMs : undefined;
 }
@@ -40,10 +41,10 @@ export function readSpan(
   nowMs: number,
 ): DaySpan | SpanFault {
   const until = asked.until ?? utcDay(nowMs);
-  const lastMs = startOf(until);
+  const lastMs = startOfDay(until);
   if (lastMs === undefined) return { member: "until", rule: "a day, YYYY-MM-DD" };
   const since = asked.since ?? utcDay(lastMs - (SPAN_DEFAULT_DAYS - 1) * DAY_MS);
-  const firstMs = startOf(since);
+  const firstMs = startOfDay(since);
   if (firstMs === undefined) return { member: "since", rule: "a day, YYYY-MM-DD" };
   if (firstMs > lastMs) return { member: "since", rule: "no later than `until`" };
   if ((lastMs - firstMs) / DAY_MS >= DAYS_MAX) {
@@ -59,18 +60,30 @@ export function readSpan(
 export function daysOfSpan(since: string, until: string): string[] {
   const span = readSpan({ since, until }, 0);
   if ("rule" in span) throw new RangeError(`store: \`${span.member}\` must be ${span.rule}`);
-  const firstMs = startOf(since) as number;
-  const count = ((startOf(until) as number) - firstMs) / DAY_MS + 1;
+  const firstMs = startOfDay(since) as number;
+  const count = ((startOfDay(until) as number) - firstMs) / DAY_MS + 1;
   return Array.from({ length: count }, (_, index) => utcDay(firstMs + index * DAY_MS));
 }
 
+/** What sums add up to; over several accounts the amount may pass what one account may hold. */
+export interface UsageTotal {
+  readonly amount: bigint;
+  readonly counts: UsageCounts;
+}
+
+export const NO_USAGE_TOTAL: UsageTotal = Object.freeze({ amount: 0n, counts: NO_COUNTS });
+
+export function addTotals(a: UsageTotal, b: UsageTotal): UsageTotal {
+  return { amount: a.amount + b.amount, counts: addCounts(a.counts, b.counts) };
+}
+
 /** Adds up sums by one of their members, in the order of its values. */
-export function sumBy(sums: readonly DaySum[], member: "day" | "group" | "model" | "key"): Map<string, NanoUsd> {
-  const totals = new Map<string, NanoUsd>();
-  for (const sum of sums) totals.set(sum[member], nanoUsd((totals.get(sum[member]) ?? 0n) + sum.amount));
+export function sumBy(sums: readonly DaySum[], member: "day" | "group" | "model" | "key"): Map<string, UsageTotal> {
+  const totals = new Map<string, UsageTotal>();
+  for (const sum of sums) totals.set(sum[member], addTotals(totals.get(sum[member]) ?? NO_USAGE_TOTAL, sum));
   return new Map([...totals].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export function totalOf(sums: readonly DaySum[]): NanoUsd {
-  return nanoUsd(sums.reduce((total, sum) => total + sum.amount, 0n));
+export function totalOf(sums: readonly DaySum[]): UsageTotal {
+  return sums.reduce<UsageTotal>(addTotals, NO_USAGE_TOTAL);
 }

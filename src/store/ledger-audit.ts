@@ -1,11 +1,14 @@
 /** The audit of accounts: every figure that the store keeps is compared with the ledger lines that it must follow from. */
 import type { AccountTag } from "../values/key.ts";
 import { formatUsd } from "../values/money.ts";
+import { utcDay } from "../values/time.ts";
 import type { Store } from "./contract.ts";
 import { type Finding, LedgerWalk } from "./ledger-walk.ts";
-import type { Account, AccountState } from "./records.ts";
+import { accountId } from "./names.ts";
+import { type Account, type AccountState, DAYS_MAX } from "./records.ts";
+import { SETTLE_HORIZON_MS } from "./settlement.ts";
 
-export type AuditStore = Pick<Store, "getAccount" | "listCards" | "readLedger" | "inspect">;
+export type AuditStore = Pick<Store, "getAccount" | "listCards" | "getCode" | "readDays" | "readLedger" | "inspect">;
 
 export interface AuditOptions {
   /** Awaited between reads, so that a long ledger never keeps the process from its requests. */
@@ -28,6 +31,9 @@ export interface AccountAudit {
   readonly findingCount: number;
 }
 
+const DAY_MS = 86_400_000;
+const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
+
 /** Times that an account may move between two reads before it counts as busy. */
 const TRIES_MAX = 20;
 
@@ -48,6 +54,7 @@ export async function auditAccount(
     const account = await store.getAccount(tag);
     if (!account) return undefined;
     const cards = (await store.listCards(tag))?.cards ?? [];
+    const days = await chargedByDays(store, tag, walk);
     // Nothing was written since the last line that was read, so these figures are of the same instant.
     if ((await readOn(store, tag, walk, options)) > 0) continue;
     walk.end();
@@ -55,6 +62,11 @@ export async function auditAccount(
     compare(walk, "sum spent", account.spent, walk.sums.spent);
     compare(walk, "sum topped up", account.topped, walk.sums.topped);
     for (const { id, spent } of cards) compare(walk, `sum spent on the card ${id}`, spent, walk.spentOf(id));
+    for (const group of new Set([...days.keys(), ...walk.charged.keys()])) {
+      const [kept, sum] = [days.get(group) ?? 0n, walk.charged.get(group) ?? 0n];
+      compare(walk, `sum of all days in the group ${group}`, kept, sum);
+    }
+    await compareCodes(store, tag, walk, options);
     if (account.held < 0n || account.held > account.balance) {
       walk.find(`Of a balance of ${formatUsd(account.balance)} USD ${formatUsd(account.held)} are held.`);
     }
@@ -63,6 +75,47 @@ export async function auditAccount(
   }
   const account = await store.getAccount(tag);
   return account && outcomeOf(account, walk, walk.findingCount === 0 ? "busy" : "unbalanced");
+}
+
+/** What the sums per day say was charged, by group. */
+async function chargedByDays(
+  store: AuditStore,
+  tag: AccountTag,
+  { instants }: LedgerWalk,
+): Promise<ReadonlyMap<string, bigint>> {
+  const charged = new Map<string, bigint>();
+  // A request counts on the day of its admission, up to the settle horizon before its line, by whatever clock.
+  const endMs = (instants?.last ?? 0) + SPAN_MARGIN_MS;
+  let fromMs = (instants?.first ?? SPAN_MARGIN_MS) - SPAN_MARGIN_MS;
+  while (instants && fromMs <= endMs) {
+    const untilMs = Math.min(fromMs + (DAYS_MAX - 1) * DAY_MS, endMs);
+    for (const { group, amount } of await store.readDays(tag, utcDay(fromMs), utcDay(untilMs))) {
+      charged.set(group, (charged.get(group) ?? 0n) + amount);
+    }
+    fromMs = untilMs + DAY_MS;
+  }
+  return charged;
+}
+
+/**
+ * A code is one account's: where its own record names another, or none, a failover has forgotten a redemption and the
+ * code can be, or was, redeemed twice (reliability 3.9, residual).
+ */
+async function compareCodes(
+  store: AuditStore,
+  tag: AccountTag,
+  walk: LedgerWalk,
+  options: AuditOptions,
+): Promise<void> {
+  for (const [index, id] of walk.cards.entries()) {
+    const code = await store.getCode(id);
+    // A card that was given without a code has none.
+    if (code && code.tag !== tag) {
+      const whose = code.tag === undefined ? "nobody" : accountId(code.tag);
+      walk.find(`The code ${id} has paid here, but its own record says that ${whose} has it (${code.state}).`);
+    }
+    if (index % options.pageLines === options.pageLines - 1) await options.pause();
+  }
 }
 
 /** Walks what has been written since. @returns how many lines that was. */

@@ -2,7 +2,7 @@
  * Names that both stores must spell alike: limit scopes, ledger accounts, day sums.
  */
 import type { AccountTag } from "../values/key.ts";
-import type { SettleAsk } from "./settlement.ts";
+import type { AbsorbedAttempt, SettleAsk } from "./settlement.ts";
 
 /** Where limits count: the group of an account, or one key within it. */
 export function limitScope(group: string, keyId: string, perKey: boolean): string {
@@ -21,6 +21,9 @@ export const cardsAccount = (card: string): string => `cards:${card}`;
 
 /** Field of a day's sums. */
 export const dayField = (group: string, model: string, keyId: string): string => `${group}|${model}|${keyId}`;
+
+/** Field of a day's counts: no kind of count has a bar in its name. */
+export const countField = (kind: string, field: string): string => `${kind}|${field}`;
 
 /** The double-entry accounts that a settlement may name. */
 export interface SettleAccounts {
@@ -41,6 +44,11 @@ export function settleAccounts(ask: SettleAsk): SettleAccounts {
     absorbed: `absorbed:${ask.absorbedCause ?? "unknown"}`,
     upstream: `upstream:${ask.upstream ?? "unknown"}`,
   };
+}
+
+/** Debit and credit of a failed try that nobody pays for. */
+export function attemptAccounts({ cause, upstream }: AbsorbedAttempt): { debit: string; credit: string } {
+  return { debit: `absorbed:${cause}`, credit: `upstream:${upstream}` };
 }
 
 /** Debit and credit of a payment: a negative amount leaves the account. */

@@ -3,6 +3,7 @@ import type { CodeHash } from "../values/code.ts";
 import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
+import type { UsageCounts } from "./token-sums.ts";
 
 export interface Account {
   readonly id: string;
@@ -42,10 +43,10 @@ export interface Entitlement {
 }
 
 export interface LedgerLine {
-  /** Position in the account's ledger, from 1, without gaps. */
+  /** Position in the account's ledger, from 1, without gaps; an opening line has the last archived one's. */
   readonly seq: number;
   readonly atMs: number;
-  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card";
+  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening";
   /**
    * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,
    * `absorbed:<cause>`, ...
@@ -60,7 +61,7 @@ export interface LedgerLine {
   readonly group: string;
   readonly model: string;
   readonly key: string;
-  /** See SettleAsk.memo; for topups and adjustments a note. */
+  /** See SettleAsk.memo; for topups and adjustments a note; for an opening line what was archived (opening.ts). */
   readonly memo: string;
 }
 
@@ -127,6 +128,8 @@ export interface DaySum {
   readonly model: string;
   readonly key: string;
   readonly amount: NanoUsd;
+  /** 0 throughout for what was charged before counts were kept. */
+  readonly counts: UsageCounts;
 }
 
 /** Days that one reading of day sums may span. */
@@ -155,6 +158,8 @@ export interface AccountState {
   readonly payments: readonly string[];
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;
+  /** The same, of requests and tokens; what was charged before counts were kept has none. */
+  readonly counts: Readonly<Record<string, Readonly<Record<string, UsageCounts>>>>;
   /** Idempotency keys that have not ended, by the key's hash. */
   readonly idempotency: readonly {
     readonly key: string;

@@ -4,6 +4,20 @@ import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
+import type { TokenSums } from "./token-sums.ts";
+
+/** A failed try at an upstream that may be on its bill and that no client pays for. */
+export interface AbsorbedAttempt {
+  readonly upstream: string;
+  readonly cause: string;
+  /** Above 0. */
+  readonly amount: NanoUsd;
+  /** As SettleAsk.memo, of this try. */
+  readonly memo: string;
+}
+
+/** Tries of one request that may have lines of their own. */
+export const ABSORBED_ATTEMPTS_MAX = 8;
 
 /** How the request ended for the money. */
 export interface SettleAsk {
@@ -28,8 +42,12 @@ export interface SettleAsk {
   readonly tokensTaken: number;
   readonly tokensUsed: number;
   readonly tokensPerMinute: number | undefined;
+  /** What a charged request read and wrote, for the sums per day; asks of earlier versions have none. */
+  readonly tokens?: TokenSums | undefined;
   /** True when the request was refused or failed before anything was delivered: the tokens go back whole. */
   readonly voided: boolean;
+  /** Failed tries, each an `absorbed` line behind the others; asks of earlier versions have none. */
+  readonly attempts?: readonly AbsorbedAttempt[] | undefined;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
   /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */

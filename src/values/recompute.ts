@@ -1,6 +1,6 @@
 /** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
 import { leastNano, type NanoUsd, parseNano } from "./money.ts";
-import { charge, type Multiplier, type UnitPrices } from "./price.ts";
+import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
 import { believableCount, type Usage } from "./tokens.ts";
 
 export interface Recomputed {
@@ -30,6 +30,67 @@ export function recompute(memo: string): Recomputed | undefined {
   const { amount: cost } = charge(price, multiplier as bigint as Multiplier, usage);
   const exact = fields.counted === "upstream" && fields.ended === "complete";
   return { cost, owed: exact ? cost : leastNano(cost, hold) };
+}
+
+/** A try at an upstream as a memo tells it (settle/attempts.ts). */
+export interface NotedAttempt {
+  readonly upstream: string;
+  readonly model: string;
+  readonly outcome: string;
+  readonly status: number | undefined;
+  readonly input: number;
+  readonly output: number;
+  readonly counted: string;
+  readonly cost: NanoUsd;
+  readonly paidBy: string;
+  readonly why: string;
+  /** The cost again, from the line's tokens at the route's cost prices; undefined for a try that failed. */
+  readonly computed: NanoUsd | undefined;
+}
+
+/**
+ * The tries that a memo tells of, the cost of the answered one computed again.
+ * @returns none for a memo without them, undefined for one whose tries lack a figure.
+ */
+export function attemptsOf(memo: string): readonly NotedAttempt[] | undefined {
+  const fields = objectOf(parsed(memo));
+  if (fields?.attempts === undefined) return [];
+  if (!Array.isArray(fields.attempts)) return undefined;
+  const attempts = fields.attempts.map((attempt) => attemptOf(objectOf(attempt), fields));
+  return attempts.every((attempt) => attempt !== undefined) ? attempts : undefined;
+}
+
+function attemptOf(attempt: Fields | undefined, line: Fields): NotedAttempt | undefined {
+  const cost = nano(attempt?.cost);
+  const [input, output] = [believableCount(attempt?.input), believableCount(attempt?.output)];
+  if (!attempt || cost === undefined || input === undefined || output === undefined) return undefined;
+  const text = (member: string) => (typeof attempt[member] === "string" ? attempt[member] : "");
+  const computed = attempt.outcome === "ok" ? costOf(attempt, line) : undefined;
+  if (attempt.outcome === "ok" && computed === undefined) return undefined;
+  const { status } = attempt;
+  return {
+    upstream: text("upstream"),
+    model: text("model"),
+    outcome: text("outcome"),
+    status: typeof status === "number" ? status : undefined,
+    input,
+    output,
+    counted: text("counted"),
+    cost,
+    paidBy: text("paid_by"),
+    why: text("why"),
+    computed,
+  };
+}
+
+/** The line's tokens at the route's cost prices, which are the line's own where the try names none. */
+function costOf({ cost_prices, cost_tools }: Fields, line: Fields): NanoUsd | undefined {
+  const named = Object.entries(objectOf(cost_prices) ?? {}).map(([name, price]) => [`price_${name}`, price]);
+  const merged: Fields = { ...line, ...Object.fromEntries(named) };
+  const [usage, prices] = [usageOf(line), pricesOf(merged)];
+  const tools = toolPrices(cost_tools ?? line.price_tools);
+  if (!usage || !prices || !tools) return undefined;
+  return charge({ ...prices, tools, tiers: new Map(), aboveTokens: [] }, MULTIPLIER_ONE, usage).amount;
 }
 
 function usageOf(fields: Fields): Usage | undefined {

@@ -89,6 +89,13 @@ function usageTests(): void {
       seen.by_group.map(({ group }: { group: string }) => group),
       ["money"],
     );
+    const [line] = await usageLines(here, account);
+    const { input, output } = JSON.parse(line?.memo ?? "{}");
+    assert.deepEqual(
+      [seen.by_model[0].requests, seen.by_model[0].input_tokens, seen.by_model[0].output_tokens],
+      [1, input, output],
+    );
+    assert.deepEqual([seen.total.requests, seen.by_key[0].key, seen.by_key[0].requests], [2, account.keyId, 2]);
     const [entitlement] = seen.entitlements;
     assert.deepEqual(
       [entitlement.id, entitlement.group, entitlement.quota_usd, entitlement.running],
@@ -160,9 +167,15 @@ function usageTests(): void {
     );
 
     const csv = await tollgate("usage", "--account", bob.name, "--by", "model", "--format", "csv");
-    assert.match(csv.out, /^model,usd\r\nchat-1,[0-9.]+\r\n$/);
+    const heading =
+      "model,usd,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens";
+    assert.equal(csv.out.split("\r\n")[0], heading);
+    assert.match(csv.out.split("\r\n")[1] ?? "", /^chat-1,[0-9.]+,1,[1-9][0-9]*,0,0,[1-9][0-9]*,0$/);
     const table = await tollgate("usage", "--account", bob.name, "--by", "model");
-    assert.match(table.out, /^From \S+ to \S+, UTC\nMODEL +USD\nchat-1 +[0-9.]+\ntotal +[0-9.]+\n$/);
+    assert.match(
+      table.out,
+      /^From \S+ to \S+, UTC\nMODEL +USD +REQUESTS +INPUT +CACHED .*\nchat-1 +[0-9.]+ +1 .*\ntotal +[0-9.]+ +1 .*\n$/,
+    );
     const text = await tollgate("usage", "--account", bob.name, "--format", "json");
     assert.equal(JSON.parse(text.out).items[0].account, bob.name);
 

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { type ChargeTerms, settlementOf } from "../../src/settle/charge.ts";
+import { settlementOf } from "../../src/settle/charge.ts";
+import type { ChargeTerms } from "../../src/settle/charge-terms.ts";
 import type { Group, Model, Route } from "../../src/values/catalog.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";

@@ -61,7 +61,10 @@ test("CSV has every line, and its quotes come back as they were", async () => {
   const ran = await tollgate(here, "ledger", "show", "--account", account.name, "--format", "csv");
   assert.deepEqual([ran.status, ran.err], [0, ""]);
   const [heading = [], ...rows] = readCsv(ran.out);
-  assert.equal(heading.join(","), "seq,at,kind,debit,credit,usd,balance_usd,reference,group,model,key,note,usage");
+  assert.equal(
+    heading.join(","),
+    "seq,at,kind,debit,credit,usd,balance_usd,reference,group,model,key,note,usage,attempts",
+  );
   assert.deepEqual(
     rows.map(([seq]) => Number(seq)),
     Array.from({ length: LINES }, (_, index) => index + 1),

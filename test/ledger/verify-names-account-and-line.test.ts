@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { after, before } from "node:test";
 import { nanoUsd } from "../../src/values/money.ts";
+import { sell } from "../cards/house.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
 import { startRedis } from "../rig/redis.ts";
 import { served, tollgate } from "./house.ts";
@@ -58,6 +59,11 @@ const DOCTORED: readonly { name: string; sql: string; found: readonly RegExp[] }
     found: [/: The sum spent on the card code_1 is 0\.000000007 USD; the lines sum up to 0\.00\.$/],
   },
   {
+    name: "the sum of a day",
+    sql: "UPDATE days SET amount = amount + 5 WHERE tag = ? AND field LIKE 'money|chat-1|%'",
+    found: [/: The sum of all days in the group money is \S+ USD; the lines sum up to \S+\.$/],
+  },
+  {
     name: "the balance of a line",
     sql: "UPDATE ledger SET bal = bal - 5 WHERE tag = ? AND seq = 3",
     found: [/, line 3: The balance after it is \S+ USD; the lines give \S+\.$/],
@@ -68,6 +74,7 @@ const DOCTORED: readonly { name: string; sql: string; found: readonly RegExp[] }
     found: [
       /, line 3: The balance after it is /,
       /, line 3: The charge of \S+ is \S+ USD, its tokens at its prices give \S+\.$/,
+      /: The sum of all days in the group money is /,
       /: The balance is /,
       /: The sum spent is /,
     ],
@@ -75,7 +82,7 @@ const DOCTORED: readonly { name: string; sql: string; found: readonly RegExp[] }
   {
     name: "the tokens of a charge",
     sql: `UPDATE ledger SET memo = replace(memo, '"output":', '"output":1') WHERE tag = ? AND seq = 4`,
-    found: [/, line 4: The charge of /],
+    found: [/, line 4: The charge of /, /, line 4: The attempt at \S+ cost \S+ USD, its tokens give \S+\.$/],
   },
   {
     name: "a memo that is none",
@@ -93,6 +100,7 @@ const DOCTORED: readonly { name: string; sql: string; found: readonly RegExp[] }
     found: [
       /, line 5: The lines are not numbered without gaps: line 4 is missing before it\.$/,
       /, line 5: The balance after it is /,
+      /: The sum of all days in the group money is /,
       /: The balance is /,
       /: The sum spent is /,
     ],
@@ -156,6 +164,25 @@ test("verification goes through all accounts, a page at a time, and names those 
   assert.equal(ran.status, 1);
   assert.doesNotMatch(ran.err, new RegExp(sound.name));
   assert.equal((await tollgate(here, "ledger", "verify", "--account", "nobody")).status, 1);
+});
+
+test("a code that paid here but is another's, or is as good as new, could be redeemed twice (reliability 3.9)", async () => {
+  const account = await here.account();
+  const [one] = await sell(here.store, 1);
+  assert.ok(one);
+  assert.equal((await here.store.redeem({ hash: one.hash, tag: account.tag })).outcome, "redeemed");
+  assert.equal((await tollgate(here, "ledger", "verify", "--account", account.name)).status, 0);
+  for (const [sql, found] of [
+    [
+      "UPDATE codes SET tag = 'otherother' WHERE tag = ?",
+      /its own record says that acct_otherother has it \(redeemed\)/,
+    ],
+    ["UPDATE codes SET tag = NULL, state = 'unused' WHERE tag = 'otherother' AND ? <> ''", /nobody has it \(unused\)/],
+  ] as const) {
+    doctor(sql, account.tag);
+    const ran = await tollgate(here, "ledger", "verify", "--account", account.name);
+    assert.deepEqual([ran.status, found.test(ran.err)], [1, true], ran.err);
+  }
 });
 
 test("on Redis: a balance, a sum of holds, and a charge", async (t) => {

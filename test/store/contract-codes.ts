@@ -103,13 +103,22 @@ export function codeTests(ask: Ask): void {
     for (const [number, model] of ["big-1", "big-2", "big-1"].entries()) {
       const request = admitAsk({ tag, requestId: ridOf(number), plans: ["pro"], groups: [cardTerms()] });
       const permit = admitted(await store.admit(request));
-      await store.settle(settleAsk(request, permit, { amount: 10n, model }));
+      const tokens = { input: 100, cachedInput: 20, cacheWrite: 3, output: 40 + number, reasoning: 5 };
+      const charge = settleAsk(request, permit, { amount: 10n, model, tokens });
+      await store.settle(charge);
+      await store.settle(charge);
       day = utcDay(permit.storeTimeMs);
     }
+    const refused = admitAsk({ tag, requestId: ridOf(9), plans: ["pro"], groups: [cardTerms()] });
+    const tokens = { input: 1, cachedInput: 1, cacheWrite: 1, output: 1, reasoning: 1 };
+    const voided = { voided: true, absorbed: 7n, absorbedCause: "client_gone", upstream: "east", tokens };
+    await store.settle(settleAsk(refused, admitted(await store.admit(refused)), voided));
     const sum = { day, group: "cards", key: "key_Cdays" };
+    const one = { requests: 1, input: 100, cachedInput: 20, cacheWrite: 3, output: 41, reasoning: 5 };
+    const two = { requests: 2, input: 200, cachedInput: 40, cacheWrite: 6, output: 82, reasoning: 10 };
     assert.deepEqual(await store.readDays(tag, day, day), [
-      { ...sum, model: "big-1", amount: 20n },
-      { ...sum, model: "big-2", amount: 10n },
+      { ...sum, model: "big-1", amount: 20n, counts: two },
+      { ...sum, model: "big-2", amount: 10n, counts: one },
     ]);
     const dayAt = (offset: number) => utcDay(Date.parse(day) + offset * DAY_MS);
     assert.equal((await store.readDays(tag, dayAt(-365), day)).length, 2);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../src/store/contract.ts";
+import { readOpening } from "../../src/store/opening.ts";
 import type { AccountState } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
@@ -33,14 +34,23 @@ export function assertIdentities(state: AccountState): void {
   assert.equal(account.held, heldOf(undefined), "the holds");
   for (const card of state.entitlements) {
     assert.equal(card.held, heldOf(card.id), `the holds of ${card.id}`);
+    const archived = archivedOf(state, `ent_${card.id}`);
     const moved = (side: "debit" | "credit") =>
-      state.ledger.filter((line) => line[side] === `ent_${card.id}`).reduce((total, line) => total + line.amount, 0n);
+      state.ledger
+        .filter((line) => line[side] === `ent_${card.id}`)
+        .reduce((total, line) => total + line.amount, archived[side]);
     assert.equal(moved("credit"), card.quota ?? 0n, `what ${card.id} is worth is in the ledger`);
     assert.equal(moved("debit"), card.spent, `what ${card.id} has paid is in the ledger`);
     assert.ok(card.spent + card.held <= (card.quota ?? 0n), `${card.id} pays no more than it is worth`);
   }
   assert.equal(state.inFlight, state.holds.length);
   assert.ok(account.balance - account.held >= 0n, "never below zero");
+}
+
+/** What the opening line says of a card. */
+function archivedOf({ ledger: [first] }: AccountState, card: string): { debit: bigint; credit: bigint } {
+  const facts = first?.kind === "opening" ? readOpening(first.memo)?.cards.get(card) : undefined;
+  return { debit: facts?.spent ?? 0n, credit: facts?.quota ?? 0n };
 }
 
 export function settlementTests(ask: Ask): void {
@@ -59,6 +69,8 @@ export function settlementTests(ask: Ask): void {
       "2 usage acct_Sonce00000>revenue:big 40 =960",
     ]);
     assert.deepEqual(state.days, { [utcDay(permit.storeTimeMs)]: { "big|big-1|key_Sonce": 40n } });
+    const none = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 };
+    assert.deepEqual(state.counts[utcDay(permit.storeTimeMs)], { "big|big-1|key_Sonce": { requests: 1, ...none } });
     assert.deepEqual(state.settled, [ridOf(1)]);
     assertIdentities(state);
   });
@@ -118,6 +130,32 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
+  test("failed tries are lines of their own, behind the charge, written once (lessons A4)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Stries");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const attempts = [
+      { upstream: "east", cause: "upstream_timeout", amount: nanoUsd(7n), memo: '{"try":"é\\u0000"}' },
+      { upstream: "west", cause: "client_gone", amount: nanoUsd(9_000_000_000_000_000n), memo: "{}" },
+    ];
+    const charge = settleAsk(request, permit, { amount: 40n, attempts });
+    assert.deepEqual(await store.settle(charge), { outcome: "settled", charged: 40n, absorbed: 0n, balance: 960n });
+    assert.deepEqual(await store.settle(charge), { outcome: "duplicate" });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 usage acct_Stries0000>revenue:big 40 =960",
+      "3 absorbed absorbed:upstream_timeout>upstream:east 7 =960",
+      "4 absorbed absorbed:client_gone>upstream:west 9000000000000000 =960",
+    ]);
+    assert.deepEqual(
+      state.ledger.slice(2).map(({ memo }) => memo),
+      attempts.map(({ memo }) => memo),
+    );
+    await assert.rejects(store.settle({ ...charge, attempts: Array(9).fill(attempts[0]) }), RangeError);
+    assertIdentities(state);
+  });
+
   test("a card pays up to its face quota and never more (lessons B23 to B27)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Scard", { group: "cards", funds: 500n });
@@ -166,7 +204,10 @@ export function settlementTests(ask: Ask): void {
     const state = await stateOf(store, tag);
     assert.deepEqual(movements(state).slice(1), ["2 usage ent_Sun>revenue:cards 0 =0"]);
     assert.equal(state.ledger[1]?.memo, '{"input":5}');
-    assert.deepEqual(state.days, {});
+    // The request counts all the same, so that usage shows what the card is used for.
+    const day = utcDay(permit.storeTimeMs);
+    assert.deepEqual(state.days, { [day]: { "cards|big-1|key_Sunmetered": 0n } });
+    assert.equal(state.counts[day]?.["cards|big-1|key_Sunmetered"]?.requests, 1);
   });
 
   test("a charge of an unknown account changes nothing (row B12)", async () => {

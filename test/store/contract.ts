@@ -2,6 +2,7 @@
 import { after, before, describe } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { admissionTests } from "./contract-admit.ts";
+import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
 import { codeTests } from "./contract-codes.ts";
 import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
@@ -36,9 +37,11 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     recordTests(ask);
     codeTests(ask);
     idempotencyTests(ask);
+    archiveRefusalTests(ask);
     if (!clock) return;
     limitTests(ask);
     idempotencyTimeTests(ask);
     extensionTimeTests(ask);
+    archiveTests(ask);
   });
 }

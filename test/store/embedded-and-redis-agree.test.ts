@@ -14,6 +14,7 @@ import { nanoUsd } from "../../src/values/money.ts";
 import { admitAsk, codeHashOf, DAY_MS, hashOf, ridOf, settleAsk, tagOf } from "./asks.ts";
 import { embeddedBench, redisBench } from "./benches.ts";
 import type { Bench } from "./contract.ts";
+import { archiveThrough } from "./contract-archive.ts";
 import { assertIdentities } from "./contract-settle.ts";
 import { anyOperation, type Operation } from "./operations.ts";
 
@@ -102,6 +103,9 @@ class Run {
         await this.#both((store) => store.finishClaims(10));
         await this.#both((store) => store.listCards(tag));
         return;
+      case "archive":
+        await this.#both((store) => archiveThrough(store, tag, o.through));
+        return;
       case "voidCode":
         await this.#both((store) => store.voidCode(this.#codeId(o.code)));
         return;
@@ -169,6 +173,8 @@ class Run {
       tokensTaken: o.tokensTaken,
       tokensUsed: o.tokensUsed,
       tokensPerMinute: o.tokensPerMinute,
+      tokens: o.tokens,
+      attempts: o.attempts,
       voided,
       idempotency: kept,
     });

@@ -1,6 +1,7 @@
 /** Random operations for the differential test: few accounts, keys, groups, cards and ids, so that they collide. */
 import fc from "fast-check";
 import type { GroupTerms } from "../../src/store/admission.ts";
+import { nanoUsd } from "../../src/values/money.ts";
 import { DAY_MS, terms } from "./asks.ts";
 
 const HOUR_MS = 3_600_000;
@@ -62,6 +63,19 @@ const operation = {
     tokensTaken: tokens,
     tokensUsed: tokens,
     tokensPerMinute: limit,
+    tokens: fc.option(
+      fc.record({ input: tokens, cachedInput: tokens, cacheWrite: tokens, output: tokens, reasoning: tokens }),
+      { nil: undefined },
+    ),
+    attempts: fc.array(
+      fc.record({
+        upstream: fc.constantFrom("east", "west"),
+        cause: fc.constantFrom("upstream_timeout", "client_gone"),
+        amount: fc.bigInt(1n, 9_000_000_000_000_000n).map(nanoUsd),
+        memo: fc.constantFrom("{}", '{"input":1}'),
+      }),
+      { maxLength: 2 },
+    ),
     voided: fc.boolean(),
     model: fc.constantFrom("m1", "m2"),
     ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),
@@ -107,6 +121,7 @@ const operation = {
   createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
   plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
   read: fc.record({ do: fc.constant("read" as const), account, key }),
+  archive: fc.record({ do: fc.constant("archive" as const), account, through: fc.integer({ min: 1, max: 20 }) }),
   jump: fc.record({
     do: fc.constant("jump" as const),
     byMs: fc.oneof(
@@ -132,6 +147,7 @@ export const anyOperation = fc.oneof(
   { weight: 1, arbitrary: operation.plan },
   { weight: 1, arbitrary: operation.read },
   { weight: 1, arbitrary: operation.revoke },
+  { weight: 3, arbitrary: operation.archive },
 );
 
 export type Operation = typeof anyOperation extends fc.Arbitrary<infer T> ? T : never;

@@ -1,5 +1,5 @@
 /** What records say, as JSON and back. Amounts are decimal strings; what cannot be read back is no record. */
-import type { SettleAsk } from "../../store/settlement.ts";
+import type { AbsorbedAttempt, SettleAsk } from "../../store/settlement.ts";
 import type { KeptRequest } from "../../values/idempotency.ts";
 import { parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -110,6 +110,7 @@ function isCount(value: unknown): value is number {
 const TEXTS = ["requestId", "tag", "group", "keyId", "model", "memo"] as const;
 const TEXTS_OR_NONE = ["entitlement", "absorbedCause", "upstream"] as const;
 const COUNTS = ["admittedAtMs", "tokensTaken", "tokensUsed"] as const;
+const TOKENS = ["input", "cachedInput", "cacheWrite", "output", "reasoning"] as const;
 const SWITCHES = ["perKey", "voided"] as const;
 
 function askOf(json: Json | undefined): SettleAsk | undefined {
@@ -122,12 +123,16 @@ function askOf(json: Json | undefined): SettleAsk | undefined {
     COUNTS.every((name) => isCount(json[name])) &&
     SWITCHES.every((name) => typeof json[name] === "boolean") &&
     (json.kind === "time_card" || json.kind === "pay_per_use") &&
-    (json.tokensPerMinute === undefined || isCount(json.tokensPerMinute));
-  if (!wellFormed || amount === undefined || absorbed === undefined) return undefined;
+    (json.tokensPerMinute === undefined || isCount(json.tokensPerMinute)) &&
+    areTokens(json.tokens);
+  const attempts = json.attempts === undefined ? [] : attemptsOf(json.attempts);
+  if (!wellFormed || amount === undefined || absorbed === undefined || !attempts) return undefined;
   // JSON leaves out what is undefined; the contract names it.
   const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
   const texts = { entitlement, absorbedCause, upstream };
-  return { ...json, ...texts, amount, absorbed, tokensPerMinute, ...keptOf(json.idempotency) } as unknown as SettleAsk;
+  const tries = attempts.length > 0 ? { attempts } : {};
+  const kept = keptOf(json.idempotency);
+  return { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries } as unknown as SettleAsk;
 }
 
 /** Records of older versions have none; a charge is never given up for it. */
@@ -140,6 +145,27 @@ function keptOf(value: unknown): { readonly idempotency?: KeptRequest | undefine
     typeof json.streamed === "boolean" &&
     isCount(json.untilMs);
   return { idempotency: wellFormed ? (json as unknown as KeptRequest) : undefined };
+}
+
+function attemptsOf(value: unknown): AbsorbedAttempt[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const attempts = value.map((one) => attemptOf(objectOf(one))).filter((attempt) => attempt !== undefined);
+  return attempts.length === value.length ? attempts : undefined;
+}
+
+function attemptOf(json: Json | undefined): AbsorbedAttempt | undefined {
+  const amount = amountOf(json?.amount);
+  if (!json || amount === undefined) return undefined;
+  const { upstream, cause, memo } = json;
+  const texts = typeof upstream === "string" && typeof cause === "string" && typeof memo === "string";
+  return texts ? { upstream, cause, amount, memo } : undefined;
+}
+
+/** Records of earlier versions have no tokens by kind. */
+function areTokens(value: unknown): boolean {
+  if (value === undefined) return true;
+  const json = objectOf(value);
+  return json !== undefined && TOKENS.every((kind) => isCount(json[kind]));
 }
 
 function amountOf(value: unknown): SettleAsk["amount"] | undefined {

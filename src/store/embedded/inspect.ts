@@ -5,7 +5,9 @@ import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
 import { daySumOf } from "../day-sums.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import type { AccountState, DaySum, LedgerLine } from "../records.ts";
+import { countsFrom, type UsageCounts } from "../token-sums.ts";
 import type { Context } from "./context.ts";
+import type { Row } from "./database.ts";
 import { listKeys } from "./idempotency.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
 
@@ -20,7 +22,7 @@ export function readLedger(context: Context, tag: AccountTag, afterSeq: number, 
 export function readDays(context: Context, tag: AccountTag, since: string, until: string): DaySum[] {
   return context.db
     .all("SELECT * FROM days WHERE tag = ? AND day >= ? AND day <= ? ORDER BY day, field", tag, since, until)
-    .map((row) => daySumOf(row.day as string, row.field as string, row.amount as bigint));
+    .map((row) => daySumOf(row.day as string, row.field as string, row.amount as bigint, countsOf(row)));
 }
 
 export function inspect(context: Context, tag: AccountTag): AccountState | undefined {
@@ -53,17 +55,24 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires >= ? ORDER BY rid", "rid", nowMs),
     ledger: db.all("SELECT * FROM ledger WHERE tag = ? ORDER BY seq", tag).map(toLedgerLine),
     payments: texts("SELECT id FROM payments WHERE tag = ? ORDER BY id", "id"),
-    days: daysOf(context, tag),
     idempotency: listKeys(db, tag, nowMs),
+    ...daysOf(context, tag),
   };
 }
 
-function daysOf(context: Context, tag: AccountTag): AccountState["days"] {
+function daysOf(context: Context, tag: AccountTag): Pick<AccountState, "days" | "counts"> {
   const days: Record<string, Record<string, NanoUsd>> = {};
+  const counts: Record<string, Record<string, UsageCounts>> = {};
   for (const row of context.db.all("SELECT * FROM days WHERE tag = ? ORDER BY day, field", tag)) {
-    const day = row.day as string;
-    days[day] ??= {};
-    (days[day] as Record<string, NanoUsd>)[row.field as string] = nanoUsd(row.amount as bigint);
+    const [day, field] = [row.day as string, row.field as string];
+    days[day] = { ...days[day], [field]: nanoUsd(row.amount as bigint) };
+    if (row.requests !== 0n) counts[day] = { ...counts[day], [field]: countsOf(row) };
   }
-  return days;
+  return { days, counts };
+}
+
+const COLUMNS = { cachedInput: "cached_input", cacheWrite: "cache_write" } as const;
+
+function countsOf(row: Row): UsageCounts {
+  return countsFrom((kind) => Number(row[kind in COLUMNS ? COLUMNS[kind as keyof typeof COLUMNS] : kind]));
 }

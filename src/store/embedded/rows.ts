@@ -125,3 +125,24 @@ export function appendLine(db: Database, tag: AccountTag, line: Omit<LedgerLine,
     tag,
   );
 }
+
+/** Inserts a line as it stands within the running transaction. */
+export function insertLine(db: Database, tag: AccountTag, line: LedgerLine): void {
+  db.run(
+    `INSERT INTO ledger (tag, seq, at, kind, debit, credit, amount, bal, ref, grp, model, key, memo)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    tag,
+    line.seq,
+    line.atMs,
+    line.kind,
+    line.debit,
+    line.credit,
+    line.amount,
+    line.balance,
+    line.reference,
+    line.group,
+    line.model,
+    line.key,
+    line.memo,
+  );
+}

@@ -5,9 +5,10 @@
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
-import { dayField, limitScope, settleAccounts, tokenBucket } from "../names.ts";
+import { attemptAccounts, dayField, limitScope, settleAccounts, tokenBucket } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
+import { countsOfRequest } from "../token-sums.ts";
 import { drain, take } from "./buckets.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
@@ -78,6 +79,7 @@ function upTo(free: bigint, amount: bigint): Shares {
 function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord | undefined, nowMs: number): void {
   const { db } = context;
   if (shares.charged > 0n) takeCharge(context, ask, shares.charged);
+  if (!ask.voided) addToDay(context, ask, shares.charged);
   for (const line of linesOf(ask, shares, nowMs)) appendLine(db, ask.tag, line);
   db.run("DELETE FROM settled WHERE tag = ? AND rid = ?", ask.tag, ask.requestId);
   db.run(
@@ -103,19 +105,33 @@ function takeCharge(context: Context, ask: SettleAsk, charged: bigint): void {
   } else {
     db.run("UPDATE entitlements SET spent = spent + ? WHERE tag = ? AND id = ?", charged, ask.tag, ask.entitlement);
   }
+}
+
+function addToDay({ db }: Context, ask: SettleAsk, charged: bigint): void {
+  const { requests, input, cachedInput, cacheWrite, output, reasoning } = countsOfRequest(ask.tokens);
   db.run(
-    `INSERT INTO days (tag, day, field, amount) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET amount = amount + excluded.amount`,
+    `INSERT INTO days (tag, day, field, amount, requests, input, cached_input, cache_write, output, reasoning)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, requests = requests + excluded.requests,
+       input = input + excluded.input, cached_input = cached_input + excluded.cached_input,
+       cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
+       reasoning = reasoning + excluded.reasoning`,
     ask.tag,
     utcDay(ask.admittedAtMs),
     dayField(ask.group, ask.model, ask.keyId),
     charged,
+    requests,
+    input,
+    cachedInput,
+    cacheWrite,
+    output,
+    reasoning,
   );
 }
 
 function linesOf(ask: SettleAsk, shares: Shares, atMs: number): Omit<LedgerLine, "seq" | "balance">[] {
   const accounts = settleAccounts(ask);
-  const line = (kind: LedgerLine["kind"], debit: string, credit: string, amount: bigint) => ({
+  const line = (kind: LedgerLine["kind"], debit: string, credit: string, amount: bigint, memo = ask.memo) => ({
     atMs,
     kind,
     debit,
@@ -125,12 +141,16 @@ function linesOf(ask: SettleAsk, shares: Shares, atMs: number): Omit<LedgerLine,
     group: ask.group,
     model: ask.model,
     key: ask.keyId,
-    memo: ask.memo,
+    memo,
   });
   const lines = [];
   if (!ask.voided) lines.push(line("usage", accounts.payer, accounts.revenue, shares.charged));
   if (shares.absorbed > 0n) lines.push(line("absorbed", accounts.overHold, accounts.revenue, shares.absorbed));
   if (ask.absorbed > 0n) lines.push(line("absorbed", accounts.absorbed, accounts.upstream, ask.absorbed));
+  for (const attempt of ask.attempts ?? []) {
+    const { debit, credit } = attemptAccounts(attempt);
+    lines.push(line("absorbed", debit, credit, attempt.amount, attempt.memo));
+  }
   return lines;
 }
 

@@ -6,6 +6,7 @@ import type { AccountTag, KeyHash } from "../../values/key.ts";
 import type { AdmitAsk } from "../admission.ts";
 import {
   checkAdmit,
+  checkArchive,
   checkCodeHash,
   checkCodes,
   checkCredit,
@@ -23,6 +24,7 @@ import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
+import { archiveLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
@@ -196,6 +198,12 @@ class EmbeddedStore implements Store {
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
     checkTag(tag);
     return this.#answer((context) => readLedger(context, tag, afterSeq, limit));
+  }
+
+  async archiveLedger(tag: AccountTag, ask: Parameters<Store["archiveLedger"]>[1]) {
+    checkTag(tag);
+    checkArchive(ask);
+    return this.#answer((context) => archiveLedger(context, tag, ask));
   }
 
   async inspect(tag: AccountTag) {

@@ -31,6 +31,7 @@ export function confirmedWrites(store: Store, connection: Connection): Partial<S
     grant: (tag, ...ask) => sure([accountKey(tag)], () => store.grant(tag, ...ask)),
     createCodes: (facts, codes) =>
       sure([CODE_INDEX, ...codes.map(({ hash }) => codeKey(hash))], () => store.createCodes(facts, codes)),
+    archiveLedger: (tag, ...ask) => sure([accountKey(tag)], () => store.archiveLedger(tag, ...ask)),
     redeem: (ask) => sure([accountKey(ask.tag), codeKey(ask.hash)], () => store.redeem(ask)),
   };
 }

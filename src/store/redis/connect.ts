@@ -20,8 +20,6 @@ export interface Connection {
   hgetall(key: string): Promise<Record<string, string>>;
   /** Names after `after` in byte order, at most `count`. */
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
-  /** Stream entries from an id on: id and flat fields. */
-  xrange(key: string, from: string, count: number): Promise<[id: string, fields: string[]][]>;
   /** Every key that matches, on every primary. For audits, not for requests. */
   scan(pattern: string): Promise<string[]>;
   /**
@@ -162,7 +160,6 @@ function wrap(client: Redis | Cluster): Connection {
     hgetall: (key) => client.hgetall(key),
     namesAfter: (key, after, count) =>
       client.zrangebylex(key, after === undefined ? "-" : `(${after}`, "+", "LIMIT", 0, count),
-    xrange: (key, from, count) => client.xrange(key, from, "+", "COUNT", count),
     async scan(pattern) {
       const found = await Promise.all(primaries().map((node) => scanNode(node, pattern)));
       return found.flat();

@@ -2,36 +2,28 @@
 import type { KeyState } from "../../values/idempotency.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
-import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
+import { LEDGER_PAGE_MAX } from "../checks.ts";
 import { daySumOf, daysOfSpan } from "../day-sums.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import { countField, dayField } from "../names.ts";
 import type { AccountState, DaySum, Entitlement, LedgerLine } from "../records.ts";
+import { countsFrom, type UsageCounts } from "../token-sums.ts";
+import { readLedger } from "./archive.ts";
 import {
   accountKey,
   accountPattern,
+  dayCountsKey,
   dayKey,
   holdsKey,
   idempotencyKey,
-  ledgerKey,
   paymentsKey,
   settledKey,
 } from "./keys.ts";
-import { entriesOf, type Fields, toAccount, toEntitlement, toKey, toLedgerLine } from "./records.ts";
+import { entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
-export async function readLedger(
-  runner: Runner,
-  tag: AccountTag,
-  afterSeq: number,
-  limit: number,
-): Promise<LedgerLine[]> {
-  const size = pageSize(limit, LEDGER_PAGE_MAX);
-  const entries = await runner.step((redis) => redis.xrange(ledgerKey(tag), `(${afterSeq}-0`, size));
-  return entries.map(toLedgerLine);
-}
-
-export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
+export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<AccountState | undefined> {
   const fields = await runner.step((redis) => redis.hgetall(accountKey(tag)));
   const account = toAccount(tag, fields);
   if (account === undefined) return undefined;
@@ -39,7 +31,7 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     runner.step((redis) => redis.hgetall(holdsKey(tag))),
     runner.step((redis) => redis.hgetall(paymentsKey(tag))),
     runner.step((redis) => redis.scan(accountPattern(tag))),
-    wholeLedger(runner, tag),
+    wholeLedger(runner, scripts, tag),
   ]);
   return {
     account,
@@ -55,8 +47,8 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     settled: suffixes(keys, settledKey(tag, "")),
     ledger,
     payments: Object.keys(payments).sort(),
-    days: await daysOf(runner, tag, suffixes(keys, dayKey(tag, ""))),
     idempotency: await idempotencyOf(runner, tag, suffixes(keys, idempotencyKey(tag, ""))),
+    ...(await daysOf(runner, tag, suffixes(keys, dayKey(tag, "")))),
   };
 }
 
@@ -69,34 +61,52 @@ export async function readDays(
   until: string,
 ): Promise<DaySum[]> {
   const days = daysOfSpan(since, until);
-  const keys = days.map((day) => dayKey(tag, day));
-  const sums = (await runner.script(scripts["days-read"], keys, [])) as string[][];
-  return days.flatMap((day, i) => daySumsOf(day, sums[i] ?? []));
+  const keys = [...days.map((day) => dayKey(tag, day)), ...days.map((day) => dayCountsKey(tag, day))];
+  const hashes = (await runner.script(scripts["days-read"], keys, [])) as string[][];
+  return days.flatMap((day, i) => daySumsOf(day, fieldsOf(hashes[i]), fieldsOf(hashes[days.length + i])));
 }
 
-/** @param flat fields and amounts in turn. */
-function daySumsOf(day: string, flat: readonly string[]): DaySum[] {
+function daySumsOf(day: string, sums: Fields, counts: Fields): DaySum[] {
+  return entriesOf(sums, "").map(([field, amount]) => daySumOf(day, field, BigInt(amount), countsOf(counts, field)));
+}
+
+function countsOf(counts: Fields, field: string): UsageCounts {
+  return countsFrom((kind) => Number(counts[countField(kind, field)] ?? 0));
+}
+
+/** @param flat fields and values in turn. */
+function fieldsOf(flat: readonly string[] = []): Fields {
   const fields: Record<string, string> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
-  return entriesOf(fields, "").map(([field, amount]) => daySumOf(day, field, BigInt(amount)));
+  return fields;
 }
 
-async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[]> {
+async function wholeLedger(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<LedgerLine[]> {
   const lines: LedgerLine[] = [];
   for (;;) {
-    const page = await readLedger(runner, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
+    const page = await readLedger(runner, scripts, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
     lines.push(...page);
     if (page.length < LEDGER_PAGE_MAX) return lines;
   }
 }
 
-async function daysOf(runner: Runner, tag: AccountTag, days: readonly string[]): Promise<AccountState["days"]> {
-  const sums: Record<string, Record<string, NanoUsd>> = {};
-  for (const day of days) {
-    const fields = await runner.step((redis) => redis.hgetall(dayKey(tag, day)));
-    sums[day] = Object.fromEntries(entriesOf(fields, "").map(([field, sum]) => [field, nanoUsd(BigInt(sum))]));
+async function daysOf(
+  runner: Runner,
+  tag: AccountTag,
+  found: readonly string[],
+): Promise<Pick<AccountState, "days" | "counts">> {
+  const days: Record<string, Record<string, NanoUsd>> = {};
+  const counts: Record<string, Record<string, UsageCounts>> = {};
+  for (const day of found) {
+    const sums = await runner.step((redis) => redis.hgetall(dayKey(tag, day)));
+    const counted = await runner.step((redis) => redis.hgetall(dayCountsKey(tag, day)));
+    for (const { amount, counts: one, ...sum } of daySumsOf(day, sums, counted)) {
+      const field = dayField(sum.group, sum.model, sum.key);
+      days[day] = { ...days[day], [field]: amount };
+      if (one.requests !== 0) counts[day] = { ...counts[day], [field]: one };
+    }
   }
-  return sums;
+  return { days, counts };
 }
 
 async function idempotencyOf(

@@ -17,10 +17,14 @@ export const settledKey = (tag: AccountTag, requestId: string): string => `{a:${
 export const idempotencyKey = (tag: AccountTag, hash: string): string => `{a:${tag}}:idem:${hash}`;
 /** A stream: the ledger; entry `<seq>-0` is line `seq`. */
 export const ledgerKey = (tag: AccountTag): string => `{a:${tag}}:l`;
+/** A hash: number and text of the opening line, once the ledger's beginning is archived. */
+export const openingKey = (tag: AccountTag): string => `{a:${tag}}:lo`;
 /** A hash: payment id -> amount. */
 export const paymentsKey = (tag: AccountTag): string => `{a:${tag}}:pay`;
 /** A hash: `group|model|key` -> charged on that UTC day. */
 export const dayKey = (tag: AccountTag, day: string): string => `{a:${tag}}:day:${day}`;
+/** A hash: `<count>|group|model|key` -> requests or tokens of a kind on that UTC day. */
+export const dayCountsKey = (tag: AccountTag, day: string): string => `{a:${tag}}:use:${day}`;
 /** Matches every key of an account but the first; a tag has no character that means anything in a pattern. */
 export const accountPattern = (tag: AccountTag): string => `{a:${tag}}:*`;
 

@@ -24,6 +24,8 @@ const PARTS = {
   grant: ["common", "cards"],
   "cards-read": ["common", "cards"],
   "days-read": [],
+  "ledger-read": [],
+  "ledger-archive": ["common"],
   "code-create": ["common"],
   "code-claim": ["common", "codes"],
   "code-done": ["codes"],
@@ -38,7 +40,7 @@ const PARTS = {
 export type ScriptName = keyof typeof PARTS;
 export type Scripts = Readonly<Record<ScriptName, Script>>;
 
-const READ_ONLY: ReadonlySet<string> = new Set(["key-read", "cards-read", "days-read", "claim-list"]);
+const READ_ONLY: ReadonlySet<string> = new Set(["key-read", "cards-read", "days-read", "ledger-read", "claim-list"]);
 
 /** Reads all scripts. The shebang makes Redis refuse a script whole under OOM and check that its keys share a slot. */
 export function loadScripts(): Scripts {

@@ -1,9 +1,19 @@
 /** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { dayField, limitScope, settleAccounts } from "../names.ts";
+import { attemptAccounts, dayField, limitScope, settleAccounts } from "../names.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
-import { accountKey, dayKey, expiriesKey, holdsKey, idempotencyKey, ledgerKey, settledKey } from "./keys.ts";
+import { COUNT_KINDS, countsOfRequest } from "../token-sums.ts";
+import {
+  accountKey,
+  dayCountsKey,
+  dayKey,
+  expiriesKey,
+  holdsKey,
+  idempotencyKey,
+  ledgerKey,
+  settledKey,
+} from "./keys.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
@@ -16,6 +26,7 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
     settledKey(tag, ask.requestId),
     ledgerKey(tag),
     dayKey(tag, utcDay(ask.admittedAtMs)),
+    dayCountsKey(tag, utcDay(ask.admittedAtMs)),
     ...(ask.idempotency ? [idempotencyKey(tag, ask.idempotency.key)] : []),
   ];
   const reply = await runner.script(scripts.settle, keys, settleArguments(ask));
@@ -49,6 +60,12 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 21 */ `${SETTLE_HORIZON_MS}`,
     /* 22 */ `${SETTLED_MARK_MS}`,
     /* 23 */ keptTexts(ask),
+    /* 24 */ countsOf(ask),
+    /* 25, and four for each */ `${ask.attempts?.length ?? 0}`,
+    ...(ask.attempts ?? []).flatMap((attempt) => {
+      const { debit, credit } = attemptAccounts(attempt);
+      return [`${attempt.amount}`, debit, credit, attempt.memo];
+    }),
   ];
 }
 
@@ -57,6 +74,12 @@ function keptTexts({ idempotency, voided }: SettleAsk): string {
   if (idempotency === undefined) return "";
   const state = voided ? "voided" : idempotency.streamed ? "streamed" : "finished";
   return JSON.stringify([idempotency.fingerprint, state, `${idempotency.untilMs}`]);
+}
+
+/** What is added to the counts of the day: kinds and figures in turn, as JSON. */
+function countsOf(ask: SettleAsk): string {
+  const counts = countsOfRequest(ask.tokens);
+  return JSON.stringify(COUNT_KINDS.filter((kind) => counts[kind] > 0).flatMap((kind) => [kind, `${counts[kind]}`]));
 }
 
 function toAnswer(reply: readonly string[]): SettleAnswer {

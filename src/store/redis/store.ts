@@ -3,6 +3,7 @@ import type { AccountTag, KeyHash } from "../../values/key.ts";
 import type { AdmitAsk } from "../admission.ts";
 import {
   checkAdmit,
+  checkArchive,
   checkCodeHash,
   checkCodes,
   checkCredit,
@@ -20,6 +21,7 @@ import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
+import { archiveLedger, readLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
@@ -27,7 +29,7 @@ import { connect, connectBeside, type RedisSettings } from "./connect.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
-import { inspect, readDays, readLedger } from "./inspect.ts";
+import { inspect, readDays } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { Runner } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
@@ -198,12 +200,18 @@ class RedisStore implements Store {
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
     checkTag(tag);
-    return readLedger(this.#runner, tag, afterSeq, limit);
+    return readLedger(this.#runner, this.#scripts, tag, afterSeq, limit);
+  }
+
+  async archiveLedger(tag: AccountTag, ask: Parameters<Store["archiveLedger"]>[1]) {
+    checkTag(tag);
+    checkArchive(ask);
+    return archiveLedger(this.#runner, this.#scripts, tag, ask);
   }
 
   async inspect(tag: AccountTag) {
     checkTag(tag);
-    return inspect(this.#runner, tag);
+    return inspect(this.#runner, this.#scripts, tag);
   }
 
   async identity() {

@@ -1,5 +1,6 @@
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
--- KEYS account holds expiries settled ledger day, and last the idempotency key's where the request has one
+-- KEYS account holds expiries settled ledger day, counts of the day, and last the idempotency key's where the request has
+-- one
 -- ARGV see settleArguments in redis/settle.ts
 
 local account, holds, expiries, settled, ledger, day = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -10,12 +11,19 @@ local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
 local horizon, mark_ms = tonumber(ARGV[21]), ARGV[22]
 -- Fingerprint, state and end of the idempotency key, or nil.
 local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
+local day_counts, counts, attempts = KEYS[7], cjson.decode(ARGV[24]), tonumber(ARGV[25])
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
 if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitted') end
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
 if kept and not amount(kept[3]) then return bad('until') end
+for i = 2, #counts, 2 do
+  if not amount(counts[i]) then return bad('counts') end
+end
+for i = 1, attempts do
+  if not amount(ARGV[22 + 4 * i]) then return bad('attempt') end
+end
 
 local now = clock()
 if not redis.call('HGET', account, 'bal') then return { 'unknown_account' } end
@@ -74,8 +82,9 @@ if not voided then
     else
       redis.call('HINCRBY', account, 'ep:' .. entitlement, text(charged))
     end
-    redis.call('HINCRBY', day, ARGV[20], text(charged))
   end
+  redis.call('HINCRBY', day, ARGV[20], text(charged))
+  for i = 1, #counts, 2 do redis.call('HINCRBY', day_counts, counts[i] .. '|' .. ARGV[20], counts[i + 1]) end
   line(account, ledger, now, 'usage', ARGV[11], ARGV[12], charged, rid, ref_group, model, key_id, memo)
   if rest > 0 then
     line(account, ledger, now, 'absorbed', ARGV[13], ARGV[12], rest, rid, ref_group, model, key_id, memo)
@@ -83,5 +92,9 @@ if not voided then
 end
 if lost > 0 then
   line(account, ledger, now, 'absorbed', ARGV[14], ARGV[15], lost, rid, ref_group, model, key_id, memo)
+end
+for i = 22 + 4, 22 + 4 * attempts, 4 do
+  line(account, ledger, now, 'absorbed', ARGV[i + 1], ARGV[i + 2], amount(ARGV[i]), rid, ref_group, model, key_id,
+    ARGV[i + 3])
 end
 return { 'settled', text(charged), text(rest), redis.call('HGET', account, 'bal') }

@@ -1,0 +1,170 @@
+/**
+ * `tollgate ledger archive`: the beginnings of ledgers go into files, and one opening line each takes their place. The
+ * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store lets go only
+ * of lines whose digest we can tell. A run that was cut off goes on with the file that it had written.
+ */
+import { ARCHIVE_LINES_MAX } from "../store/opening.ts";
+import { digestOf, fromPlain } from "../store/plain-line.ts";
+import type { LedgerLine } from "../store/records.ts";
+import { type AdminClient, segment } from "./admin-client.ts";
+import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import { listArchive, readArchive, writeArchive } from "./archive-files.ts";
+import { CliFailure } from "./failure.ts";
+import { type Column, table } from "./table.ts";
+
+export interface ArchiveOptions {
+  readonly before: string;
+  readonly to: string;
+  readonly account?: string;
+}
+
+/** Lines that one file takes at most. */
+const FILE_LINES_MAX = 20_000;
+const PAGE = 1_000;
+
+const COLUMNS: readonly Column[] = [
+  { title: "ACCOUNT", member: "account" },
+  { title: "LINES", member: "lines", right: true },
+  { title: "FILES", member: "files", right: true },
+  { title: "LEDGER BEGINS BEHIND LINE", member: "through", right: true },
+];
+
+interface Archived {
+  readonly account: string;
+  readonly lines: number;
+  readonly files: number;
+  readonly through: number;
+}
+
+/** @throws CliFailure */
+export async function archiveLedgers(admin: AdminClient, { before, to, account }: ArchiveOptions): Promise<Outcome> {
+  const beforeMs = /^\d{4}-\d\d-\d\d$/.test(before) ? Date.parse(`${before}T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(beforeMs)) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");
+  const items: Archived[] = [];
+  for await (const name of account === undefined ? allAccounts(admin) : [account]) {
+    const one = await archiveOne(admin, name, { before, beforeMs, to });
+    if (one.lines > 0 || account !== undefined) items.push(one);
+  }
+  const lines = items.reduce((sum, one) => sum + one.lines, 0);
+  const words = `Lines archived: ${lines}, of before ${before}, in ${to}.\n`;
+  const rows = items.map((one) => ({ ...one }));
+  return { json: { before, to, lines, items: rows }, text: lines === 0 ? words : table(COLUMNS, rows) + words };
+}
+
+/** Names of all accounts, a page at a time. */
+export async function* allAccounts(admin: AdminClient): AsyncGenerator<string> {
+  let cursor: string | undefined;
+  do {
+    const { body } = await admin.call("GET", `/accounts${query({ cursor, limit: "200" })}`);
+    for (const { name } of itemsOf(body)) yield String(name);
+    cursor = typeof body.next === "string" ? body.next : undefined;
+  } while (cursor !== undefined);
+}
+
+/** Lines of a ledger as the store keeps them, behind a line, at most `limit`. */
+export async function readLines(
+  admin: AdminClient,
+  account: string,
+  after: number,
+  limit = PAGE,
+): Promise<{
+  readonly id: string;
+  readonly tag: string;
+  readonly lines: LedgerLine[];
+  /** Lines of this instant and younger ones stay in the store. */
+  readonly stayFromMs: number;
+}> {
+  const search = query({ after: `${after}`, limit: `${limit}` });
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger/lines${search}`);
+  const lines = itemsOf(body).map(fromPlain);
+  if (!lines.every((line) => line !== undefined))
+    throw new CliFailure(1, "The gateway's answer has a line that is none.");
+  return { id: String(body.id), tag: String(body.tag), lines, stayFromMs: Number(body.stay_from_ms) };
+}
+
+interface Where {
+  readonly before: string;
+  readonly beforeMs: number;
+  readonly to: string;
+}
+
+async function archiveOne(admin: AdminClient, account: string, where: Where): Promise<Archived> {
+  const { id, lines: head, stayFromMs } = await readLines(admin, account, 0, 1);
+  if (where.beforeMs > stayFromMs) {
+    const since = new Date(stayFromMs).toISOString();
+    throw new CliFailure(1, `Lines younger than 96 hours are never archived: name a day that began before ${since}.`);
+  }
+  let through = head[0]?.kind === "opening" ? head[0].seq : 0;
+  let files = 0;
+  let count = 0;
+  for (;;) {
+    const lines = await linesOnDisk(admin, account, id, through, where);
+    if (lines.length === 0) return { account, lines: count, files, through };
+    for (const step of steps(lines)) {
+      through = await letGo(admin, account, through, step, where.before);
+      count += step.length;
+    }
+    files += 1;
+  }
+}
+
+/** The next lines to let go of: those of a file that an earlier run left behind, else those of a new one. */
+async function linesOnDisk(
+  admin: AdminClient,
+  account: string,
+  id: string,
+  after: number,
+  { beforeMs, to }: Where,
+): Promise<LedgerLine[]> {
+  const files = await listArchive(to);
+  const written = files.find((file) => file.account === id && file.first <= after + 1 && after < file.last);
+  if (written) {
+    const lines = (await readArchive(written)).filter(({ seq }) => seq > after);
+    const young = lines.findIndex(({ atMs }) => atMs >= beforeMs);
+    return young === -1 ? lines : lines.slice(0, endOfRequest(lines, young));
+  }
+  const lines = await oldLines(admin, account, after, beforeMs);
+  if (lines.length > 0) await writeArchive(to, id, lines);
+  return lines;
+}
+
+/** Lines of before an instant up to the first one that is not; a request's lines stay together. */
+async function oldLines(admin: AdminClient, account: string, after: number, beforeMs: number): Promise<LedgerLine[]> {
+  const lines: LedgerLine[] = [];
+  while (lines.length < FILE_LINES_MAX) {
+    const page = (await readLines(admin, account, lines.at(-1)?.seq ?? after)).lines;
+    const young = page.findIndex(({ atMs }) => atMs >= beforeMs);
+    lines.push(...(young === -1 ? page : page.slice(0, young)));
+    if (young !== -1 || page.length < PAGE) break;
+  }
+  const [next] = lines.length === 0 ? [] : (await readLines(admin, account, lines.at(-1)?.seq ?? after, 1)).lines;
+  return lines.slice(0, endOfRequest([...lines, ...(next ? [next] : [])], lines.length));
+}
+
+function* steps(lines: readonly LedgerLine[]): Generator<LedgerLine[]> {
+  for (let from = 0; from < lines.length; ) {
+    const to = endOfRequest(lines, Math.min(from + ARCHIVE_LINES_MAX, lines.length));
+    yield lines.slice(from, to);
+    from = to;
+  }
+}
+
+/** The place at or before `at` where no request is cut in two. */
+function endOfRequest(lines: readonly LedgerLine[], at: number): number {
+  let end = at;
+  while (end > 0 && end < lines.length && lines[end]?.reference === lines[end - 1]?.reference) end -= 1;
+  return end;
+}
+
+async function letGo(
+  admin: AdminClient,
+  account: string,
+  after: number,
+  lines: readonly LedgerLine[],
+  before: string,
+): Promise<number> {
+  const through = lines.at(-1)?.seq ?? after;
+  const ask = { before, after, through, sha256: digestOf(lines) };
+  await admin.call("POST", `/accounts/${segment(account)}/ledger/archive`, ask);
+  return through;
+}

@@ -1,0 +1,150 @@
+/**
+ * The archive's side of the admin API: lines as they are kept, and the step that puts one opening line in the place of
+ * lines that the asker proves to have. What is not proven by its digest stays.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Store } from "../store/contract.ts";
+import { startOfDay } from "../store/day-sums.ts";
+import { LedgerWalk } from "../store/ledger-walk.ts";
+import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, openingLine } from "../store/opening.ts";
+import { digestOf, toPlain } from "../store/plain-line.ts";
+import type { LedgerLine } from "../store/records.ts";
+import type { AccountTag } from "../values/key.ts";
+import { accountNamed, readLimit } from "./accounts.ts";
+import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
+import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
+import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "./schema.ts";
+
+const HOURS = ARCHIVE_AGE_MS / 3_600_000;
+const VERIFY_FIRST = "Verify the account (tollgate ledger verify), then archive again.";
+
+type ArchiveAsk = Static<typeof NewArchive>;
+
+export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleRoute[] {
+  return [
+    route({
+      method: "GET",
+      path: "/accounts/:name/ledger/lines",
+      params: AccountPath,
+      query: LedgerQuery,
+      async handle({ params, query }) {
+        const { tag, id } = await accountNamed(store, params.name);
+        const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
+        const lines = await store.readLedger(tag, Number(query.after ?? "0"), limit);
+        const next = lines.length === limit ? (lines.at(-1)?.seq ?? null) : null;
+        const stay = clock.wallMs() - ARCHIVE_AGE_MS;
+        return { status: 200, body: { id, tag, items: lines.map(toPlain), next, stay_from_ms: stay } };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/ledger/archive",
+      params: AccountPath,
+      body: NewArchive,
+      write: {
+        what: "ledger.archive",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ before: body.before, through: String(body.through) }),
+        whenUnknown: "Repeat the request: it changes nothing when it was already made.",
+      },
+      async handle({ params, body }) {
+        const beforeMs = readBefore(body.before, clock.wallMs());
+        const account = await accountNamed(store, params.name);
+        return archive(store, account.tag, params.name, body, beforeMs);
+      },
+    }),
+  ];
+}
+
+/** Midnight at the beginning of the day, old enough. @throws Refusal */
+function readBefore(day: string, nowMs: number): number {
+  const beforeMs = startOfDay(day);
+  if (beforeMs === undefined) throw malformed("before", "a day, YYYY-MM-DD", "Write a day like 2026-08-31, in UTC.");
+  if (beforeMs > nowMs - ARCHIVE_AGE_MS) throw tooYoung();
+  return beforeMs;
+}
+
+function tooYoung(): Refusal {
+  return new Refusal(
+    409,
+    "too_young",
+    `Lines younger than ${HOURS} hours are never archived: a charge may still be settled or sent again.`,
+    `Name a day that began at least ${HOURS} hours ago, in UTC.`,
+  );
+}
+
+async function archive(
+  store: Store,
+  tag: AccountTag,
+  name: string,
+  ask: ArchiveAsk,
+  beforeMs: number,
+): Promise<Answer> {
+  const body = { account: name, after: ask.after, through: ask.through };
+  const [first] = await store.readLedger(tag, 0, 1);
+  const opening = first?.kind === "opening" ? first : undefined;
+  if (opening && opening.seq >= ask.through) return { status: 200, body: { ...body, repeated: true }, repeated: true };
+  if ((opening?.seq ?? 0) !== ask.after) throw moved(name);
+  const lines = await provenLines(store, tag, name, ask);
+  if (lines.some(({ atMs }) => atMs >= beforeMs)) throw notBefore(ask.before);
+  await setImmediate();
+  const walk = new LedgerWalk(tag);
+  if (opening) walk.add(opening);
+  for (const line of lines) walk.add(line);
+  walk.end();
+  const [finding] = walk.findings;
+  if (finding) throw new Refusal(409, "unbalanced", `${finding.what} Nothing was archived.`, VERIFY_FIRST);
+  const last = lines.at(-1) as LedgerLine;
+  const outcome = await store.archiveLedger(tag, {
+    after: ask.after,
+    opening: openingLine(tag, last, walk.facts),
+  });
+  if (outcome === "too_young") throw tooYoung();
+  if (outcome === "moved") throw moved(name);
+  if (outcome === "unknown_account") throw noSuchAccount(name);
+  const repeated = outcome === "duplicate";
+  return { status: repeated ? 200 : 201, body: { ...body, repeated }, repeated };
+}
+
+/** The lines, which are those that the asker has. @throws Refusal 400, 409 */
+async function provenLines(store: Store, tag: AccountTag, name: string, ask: ArchiveAsk): Promise<LedgerLine[]> {
+  const count = ask.through - ask.after;
+  if (count < 1 || count > ARCHIVE_LINES_MAX) {
+    const rule = `1 to ${ARCHIVE_LINES_MAX} lines behind \`after\``;
+    throw malformed("through", rule, "Archive the ledger a step at a time, as tollgate ledger archive does.");
+  }
+  const lines = [...(await store.readLedger(tag, ask.after, count))];
+  if (lines.at(-1)?.seq !== ask.through || digestOf(lines) !== ask.sha256) {
+    throw new Refusal(
+      409,
+      "not_the_same_lines",
+      "The digest is not that of these lines in the ledger; nothing was archived.",
+      "Look at the archive file: it is damaged, or of another ledger. Move it away to have the lines written anew.",
+    );
+  }
+  // A charge and what was absorbed above its hold are judged together.
+  const [next] = await store.readLedger(tag, ask.through, 1);
+  if (next && next.reference !== "" && next.reference === lines.at(-1)?.reference) {
+    throw new Refusal(
+      409,
+      "splits_a_request",
+      `Line ${ask.through} and the one behind it are of one request.`,
+      `Archive account ${name} up to a line where a request ends.`,
+    );
+  }
+  return lines;
+}
+
+function notBefore(day: string): Refusal {
+  const remedy = "Archive up to the last line before that day.";
+  return new Refusal(409, "not_before", `One of the lines is not of before ${day}; nothing was archived.`, remedy);
+}
+
+function moved(name: string): Refusal {
+  return new Refusal(
+    409,
+    "moved",
+    "The ledger does not begin where the request says; nothing was archived.",
+    `Somebody else archives it, or did: look where it begins (tollgate ledger show --account ${name} --limit 1).`,
+  );
+}

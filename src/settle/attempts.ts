@@ -1,0 +1,161 @@
+/**
+ * What each try at an upstream cost, who pays for it and why (lessons A4, guarantee 5). One of them at most was answered;
+ * a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
+ */
+import type { AbsorbedAttempt } from "../store/settlement.ts";
+import type { Route } from "../values/catalog.ts";
+import { type NanoUsd, ZERO } from "../values/money.ts";
+import { charge, MULTIPLIER_ONE } from "../values/price.ts";
+import { NO_USAGE, totalInput } from "../values/tokens.ts";
+import type { ChargeTerms } from "./charge-terms.ts";
+import { memoOf, toolPrices, unitPrices } from "./memo.ts";
+import type { Metered } from "./meter.ts";
+
+/** A try as dispatch tells it (dispatch/ask.ts, AttemptRecord). */
+export interface AttemptFacts {
+  readonly upstream: string;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** `ok`, `client_gone`, or the cause of the failure. */
+  readonly outcome: string;
+  readonly status: number | undefined;
+  readonly bytesReceived: number;
+  readonly sentToUpstream: boolean;
+  /** The upstream said no itself: such a try is on nobody's bill. */
+  readonly refusedByUpstream: boolean;
+}
+
+/** A try as the ledger keeps it: flat, cost in nano-dollars. */
+export interface AttemptNote {
+  readonly upstream: string;
+  readonly model: string;
+  readonly outcome: string;
+  readonly status: number | undefined;
+  /** All input, whatever its price. */
+  readonly input: number;
+  readonly output: number;
+  readonly counted: "upstream" | "estimate" | "none";
+  /** At the route's cost price, multiplier 1. */
+  readonly cost: string;
+  readonly paid_by: "client" | "absorbed" | "nobody";
+  readonly why: string;
+  /** The route's cost prices, where the line has others. */
+  readonly cost_prices?: Readonly<Record<string, string>> | undefined;
+  readonly cost_tools?: Readonly<Record<string, string>> | undefined;
+}
+
+/** How the answered try ended. */
+export interface AnsweredFacts {
+  readonly route: Route;
+  readonly metered: Metered;
+  readonly delivered: boolean;
+  /** Why nothing was delivered, or the stream was cut. */
+  readonly cause: string;
+  readonly complete: boolean;
+}
+
+export interface AttemptAccount {
+  readonly notes: readonly AttemptNote[];
+  /** Failed tries that cost something, in their order. */
+  readonly absorbed: readonly AbsorbedAttempt[];
+}
+
+const ESTIMATE_BYTES_PER_TOKEN = 4;
+
+/** Judges every try of a request. @param answered undefined when none was answered. */
+export function accountFor(
+  attempts: readonly AttemptFacts[],
+  terms: ChargeTerms,
+  answered: AnsweredFacts | undefined,
+): AttemptAccount {
+  const notes: AttemptNote[] = [];
+  const absorbed: AbsorbedAttempt[] = [];
+  for (const attempt of attempts) {
+    if (attempt.outcome === "ok") {
+      if (answered) notes.push(noteOfAnswer(attempt, terms, answered));
+      continue;
+    }
+    const { note, line } = judgeFailed(attempt, terms);
+    notes.push(note);
+    if (line) absorbed.push(line);
+  }
+  return { notes, absorbed };
+}
+
+function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: AnsweredFacts): AttemptNote {
+  const { route, metered, delivered, complete, cause } = answered;
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  // What nobody got is on the line at the route's cost already.
+  const own = delivered && route.cost !== terms.model.price;
+  return {
+    ...factsOf(attempt),
+    input: totalInput(metered.usage),
+    output: metered.usage.output,
+    counted: metered.counted,
+    cost: String(amount),
+    paid_by: delivered ? "client" : "absorbed",
+    why: complete ? "answered" : cause,
+    cost_prices: own ? unitPrices(snapshot.prices) : undefined,
+    cost_tools: own ? toolPrices(snapshot) : undefined,
+  };
+}
+
+/**
+ * A try that failed. Upstreams bill no refusal of theirs, and nothing that never reached them; whatever else broke off may
+ * be on their bill: its input, and what they had sent of an answer, at 4 bytes a token.
+ */
+function judgeFailed(
+  attempt: AttemptFacts,
+  terms: ChargeTerms,
+): { readonly note: AttemptNote; readonly line: AbsorbedAttempt | undefined } {
+  const free = !attempt.sentToUpstream ? "not_sent" : attempt.refusedByUpstream ? "refused" : undefined;
+  const route = routeOf(attempt, terms);
+  if (free !== undefined || route === undefined) {
+    return { note: noteOfFailure(attempt, 0, 0, ZERO, free ?? "unknown_route"), line: undefined };
+  }
+  const metered = estimate(attempt, terms);
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const { upstream, outcome } = attempt;
+  const memo = memoOf({
+    metered,
+    snapshot,
+    tier: terms.terms.tier,
+    ended: outcome,
+    hold: terms.hold,
+    catalog: terms.catalogVersion,
+    upstream,
+  });
+  return {
+    note: noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent"),
+    line: amount > 0n ? { upstream, cause: outcome, amount, memo } : undefined,
+  };
+}
+
+function estimate({ bytesReceived }: AttemptFacts, { model, terms }: ChargeTerms): Metered {
+  const output = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN);
+  const most = model.maxOutputTokens * terms.choices;
+  return {
+    usage: { ...NO_USAGE, input: terms.inputEstimate, output: Math.min(output, most) },
+    counted: "estimate",
+  };
+}
+
+function noteOfFailure(attempt: AttemptFacts, input: number, output: number, cost: NanoUsd, why: string): AttemptNote {
+  return {
+    ...factsOf(attempt),
+    input,
+    output,
+    counted: why === "sent" ? "estimate" : "none",
+    cost: String(cost),
+    paid_by: cost > 0n ? "absorbed" : "nobody",
+    why,
+  };
+}
+
+function factsOf({ upstream, model, outcome, status }: AttemptFacts) {
+  return { upstream, model, outcome, status };
+}
+
+function routeOf({ upstream, model }: AttemptFacts, terms: ChargeTerms): Route | undefined {
+  return terms.model.routes.find((route) => route.upstream === upstream && route.upstreamModel === model);
+}

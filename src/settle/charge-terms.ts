@@ -1,0 +1,27 @@
+/** What a permit says that a bill needs. */
+import type { Group, Model } from "../values/catalog.ts";
+import type { KeptRequest } from "../values/idempotency.ts";
+import type { AccountTag } from "../values/key.ts";
+import type { NanoUsd } from "../values/money.ts";
+import type { RequestId } from "../values/request-id.ts";
+
+/** The permit's part that settlement needs; admission's permit has these members and more. */
+export interface ChargeTerms {
+  readonly requestId: RequestId;
+  readonly tag: AccountTag;
+  readonly keyId: string;
+  readonly group: Group;
+  readonly model: Model;
+  readonly terms: {
+    readonly inputTokens: number;
+    readonly inputEstimate: number;
+    readonly choices: number;
+    readonly tier: string | undefined;
+  };
+  readonly hold: NanoUsd;
+  readonly entitlement: string | undefined;
+  readonly unmetered: boolean;
+  readonly storeTimeMs: number;
+  readonly catalogVersion: string;
+  readonly idempotency?: KeptRequest | undefined;
+}

@@ -1,0 +1,57 @@
+/** What a ledger line says of itself: everything that anybody needs to compute its amount again. */
+import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
+import type { Metered } from "./meter.ts";
+
+export interface MemoFacts {
+  readonly metered: Metered;
+  readonly snapshot: PriceSnapshot;
+  readonly tier: string | undefined;
+  /** `complete`, or why the answer was cut or nobody got it. */
+  readonly ended: string;
+  readonly hold: bigint;
+  readonly catalog: string;
+  readonly upstream: string | undefined;
+  /** Every try of the request, on one of its lines. */
+  readonly attempts?: readonly object[] | undefined;
+}
+
+/** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
+export function memoOf(facts: MemoFacts): string {
+  const { metered, snapshot, attempts } = facts;
+  const { usage } = metered;
+  return JSON.stringify({
+    input: usage.input,
+    cached_input: usage.cachedInput,
+    cache_write: usage.cacheWrite,
+    cache_write_1h: usage.cacheWrite1h,
+    output: usage.output,
+    reasoning: usage.reasoning,
+    tool_calls: usage.toolCalls,
+    ...Object.fromEntries(Object.entries(unitPrices(snapshot.prices)).map(([name, price]) => [`price_${name}`, price])),
+    price_tools: toolPrices(snapshot),
+    multiplier: String(snapshot.multiplier),
+    tier: facts.tier,
+    counted: metered.counted,
+    ended: facts.ended,
+    hold: String(facts.hold),
+    catalog: facts.catalog,
+    upstream: facts.upstream,
+    attempts: attempts?.length ? attempts : undefined,
+  });
+}
+
+/** Nano-dollars per million tokens, as integer strings. */
+export function unitPrices(prices: UnitPrices): Record<string, string> {
+  return {
+    input: String(prices.input),
+    cached_input: String(prices.cachedInput),
+    cache_write: String(prices.cacheWrite),
+    cache_write_1h: String(prices.cacheWrite1h),
+    output: String(prices.output),
+  };
+}
+
+/** Nano-dollars per call, as integer strings. */
+export function toolPrices({ tools }: PriceSnapshot): Record<string, string> {
+  return Object.fromEntries([...tools].map(([tool, price]) => [tool, String(price)]));
+}

@@ -1,0 +1,45 @@
+// A record of the journal without what later versions added is a charge all the same; one that has it gives it back.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { decodeCharge, encode } from "../../src/settle/journal/payload.ts";
+import type { SettleAsk } from "../../src/store/settlement.ts";
+import { nanoUsd } from "../../src/values/money.ts";
+import { ridOf, settleAsk, tagOf } from "../store/asks.ts";
+
+const ASK: SettleAsk = settleAsk(
+  { tag: tagOf("Journal"), requestId: ridOf(1), groups: [] },
+  { storeTimeMs: 1_000, group: "big", keyId: "key_1", entitlement: undefined },
+  { amount: 40n, upstream: "west" },
+);
+const NEWER: SettleAsk = {
+  ...ASK,
+  tokens: { input: 1, cachedInput: 2, cacheWrite: 3, output: 4, reasoning: 5 },
+  attempts: [{ upstream: "east", cause: "upstream_timeout", amount: nanoUsd(7n), memo: '{"input":1}' }],
+};
+
+const read = (ask: object) => decodeCharge(encode({ ask, orphan: false }))?.ask;
+
+test("without tokens by kind and without attempts, as 0.1.0 wrote it", () => {
+  assert.deepEqual(read(ASK), ASK);
+});
+
+test("with both", () => {
+  assert.deepEqual(read(NEWER), NEWER);
+});
+
+test("what has not their form is no record", () => {
+  for (const wrong of [
+    { tokens: { input: 1 } },
+    { tokens: { ...NEWER.tokens, output: -1 } },
+    { tokens: 7 },
+    { attempts: {} },
+    { attempts: [{ upstream: "east", cause: "c", memo: "{}" }] },
+    { attempts: [{ upstream: "east", cause: "c", memo: "{}", amount: "-1" }] },
+  ]) {
+    assert.equal(
+      read({ ...NEWER, ...wrong }),
+      undefined,
+      JSON.stringify(wrong, (_, v) => (typeof v === "bigint" ? `${v}` : v)),
+    );
+  }
+});
