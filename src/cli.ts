@@ -12,6 +12,7 @@ import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
 import { type LedgerOptions, showOrExport, verifyLedger } from "./cli/ledger-commands.ts";
 import { confirmStore, storeStatus } from "./cli/store-commands.ts";
+import { showUpstreams } from "./cli/upstreams-command.ts";
 import { showUsage, type UsageOptions } from "./cli/usage-command.ts";
 
 /** Options of `serve` and `check`. */
@@ -102,6 +103,10 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addCodeCommands(program, ask);
   addExplainCommand(program, ask);
   addStoreCommands(program, ask);
+  program
+    .command("upstreams")
+    .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
+    .action(() => ask(showUpstreams));
   return program;
 }
 

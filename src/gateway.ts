@@ -34,6 +34,7 @@ import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
 import { timedStore } from "./timed-store.ts";
+import { measureUpstreams, watchUpstreams } from "./upstream-watch.ts";
 import type { Refusal } from "./values/errors.ts";
 import type { Protocol } from "./values/protocol.ts";
 import { newRequestId } from "./values/request-id.ts";
@@ -118,7 +119,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     upstreams: settings.upstreams,
     clock,
     random: Math.random,
-    onWarning: (warning) => log.warn({ ...warning }, "an upstream needs the operator"),
+    ...watchUpstreams({ metrics, log }),
   });
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
@@ -161,10 +162,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     catalog: () => settings.catalog,
     ...storeKeeper(charging),
     explain: (ask) => explainFor(ask, guarded, parts),
+    upstreams: () => dispatcher.report(),
     adminToken,
     random: randomBytes,
     metrics: () => {
       charging.measure();
+      measureUpstreams(dispatcher.report(), metrics);
       return metrics.page();
     },
     readiness: () => {

@@ -8,6 +8,7 @@ import type { Permit } from "./admit/permit.ts";
 import { render } from "./answer.ts";
 import { type Attempt, encoderFor, inspector } from "./attempt.ts";
 import { Brake } from "./brake.ts";
+import { conversationHash, SESSION_HEADERS } from "./convert/conversation.ts";
 import type { ConvertContext, Counts } from "./convert/exchange.ts";
 import type { Answered } from "./dispatch/ask.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
@@ -96,6 +97,8 @@ export async function dispatched(
     headers: forwardedHeaders(protocol, request.headers),
     deadlineMs: startedMs + longestTotalMs(parts, { model }),
     signal: request.signal,
+    owner: { account: permit.tag, key: permit.keyId },
+    conversation: conversationOf(run, permit, read),
     encodeFor: (route) => {
       const encoded = encoderFor(
         endpoint.open,
@@ -118,6 +121,14 @@ export async function dispatched(
   if (result.clientGone) return undefined;
   const refused = endpoint.refused(result.refusal, result.attempts);
   return { ...refused, facts: { model, group: permit.group.name, ...refused.facts } };
+}
+
+/** Only a choice between upstreams needs to know which conversation it is; an endpoint beside the model path has none. */
+function conversationOf({ protocol, request, endpoint }: Run, { tag, model }: Permit, { json }: ReadBody) {
+  if (model.routes.length < 2 || endpoint.pathSuffix !== undefined) return undefined;
+  const header = SESSION_HEADERS.find((name) => request.headers.get(name) !== undefined);
+  const session = header === undefined ? undefined : request.headers.get(header);
+  return conversationHash(protocol, json, session, [tag, model.name]);
 }
 
 /** Envelopes are bound to the account: one that another tenant brings is a stranger's (promise 14). */

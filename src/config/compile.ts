@@ -1,6 +1,6 @@
 /** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
 import { Secret } from "../values/secret.ts";
-import type { Address, JournalSettings, Settings, StoreSettings, UpstreamSettings } from "../values/settings.ts";
+import type { Address, JournalSettings, Settings, StoreSettings } from "../values/settings.ts";
 import {
   isLocal,
   readAddress,
@@ -13,13 +13,12 @@ import {
 import { type Known, readCatalog } from "./catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import type { Sources } from "./expand.ts";
-import { isFieldValue, readHeaderValues } from "./headers.ts";
 import type { Path } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
 import type { ConfigFile } from "./schema.ts";
+import { readUpstream } from "./upstream.ts";
 
 type File = Loose<ConfigFile>;
-type UpstreamFile = Loose<ConfigFile["upstreams"][string]>;
 
 const KIB = 1024;
 const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
@@ -137,59 +136,4 @@ function readSealingKeys(reader: Reader, file: File, store: StoreSettings): Secr
     reader.complain(["sealing_keys"], `"sealing_keys" ${message}`, "key");
   }
   return keys.flatMap((key) => (key === undefined ? [] : new Secret(key)));
-}
-
-function readUpstream(
-  reader: Reader,
-  path: Path,
-  name: string,
-  upstream: UpstreamFile,
-  sources: Sources,
-): UpstreamSettings {
-  const timeouts = upstream.timeouts ?? {};
-  const timeout = (key: keyof typeof timeouts, defaultMs: number) =>
-    timer(reader, [...path, "timeouts", key], timeouts[key], defaultMs);
-  return {
-    name,
-    protocol: upstream.protocol ?? "chat",
-    baseUrl: reader.read([...path, "base_url"], upstream.base_url, readBaseUrl) ?? "",
-    apiKey: readCredential(reader, [...path, "api_key"], upstream.api_key),
-    headers: readHeaderValues(reader, [...path, "headers"], upstream.headers ?? {}, OWNED_HEADERS),
-    timeouts: {
-      connectMs: timeout("connect", DEFAULTS.timeoutConnectMs),
-      firstByteMs: timeout("first_byte", DEFAULTS.timeoutFirstByteMs),
-      wholeMs: timeout("whole", DEFAULTS.timeoutWholeMs),
-      idleMs: timeout("idle", DEFAULTS.timeoutIdleMs),
-      totalMs: timeout("total", DEFAULTS.timeoutTotalMs),
-    },
-    maxConcurrency: upstream.max_concurrency ?? DEFAULTS.upstreamConcurrency,
-    caFile: readCaFile(reader, [...path, "ca_file"], upstream.ca_file, sources),
-  };
-}
-
-function readCredential(reader: Reader, path: Path, text: string | undefined): Secret | undefined {
-  if (text === undefined) return undefined;
-  if (!isFieldValue(text)) reader.refuse(path, "must be visible ASCII in one line, without blanks around it");
-  return new Secret(text);
-}
-
-/** Headers that describe the connection or the body; the sender of a request owns them (RFC 9110 7.6.1). */
-const OWNED_HEADERS = {
-  names: new Set(
-    "connection content-length content-type expect host http2-settings keep-alive proxy-connection te trailer transfer-encoding upgrade".split(
-      " ",
-    ),
-  ),
-  why: "is set by Tollgate and cannot be configured",
-};
-
-function readCaFile(reader: Reader, path: Path, file: string | undefined, sources: Sources): string | undefined {
-  if (file === undefined) return undefined;
-  try {
-    if (sources.readFile(file).includes("-----BEGIN CERTIFICATE-----")) return file;
-    reader.refuse(path, "must be a PEM file with at least one certificate");
-  } catch (error) {
-    reader.refuse(path, `must be a readable file (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`);
-  }
-  return undefined;
 }

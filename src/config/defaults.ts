@@ -47,6 +47,20 @@ export const DEFAULTS = {
   timeoutTotalMs: 20 * MINUTE_MS,
   /** Requests in flight to one upstream, per process. */
   upstreamConcurrency: 200,
+  /** Requests that may wait for a place at one upstream, per process, and how long each does. */
+  queueMax: 100,
+  queueWaitMs: 5 * SECOND_MS,
+  /** Failures in a row after which an upstream is passed over. */
+  healthFailures: 5,
+  /** Or this share of failures, in percent, among at least so many outcomes within the window. */
+  healthFailurePercent: 50,
+  healthOutcomesMin: 20,
+  healthWindowMs: 30 * SECOND_MS,
+  /** For how long at first; doubles with each repetition up to the longest. */
+  healthCoolDownMs: 5 * SECOND_MS,
+  healthCoolDownMaxMs: 5 * MINUTE_MS,
+  /** What becomes of an upstream's stream when its client has left. */
+  onClientGone: "abort",
   /** Output tokens of a model that names no maximum; lowered to the context where that is smaller. */
   maxOutputTokens: 32_000,
   /** Output limit of a request that names none; never above the model's `max_output_tokens`. */
@@ -119,6 +133,10 @@ export const LIMITS = {
   tokensMax: 100_000_000,
   perMinuteMax: 1_000_000_000,
   concurrencyMax: 1_000_000,
+  queueMax: 10_000,
+  /** Longest wait in a queue: a client that waits longer has given up. */
+  queueWaitMsMax: 2 * MINUTE_MS,
+  healthCountMax: 10_000,
   /** Above this a retyped decimal point is likelier than a real factor. */
   multiplierMax: 1_000,
 } as const;

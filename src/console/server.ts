@@ -18,6 +18,7 @@ import { ledgerRoutes } from "./ledger.ts";
 import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
 import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./route.ts";
 import { type StoreKeeper, storeRoutes } from "./store.ts";
+import { type UpstreamWatcher, upstreamRoutes } from "./upstreams.ts";
 import { usageRoutes } from "./usage.ts";
 
 /** The largest body of an admin request. */
@@ -41,7 +42,7 @@ const VALIDATION = {
   keywords: ["x-remedy"],
 };
 
-export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper {
+export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, UpstreamWatcher {
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
   /** The metrics page in its exposition format. */
@@ -102,6 +103,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     archiveRoutes,
     explainRoutes,
     storeRoutes,
+    upstreamRoutes,
   ].flatMap((make) => make(options));
   for (const route of routes) addRoute(app, options, route);
   return app;

@@ -5,6 +5,7 @@
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
 import type { HeaderEdits } from "../values/rules.ts";
+import type { Owner } from "./line.ts";
 
 /** Causes that speak of an upstream. */
 export type UpstreamCause = Extract<Cause, `upstream_${string}`>;
@@ -54,6 +55,10 @@ export interface DispatchAsk<T> {
    * the asker looks at the signal once when it takes the body over.
    */
   readonly signal: AbortSignal;
+  /** Whose turn it is while upstreams are full. */
+  readonly owner?: Owner;
+  /** A hash that stays the same through a conversation, so that its turns go to the same upstream where they can. */
+  readonly conversation?: string | undefined;
   /** Encodes for a route; a refusal says that this route cannot carry the request. */
   encodeFor(route: Route): Encoded<T> | Refusal;
   readonly inspector: Inspector<T>;

@@ -2,16 +2,16 @@
  * One attempt: sends the request to one upstream and decides whether what comes back is an answer. Until then the
  * request can still go elsewhere; from the moment of acceptance the bytes belong to the asker.
  */
-import type { Route } from "../values/catalog.ts";
 import { quoted } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import { parseRetryAfterS } from "../wire/header.ts";
-import type { AttemptRecord, DispatchAsk, Encoded, ReplyFault, UpstreamBody } from "./ask.ts";
+import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import { Call, type CallListener } from "./call.ts";
+import type { Choice } from "./choose.ts";
 import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
 import { HandedBody } from "./handed-body.ts";
+import type { Verdict } from "./health.ts";
 import { isJsonType, type ReplyHead } from "./reply-head.ts";
-import type { Upstream } from "./upstream.ts";
 import { readUpstreamWords } from "./upstream-words.ts";
 
 /** The longest whole reply that is read. */
@@ -42,25 +42,17 @@ export type AttemptResult =
   | { readonly kind: "client_gone"; readonly record: AttemptRecord };
 
 /**
- * Runs one attempt.
- * @param encoded what `ask.encodeFor(route)` gave.
+ * Runs one attempt: gives the choice's place back when the upstream is done, and tells its health what came of it.
  * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
  */
-export function runAttempt<T>(
-  ask: DispatchAsk<T>,
-  route: Route,
-  encoded: Encoded<T>,
-  upstream: Upstream,
-  clock: Clock,
-): Promise<AttemptResult> {
-  return new Promise((resolve, reject) => new Attempt(ask, route, encoded, upstream, clock, resolve, reject));
+export function runAttempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, clock: Clock): Promise<AttemptResult> {
+  return new Promise((resolve, reject) => new Attempt(ask, choice, clock, resolve, reject));
 }
 
 class Attempt<T> implements CallListener {
   readonly #ask: DispatchAsk<T>;
-  readonly #route: Route;
+  readonly #choice: Choice<T>;
   readonly #token: T;
-  readonly #upstream: Upstream;
   readonly #clock: Clock;
   readonly #call: Call;
   readonly #resolve: (result: AttemptResult) => void;
@@ -74,24 +66,23 @@ class Attempt<T> implements CallListener {
 
   constructor(
     ask: DispatchAsk<T>,
-    route: Route,
-    encoded: Encoded<T>,
-    upstream: Upstream,
+    choice: Choice<T>,
     clock: Clock,
     resolve: (result: AttemptResult) => void,
     reject: (defect: unknown) => void,
   ) {
     this.#ask = ask;
-    this.#route = route;
-    this.#token = encoded.token;
-    this.#upstream = upstream;
+    this.#choice = choice;
+    this.#token = choice.encoded.token;
     this.#clock = clock;
     this.#resolve = resolve;
     this.#reject = reject;
     ask.signal.addEventListener("abort", this.#clientGone, { once: true });
     const { stream, headers, deadlineMs, pathSuffix = "" } = ask;
+    const { upstream, place, encoded } = choice;
     const { body, headers: headerEdits = [] } = encoded;
-    this.#call = new Call(upstream, { stream, pathSuffix, body, headers, headerEdits, deadlineMs }, clock, this);
+    const request = { stream, pathSuffix, body, headers, headerEdits, deadlineMs };
+    this.#call = new Call(upstream, place, request, clock, this);
     this.#call.start();
   }
 
@@ -119,10 +110,28 @@ class Attempt<T> implements CallListener {
   }
 
   failed(failed: Failure): void {
-    if (this.#phase === "handed") this.#body?.finish(faultOf(failed));
+    if (this.#phase === "handed") this.#broken(failed);
     // A refusal whose body broke off is still that refusal.
     else if (this.#phase === "refusal" && failed.kind !== "deadline") this.#endRefusal();
     else this.#fail(failed);
+  }
+
+  /** A stream broke off that had begun well: the probe was decided with its beginning. */
+  #broken(failed: Failure): void {
+    this.#tell(rowOf(failed).health, failed.retryAfterS, false);
+    this.#body?.finish(faultOf(failed));
+  }
+
+  /** Side endpoints say nothing about the model path: an upstream may well have none of them. */
+  #tell(kind: Verdict["kind"], retryAfterS: number | undefined, probe: boolean): void {
+    const { upstream, route } = this.#choice;
+    upstream.health.tell({
+      kind: this.#ask.pathSuffix === undefined ? kind : "none",
+      model: route.upstreamModel,
+      retryAfterS,
+      startedAtMs: this.#call.startedAtMs,
+      probe,
+    });
   }
 
   /** @returns false when the body has become longer than it may be. */
@@ -145,7 +154,7 @@ class Attempt<T> implements CallListener {
     try {
       verdict = look();
     } catch (defect) {
-      this.#decide();
+      this.#decide("none");
       this.#call.abort();
       this.#reject(defect);
       return;
@@ -157,8 +166,9 @@ class Attempt<T> implements CallListener {
   #accept(): void {
     const { status, contentType } = this.#head as ReplyHead;
     const ended = this.#call.over;
-    this.#decide();
+    this.#decide("ok");
     if (this.#ask.stream) {
+      this.#noteFirstByte();
       this.#body = new HandedBody(this.#call);
       this.#phase = "handed";
       if (ended) this.#body.finish("end");
@@ -172,6 +182,12 @@ class Attempt<T> implements CallListener {
     });
   }
 
+  #noteFirstByte(): void {
+    const { upstream, route } = this.#choice;
+    const { startedAtMs, firstByteMs } = this.#call;
+    if (firstByteMs !== undefined) upstream.firstBytes.add(route.upstreamModel, firstByteMs - startedAtMs);
+  }
+
   #startRefusal(): void {
     this.#phase = "refusal";
     this.#cancelRefusal = this.#clock.after(ERROR_BODY_MS, () => this.#endRefusal());
@@ -179,7 +195,7 @@ class Attempt<T> implements CallListener {
 
   #endRefusal(): void {
     const { status, retryAfter } = this.#head as ReplyHead;
-    const words = readUpstreamWords(this.#joined(), this.#upstream.settings);
+    const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
     const kind = unknownModel ? "model_not_found" : kindOfStatus(status);
     this.#fail(
@@ -193,7 +209,7 @@ class Attempt<T> implements CallListener {
 
   #fail(failed: Failure): void {
     if (this.#phase === "decided") return;
-    this.#decide();
+    this.#decide(rowOf(failed).health, failed.retryAfterS);
     this.#call.abort();
     const status = this.#head?.status ?? failed.status;
     const record = this.#record(rowOf(failed).cause, failed.reason, status, saysNo(failed.kind, status));
@@ -202,13 +218,14 @@ class Attempt<T> implements CallListener {
 
   readonly #clientGone = (): void => {
     if (this.#phase === "decided") return;
-    this.#decide();
+    this.#decide("none");
     this.#call.abort();
     this.#resolve({ kind: "client_gone", record: this.#record("client_gone", "the client left", this.#head?.status) });
   };
 
-  #decide(): void {
+  #decide(kind: Verdict["kind"], retryAfterS?: number): void {
     this.#phase = "decided";
+    this.#tell(kind, retryAfterS, this.#choice.probe);
     this.#cancelRefusal();
     this.#ask.signal.removeEventListener("abort", this.#clientGone);
   }
@@ -225,8 +242,8 @@ class Attempt<T> implements CallListener {
     refusedByUpstream = false,
   ): AttemptRecord {
     return {
-      upstream: this.#upstream.settings.name,
-      model: this.#route.upstreamModel,
+      upstream: this.#choice.upstream.settings.name,
+      model: this.#choice.route.upstreamModel,
       outcome,
       status,
       reason,

@@ -7,6 +7,7 @@ import type { HeaderEdits } from "../values/rules.ts";
 import type { Clock } from "../values/time.ts";
 import { Decoder } from "./decoder.ts";
 import { type Failure, failure, failureOfError } from "./failure.ts";
+import type { Place } from "./places.ts";
 import { isFailure, type ReplyHead, readReplyHead } from "./reply-head.ts";
 import type { Upstream, UpstreamController, UpstreamHandler } from "./upstream.ts";
 
@@ -46,6 +47,7 @@ export class Call implements UpstreamHandler {
   sent = false;
 
   readonly #upstream: Upstream;
+  readonly #place: Place;
   readonly #clock: Clock;
   readonly #request: CallRequest;
   readonly #listener: CallListener;
@@ -62,14 +64,16 @@ export class Call implements UpstreamHandler {
   #cancelStep: () => void = () => {};
   #cancelIdle: () => void = () => {};
 
-  constructor(upstream: Upstream, request: CallRequest, clock: Clock, listener: CallListener) {
+  /** @param place the call's place at the upstream, given back when the call is over. */
+  constructor(upstream: Upstream, place: Place, request: CallRequest, clock: Clock, listener: CallListener) {
     this.#upstream = upstream;
+    this.#place = place;
     this.#request = request;
     this.#clock = clock;
     this.#listener = listener;
   }
 
-  /** Takes a place at the upstream, which is given back when the call is over, and sends; once only. */
+  /** Sends; once only. */
   start(): void {
     this.startedAtMs = this.#clock.monotonicMs();
     const { connectMs } = this.#upstream.settings.timeouts;
@@ -78,7 +82,6 @@ export class Call implements UpstreamHandler {
     this.#cancelStep = this.#clock.after(connectMs, () =>
       this.#fail(failure("connect_timeout", `no connection within ${connectMs} ms`)),
     );
-    this.#upstream.enter();
     try {
       this.#upstream.send(this.#request, this);
     } catch (error) {
@@ -216,7 +219,7 @@ export class Call implements UpstreamHandler {
     this.#cancelDeadline();
     this.#cancelStep();
     this.#cancelIdle();
-    this.#upstream.leave();
+    this.#place.release();
   }
 
   #startReplyTimer(): () => void {

@@ -6,23 +6,32 @@ import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Encoded, Unanswered } from "./ask.ts";
+import { Affinity, drawOf } from "./affinity.ts";
+import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered } from "./ask.ts";
 import { type AttemptResult, runAttempt } from "./attempt.ts";
+import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, release } from "./choose.ts";
 import { type Failure, refusalOf, rowOf } from "./failure.ts";
+import { Fleet, type UpstreamReport } from "./fleet.ts";
+import type { Ejection } from "./health.ts";
 import { RetryBudget } from "./retry-budget.ts";
-import { orderRoutes } from "./route-order.ts";
-import { sameUpstream, Upstream } from "./upstream.ts";
+import { orderRoutes, preferUpstream } from "./route-order.ts";
+import { waitForPlace } from "./wait.ts";
 
 /** Tries per request, the first one included. */
 const ATTEMPTS_MAX = 2;
 
-/** What a client waits when every upstream of its model is full. */
-const FULL_RETRY_AFTER_S = 1;
+/** Whose turn it is, where nobody says: all such requests wait for each other. */
+const NOBODY = { account: "", key: "" };
 
 export interface DispatcherOptions {
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly clock: Clock;
   onWarning(warning: DispatchWarning): void;
+  /** An upstream is passed over from now on, or was found to answer again. */
+  onEjected?(upstream: string, ejection: Ejection): void;
+  onReturned?(upstream: string): void;
+  /** A request has waited for a place, here or in vain. */
+  onWaited?(upstream: string, waitedMs: number): void;
   /** A number in [0, 1). */
   random(): number;
 }
@@ -36,11 +45,13 @@ export interface Dispatcher {
   /**
    * Takes new settings: unchanged upstreams keep their connections, the others get new ones, and what runs on the old
    * finishes there.
-   * @throws when the settings cannot be taken (an unreadable CA file); then nothing has changed.
+   * @throws when the settings cannot be taken (a certificate that is none); then nothing has changed.
    */
   replace(upstreams: ReadonlyMap<string, UpstreamSettings>): void;
   /** Attempts running now by upstream name, bodies still flowing and upstreams already replaced included. */
   inFlight(): ReadonlyMap<string, number>;
+  /** The state of every upstream that is configured. */
+  report(): readonly UpstreamReport[];
   /** Lets running attempts finish, then closes all connections. */
   close(): Promise<void>;
 }
@@ -50,115 +61,142 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return new RoutingDispatcher(options);
 }
 
-interface Choice<T> {
-  readonly route: Route;
-  readonly upstream: Upstream;
-  readonly encoded: Encoded<T>;
-}
-
 class RoutingDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #budget = new RetryBudget();
-  readonly #retired = new Set<Upstream>();
-  #upstreams: ReadonlyMap<string, Upstream>;
+  readonly #affinity = new Affinity();
+  readonly #fleet: Fleet;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#upstreams = open(options.upstreams, new Map());
+    this.#fleet = new Fleet(options.upstreams, {
+      clock: options.clock,
+      random: options.random,
+      onEjected: (upstream, ejection) => options.onEjected?.(upstream, ejection),
+      onReturned: (upstream) => options.onReturned?.(upstream),
+    });
   }
 
   async run<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
     const attempts: AttemptRecord[] = [];
     if (ask.signal.aborted) return gone(attempts);
-    const routes = orderRoutes(ask.routes, this.#options.random);
-    const first = this.#choose(ask, routes);
+    const routes = this.#ordered(ask);
+    const chosen = choose(ask, routes, this.#fleet);
+    const first = chosen.kind === "full" ? await this.#waitedFor(ask, routes, chosen.candidates) : resultOf(chosen);
+    if (first === "gone") return gone(attempts);
     if (isRefusal(first)) return refused(first, attempts);
+    if (ask.signal.aborted) {
+      release(first);
+      return gone(attempts);
+    }
     let choice: Choice<T> = first;
     for (;;) {
       const result = await this.#attempt(ask, choice, attempts.length > 0);
       attempts.push(result.record);
-      if (result.kind === "answered") return answered(choice, result, attempts);
+      if (result.kind === "answered") return this.#answered(ask, choice, result, attempts);
       if (result.kind === "client_gone" || ask.signal.aborted) return gone(attempts);
       this.#warn(ask, choice, result.failure);
-      const next: Choice<T> | undefined = this.#chooseNext(ask, routes, choice, result.failure, attempts.length);
+      const next = this.#next(ask, routes, choice.route, result.failure, attempts.length);
       if (next === undefined) return refused(refusalOf(result.failure), attempts);
       choice = next;
     }
   }
 
   replace(upstreams: ReadonlyMap<string, UpstreamSettings>): void {
-    const before = this.#upstreams;
-    this.#upstreams = open(upstreams, before);
-    for (const [name, upstream] of before) {
-      if (this.#upstreams.get(name) !== upstream) void this.#retire(upstream);
-    }
+    this.#fleet.replace(upstreams);
   }
 
   inFlight(): ReadonlyMap<string, number> {
-    const counts = new Map([...this.#upstreams].map(([name, upstream]) => [name, upstream.running]));
-    for (const { settings, running } of this.#retired) {
-      if (running > 0) counts.set(settings.name, (counts.get(settings.name) ?? 0) + running);
-    }
-    return counts;
+    return this.#fleet.inFlight();
+  }
+
+  report(): readonly UpstreamReport[] {
+    return this.#fleet.report();
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#upstreams.values(), ...this.#retired].map((upstream) => upstream.close()));
+    this.#affinity.close();
+    await this.#fleet.close();
   }
 
-  async #retire(upstream: Upstream): Promise<void> {
-    this.#retired.add(upstream);
-    await upstream.close();
-    this.#retired.delete(upstream);
+  /** Chance decides among equals; a conversation's is its own, and where it was answered last comes first. */
+  #ordered<T>({ routes, conversation }: DispatchAsk<T>): readonly Route[] {
+    if (routes.length < 2) return routes;
+    if (conversation === undefined) return orderRoutes(routes, this.#options.random);
+    const ordered = orderRoutes(routes, (route) => drawOf(conversation, route));
+    return preferUpstream(ordered, this.#affinity.recall(conversation), this.#fleet);
+  }
+
+  /** A route with a place taken, once there is one. */
+  async #waitedFor<T>(
+    ask: DispatchAsk<T>,
+    routes: readonly Route[],
+    full: readonly Candidate<T>[],
+  ): Promise<Choice<T> | Refusal | "gone"> {
+    const { clock, onWaited } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const found = await this.#inLine(ask, routes, full, startedMs);
+    const { route } = found === "gone" || isRefusal(found) ? (full[0] as Candidate<T>) : found;
+    onWaited?.(route.upstream, clock.monotonicMs() - startedMs);
+    return found;
+  }
+
+  /** Whom an upstream's illness or a reload sends out of its line looks again, and its wait runs on. */
+  async #inLine<T>(
+    ask: DispatchAsk<T>,
+    routes: readonly Route[],
+    full: readonly Candidate<T>[],
+    startedMs: number,
+  ): Promise<Choice<T> | Refusal | "gone"> {
+    const { owner = NOBODY, signal, deadlineMs } = ask;
+    for (let candidates = full; ; ) {
+      const lines = [...new Set(candidates.map(({ upstream }) => upstream.places))];
+      const untilMs = Math.min(startedMs + Math.max(...lines.map((places) => places.waitMs)), deadlineMs);
+      const waited = await waitForPlace(lines, { owner, untilMs, signal, clock: this.#options.clock });
+      if (waited.kind === "gone") return "gone";
+      if (waited.kind === "refused") return refusal("upstream_rate_limit", {}, { retryAfterS: waited.retryAfterS });
+      if (waited.kind === "granted") {
+        const candidate = candidates.find(({ upstream }) => upstream.places === waited.at);
+        return begun(candidate as Candidate<T>, waited.place);
+      }
+      const chosen = choose(ask, routes, this.#fleet);
+      if (chosen.kind !== "full") return resultOf(chosen);
+      candidates = chosen.candidates;
+    }
   }
 
   async #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, again: boolean): Promise<AttemptResult> {
     try {
-      return await runAttempt(ask, choice.route, choice.encoded, choice.upstream, this.#options.clock);
+      return await runAttempt(ask, choice, this.#options.clock);
     } finally {
       if (again) this.#budget.giveBack();
     }
   }
 
-  /** The first route that has room and can carry the request; else why there is none. */
-  #choose<T>(ask: DispatchAsk<T>, routes: readonly Route[]): Choice<T> | Refusal {
-    let refusedBy: Refusal | undefined;
-    let full = false;
-    for (const route of routes) {
-      const upstream = this.#upstreams.get(route.upstream);
-      if (!upstream) continue;
-      if (!upstream.hasRoom()) {
-        full = true;
-        continue;
-      }
-      const encoded = ask.encodeFor(route);
-      if (!isRefusal(encoded)) return { route, upstream, encoded };
-      refusedBy ??= encoded;
-    }
-    if (full) return refusal("upstream_rate_limit", {}, { retryAfterS: FULL_RETRY_AFTER_S });
-    return refusedBy ?? refusal("upstream_unavailable");
-  }
-
   /** Where to go after a failure, with a place in the retry budget taken; undefined when the failure is the answer. */
-  #chooseNext<T>(
+  #next<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
-    tried: Choice<T>,
+    tried: Route,
     failed: Failure,
     attempts: number,
   ): Choice<T> | undefined {
     if (attempts >= ATTEMPTS_MAX) return undefined;
     if (this.#options.clock.monotonicMs() >= ask.deadlineMs) return undefined;
-    const next = this.#choose(ask, routesAfter(routes, tried.route, failed));
-    if (isRefusal(next)) return undefined;
-    return this.#budget.take(this.#inFlightTotal()) ? next : undefined;
+    if (!this.#budget.take(this.#fleet.inFlightTotal())) return undefined;
+    const next = chooseNext(ask, routes, this.#fleet, tried, failed);
+    if (next === undefined) this.#budget.giveBack();
+    return next;
   }
 
-  #inFlightTotal(): number {
-    let total = 0;
-    for (const upstream of this.#upstreams.values()) total += upstream.running;
-    for (const upstream of this.#retired) total += upstream.running;
-    return total;
+  #answered<T>(
+    { conversation }: DispatchAsk<T>,
+    { route, encoded }: Choice<T>,
+    { status, headers, body }: Extract<AttemptResult, { kind: "answered" }>,
+    attempts: readonly AttemptRecord[],
+  ): Answered<T> {
+    if (conversation !== undefined) this.#affinity.remember(conversation, route.upstream);
+    return { answered: true, route, token: encoded.token, status, headers, body, attempts };
   }
 
   #warn<T>(ask: DispatchAsk<T>, choice: Choice<T>, failed: Failure): void {
@@ -171,36 +209,8 @@ class RoutingDispatcher implements Dispatcher {
   }
 }
 
-/** The routes that a failure leaves open, best first. */
-function routesAfter(routes: readonly Route[], tried: Route, failed: Failure): Route[] {
-  const { next } = rowOf(failed);
-  if (next === "nowhere") return [];
-  const elsewhere = routes.filter((route) => route.upstream !== tried.upstream);
-  const beside = routes.filter((route) => route.upstream === tried.upstream && route !== tried);
-  if (next === "other_upstream") return elsewhere;
-  if (next === "other_route") return routes.filter((route) => route !== tried);
-  // The same upstream is only asked again when there is no other.
-  return elsewhere.length > 0 ? elsewhere : [...beside, tried];
-}
-
-function open(
-  wanted: ReadonlyMap<string, UpstreamSettings>,
-  existing: ReadonlyMap<string, Upstream>,
-): ReadonlyMap<string, Upstream> {
-  return new Map(
-    [...wanted].map(([name, settings]) => {
-      const kept = existing.get(name);
-      return [name, kept && sameUpstream(kept.settings, settings) ? kept : new Upstream(settings)];
-    }),
-  );
-}
-
-function answered<T>(
-  { route, encoded }: Choice<T>,
-  { status, headers, body }: Extract<AttemptResult, { kind: "answered" }>,
-  attempts: readonly AttemptRecord[],
-): Answered<T> {
-  return { answered: true, route, token: encoded.token, status, headers, body, attempts };
+function resultOf<T>(chosen: Exclude<Chosen<T>, { kind: "full" }>): Choice<T> | Refusal {
+  return chosen.kind === "chosen" ? chosen.choice : chosen.refusal;
 }
 
 function refused(refusal: Refusal, attempts: readonly AttemptRecord[]): Unanswered {

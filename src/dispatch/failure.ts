@@ -1,9 +1,10 @@
 /**
  * The one table of what can go wrong with an attempt: which cause it is to the caller, where the request may go next,
- * and whether the trouble is the upstream's or this machine's (DESIGN.md section 3; reliability rows C1-C11).
+ * and how it reflects on the upstream's health (DESIGN.md section 3; reliability rows C1-C11 and section 1).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
+import type { Verdict } from "./health.ts";
 
 /**
  * Where a request may be tried after a failure, while nothing has been accepted:
@@ -15,50 +16,53 @@ export type Next = "nowhere" | "other_upstream" | "other_route" | "anywhere";
 interface FailureRow {
   readonly cause: Cause;
   readonly next: Next;
-  /** `local`: this machine's trouble, which says nothing about the upstream's health. */
-  readonly side: "local" | "remote";
+  /**
+   * `none`: the caller's own doing, or this machine's trouble, or about one model's name: says nothing about the
+   * upstream. `alive`: it answered, and found the caller at fault.
+   */
+  readonly health: Verdict["kind"];
   readonly warning?: DispatchWarning["kind"];
 }
 
-const remote = (cause: Cause, next: Next, warning?: DispatchWarning["kind"]): FailureRow =>
-  warning === undefined ? { cause, next, side: "remote" } : { cause, next, side: "remote", warning };
+const row = (cause: Cause, next: Next, health: FailureRow["health"], warning?: DispatchWarning["kind"]): FailureRow =>
+  warning === undefined ? { cause, next, health } : { cause, next, health, warning };
 
 export const FAILURES = {
-  connection_failed: remote("upstream_unavailable", "anywhere"),
-  connect_timeout: remote("upstream_timeout", "anywhere"),
-  tls_failed: remote("upstream_unavailable", "other_upstream", "tls"),
+  connection_failed: row("upstream_unavailable", "anywhere", "local"),
+  connect_timeout: row("upstream_timeout", "anywhere", "local"),
+  tls_failed: row("upstream_unavailable", "other_upstream", "local", "tls"),
   /** The connection broke after the request was written. */
-  connection_cut: remote("upstream_unavailable", "anywhere"),
+  connection_cut: row("upstream_unavailable", "anywhere", "local"),
   /** Not HTTP, or HTTP that contradicts itself. */
-  bad_framing: remote("upstream_invalid", "other_upstream"),
-  first_byte_timeout: remote("upstream_timeout", "other_upstream"),
-  whole_timeout: remote("upstream_timeout", "other_upstream"),
-  idle_timeout: remote("upstream_timeout", "other_upstream"),
+  bad_framing: row("upstream_invalid", "other_upstream", "remote"),
+  first_byte_timeout: row("upstream_timeout", "other_upstream", "local"),
+  whole_timeout: row("upstream_timeout", "other_upstream", "local"),
+  idle_timeout: row("upstream_timeout", "other_upstream", "local"),
   /** The request's whole life is over: no try can follow. */
-  deadline: remote("upstream_timeout", "nowhere"),
-  bad_headers: remote("upstream_invalid", "other_upstream"),
-  bad_content_type: remote("upstream_invalid", "other_upstream"),
-  bad_encoding: remote("upstream_invalid", "other_upstream"),
+  deadline: row("upstream_timeout", "nowhere", "none"),
+  bad_headers: row("upstream_invalid", "other_upstream", "remote"),
+  bad_content_type: row("upstream_invalid", "other_upstream", "remote"),
+  bad_encoding: row("upstream_invalid", "other_upstream", "remote"),
   /** Asking again would cost again and give the same. */
-  too_large: remote("upstream_invalid", "nowhere"),
+  too_large: row("upstream_invalid", "nowhere", "none"),
   /** 400, 413, 422: the caller's own fault wherever it goes. */
-  rejected: remote("upstream_rejected", "nowhere"),
-  forbidden: remote("upstream_forbidden", "other_upstream", "forbidden"),
-  model_not_found: remote("upstream_unavailable", "other_route", "model_not_found"),
-  request_timeout: remote("upstream_timeout", "other_upstream"),
-  rate_limited: remote("upstream_rate_limit", "other_upstream"),
+  rejected: row("upstream_rejected", "nowhere", "alive"),
+  forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
+  model_not_found: row("upstream_unavailable", "other_route", "none", "model_not_found"),
+  request_timeout: row("upstream_timeout", "other_upstream", "remote"),
+  rate_limited: row("upstream_rate_limit", "other_upstream", "rate_limited"),
   /** 5xx, 529, and what counts as such: 3xx, 409, 425, and successes without an answer in them. */
-  server_error: remote("upstream_unavailable", "anywhere"),
+  server_error: row("upstream_unavailable", "anywhere", "remote"),
   /** A 4xx that speaks of our own way of asking (405, 406, 411, 415, ...), not of the caller's. */
-  unexpected_status: remote("upstream_unavailable", "other_upstream", "unexpected_status"),
+  unexpected_status: row("upstream_unavailable", "other_upstream", "none", "unexpected_status"),
   /** The reply's first event, or the whole reply, is an error; one row for each cause that an inspector may name. */
-  fault_unavailable: remote("upstream_unavailable", "anywhere"),
-  fault_timeout: remote("upstream_timeout", "other_upstream"),
-  fault_invalid: remote("upstream_invalid", "other_upstream"),
+  fault_unavailable: row("upstream_unavailable", "anywhere", "remote"),
+  fault_timeout: row("upstream_timeout", "other_upstream", "remote"),
+  fault_invalid: row("upstream_invalid", "other_upstream", "remote"),
   /** No descriptors, ports or memory here: another upstream would need them too. */
-  out_of_resources: { cause: "overloaded", next: "nowhere", side: "local", warning: "local" },
+  out_of_resources: row("overloaded", "nowhere", "none", "local"),
   /** We could not even write the request: configured headers or address that undici refuses. */
-  unsendable: { cause: "upstream_unavailable", next: "other_upstream", side: "local", warning: "local" },
+  unsendable: row("upstream_unavailable", "other_upstream", "none", "local"),
 } as const satisfies Record<string, FailureRow>;
 
 export type FailureKind = keyof typeof FAILURES;
@@ -157,6 +161,16 @@ export function faultOf(failed: Failure): ReplyFault {
   };
 }
 
+/** What an overloaded server asks its clients to wait, at most, so that they still try again by themselves. */
+const OVERLOAD_RETRY_AFTER_S_MAX = 60;
+
+/** The upstream's own word, where it has one: a 429's whole, an overload's within bounds. */
+function retryAfterOf({ kind, retryAfterS }: Failure): number | undefined {
+  if (kind === "rate_limited") return retryAfterS;
+  if (kind !== "server_error" || retryAfterS === undefined) return undefined;
+  return Math.min(retryAfterS, OVERLOAD_RETRY_AFTER_S_MAX);
+}
+
 /** The answer to the caller when this failure is the last word. */
 export function refusalOf(failed: Failure): Refusal {
   return refusal(
@@ -164,7 +178,7 @@ export function refusalOf(failed: Failure): Refusal {
     {},
     {
       status: failed.kind === "rejected" ? (failed.status === 413 ? 413 : 400) : undefined,
-      retryAfterS: failed.kind === "rate_limited" ? failed.retryAfterS : undefined,
+      retryAfterS: retryAfterOf(failed),
       upstreamMessage: failed.upstreamMessage,
     },
   );

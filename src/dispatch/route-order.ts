@@ -1,17 +1,62 @@
 /**
- * The order in which a model's routes are tried.
+ * The order in which a model's routes are tried, before anything is known of room.
  */
 import type { Route } from "../values/catalog.ts";
+import type { Fleet } from "./fleet.ts";
 
 /**
  * Orders by priority (lower first); among equals by weighted chance without replacement.
- * @param random a number in [0, 1), drawn once per route.
+ * @param draw a number in [0, 1), drawn once per route.
  */
-export function orderRoutes(routes: readonly Route[], random: () => number): Route[] {
-  if (routes.length < 2) return [...routes];
+export function orderRoutes(routes: readonly Route[], draw: (route: Route) => number): readonly Route[] {
+  if (routes.length < 2) return routes;
   // Efraimidis and Spirakis 2006: sorting by ln(u) / weight draws without replacement in proportion to the weights.
   return routes
-    .map((route) => ({ route, rank: Math.log(1 - random()) / Math.max(route.weight, Number.MIN_VALUE) }))
+    .map((route) => ({ route, rank: Math.log(1 - draw(route)) / Math.max(route.weight, Number.MIN_VALUE) }))
     .sort((left, right) => left.route.priority - right.route.priority || right.rank - left.rank)
     .map(({ route }) => route);
+}
+
+/** A first byte that comes within this is fast enough for anybody. */
+const SLOW_MS_MIN = 5_000;
+/** Beyond it, so many times slower than another upstream is slow. */
+const SLOW_FACTOR = 3;
+
+/**
+ * Moves the upstream that a conversation comes from to the front: of its own priority, or of all where only its account
+ * can read what the conversation carries (`account_bound_thinking`). A slow one is not gone back to while another of its
+ * priority is fast: an upstream that answers late but well would keep its conversations for ever (lessons G65).
+ */
+export function preferUpstream(routes: readonly Route[], name: string | undefined, fleet: Fleet): readonly Route[] {
+  const at = routes.findIndex((route) => route.upstream === name);
+  const wanted = routes[at];
+  if (wanted === undefined || at === 0)
+    return wanted && isSlow(wanted, routes, fleet) ? demoted(wanted, routes) : routes;
+  const rest = routes.filter((route) => route !== wanted);
+  if (wanted.capabilities.accountBoundThinking) return [wanted, ...rest];
+  if (isSlow(wanted, routes, fleet)) return demoted(wanted, routes);
+  const before = rest.filter((route) => route.priority < wanted.priority);
+  return [...before, wanted, ...rest.slice(before.length)];
+}
+
+/** Behind the others of its priority. */
+function demoted(slow: Route, routes: readonly Route[]): readonly Route[] {
+  const rest = routes.filter((route) => route !== slow);
+  const before = rest.filter((route) => route.priority <= slow.priority);
+  return [...before, slow, ...rest.slice(before.length)];
+}
+
+function isSlow(route: Route, routes: readonly Route[], fleet: Fleet): boolean {
+  if (route.capabilities.accountBoundThinking) return false;
+  const meanMs = firstByteMs(route, fleet);
+  if (meanMs === undefined || meanMs < SLOW_MS_MIN) return false;
+  return routes.some((other) => {
+    if (other.upstream === route.upstream || other.priority !== route.priority) return false;
+    const otherMs = firstByteMs(other, fleet);
+    return otherMs !== undefined && otherMs * SLOW_FACTOR <= meanMs;
+  });
+}
+
+function firstByteMs({ upstream, upstreamModel }: Route, fleet: Fleet): number | undefined {
+  return fleet.get(upstream)?.firstBytes.meanMs(upstreamModel);
 }

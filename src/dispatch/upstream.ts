@@ -1,21 +1,26 @@
 /**
- * One upstream as this process holds it: its connections and its places. The only file that knows undici.
+ * One upstream as this process holds it: its connections, its places, its health. The only file that knows undici.
  *
  * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
  * identities (row 70). `pipelining: 1` means one request at a time on a connection; undici destroys a connection on
  * which anything arrives that no request asked for, so a connection that is used again is a clean one (invariant 19,
  * rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
  */
-import { readFileSync } from "node:fs";
+import { type ConnectionOptions, createSecureContext } from "node:tls";
 import { isDeepStrictEqual } from "node:util";
 import { Pool, type Dispatcher as Undici } from "undici";
 import { PROTOCOLS } from "../values/protocol.ts";
 import type { HeaderEdits } from "../values/rules.ts";
-import type { UpstreamSettings } from "../values/settings.ts";
+import type { TlsSettings, UpstreamSettings } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import { FirstByteTimes } from "./first-byte-times.ts";
+import { type Ejection, Health } from "./health.ts";
+import { Places } from "./places.ts";
 import { compileRequestHead } from "./request-head.ts";
 
 export type UpstreamHandler = Undici.DispatchHandler;
 export type UpstreamController = Undici.DispatchController;
+type ConnectOptions = Pick<ConnectionOptions, "secureContext" | "servername">;
 
 /** How long an unused connection is kept. Short, since a server that closes first would cut a fresh request. */
 const KEEP_ALIVE_MS = 4_000;
@@ -26,18 +31,39 @@ const KEEP_ALIVE_HINT_MS_MAX = 60_000;
 /** Names and values of a reply's head together; undici's error for more is UND_ERR_HEADERS_OVERFLOW. */
 const REPLY_HEAD_BYTES_MAX = 16_384;
 
+export interface UpstreamParts {
+  readonly clock: Clock;
+  /** A number in [0, 1). */
+  readonly random: () => number;
+  readonly onEjected: (upstream: string, ejection: Ejection) => void;
+  readonly onReturned: (upstream: string) => void;
+}
+
 export class Upstream {
   readonly settings: UpstreamSettings;
+  readonly places: Places;
+  readonly health: Health;
+  readonly firstBytes = new FirstByteTimes();
   readonly #pool: Pool;
   readonly #path: string;
   readonly #query: string;
   readonly #head: ReturnType<typeof compileRequestHead>;
-  #running = 0;
 
-  /** @throws when `caFile` cannot be read or the base URL is none: a configuration that must not be taken. */
-  constructor(settings: UpstreamSettings) {
+  /** @throws when TLS cannot work with the PEM texts or the base URL is none: a configuration that must not be taken. */
+  constructor(settings: UpstreamSettings, parts: UpstreamParts) {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
+    this.places = new Places(settings.maxConcurrency, settings.queue, parts.clock);
+    this.health = new Health(settings.health, {
+      clock: parts.clock,
+      random: parts.random,
+      onEjected: (ejection) => {
+        parts.onEjected(settings.name, ejection);
+        // Whoever waits for a place here may find a better one elsewhere.
+        this.places.dissolveLine();
+      },
+      onReturned: () => parts.onReturned(settings.name),
+    });
     this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath;
     this.#query = base.search;
     this.#head = compileRequestHead(settings);
@@ -55,27 +81,9 @@ export class Upstream {
       connect: {
         // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in somebody's environment does not reach here.
         rejectUnauthorized: true,
-        ...(settings.caFile === undefined ? {} : { ca: readFileSync(settings.caFile) }),
+        ...tlsOptions(settings.tls),
       },
     });
-  }
-
-  /** Attempts running now; each holds one place until its body is over. */
-  get running(): number {
-    return this.#running;
-  }
-
-  hasRoom(): boolean {
-    return this.#running < this.settings.maxConcurrency;
-  }
-
-  /** Takes a place; `leave` must follow exactly once. */
-  enter(): void {
-    this.#running += 1;
-  }
-
-  leave(): void {
-    this.#running -= 1;
   }
 
   /** Sends one request. What happens to it, refusals of undici included, is told to the handler only. */
@@ -109,11 +117,22 @@ export class Upstream {
   }
 }
 
+/** One context for all connections of the pool, so that PEM texts are parsed once, and complained about at once. */
+function tlsOptions({ ca, identity, serverName }: TlsSettings): ConnectOptions {
+  if (ca === undefined && identity === undefined) return serverName === undefined ? {} : { servername: serverName };
+  const secureContext = createSecureContext({
+    ...(ca === undefined ? {} : { ca }),
+    ...(identity === undefined ? {} : { cert: identity.cert, key: identity.key.reveal() }),
+  });
+  return { secureContext, ...(serverName === undefined ? {} : { servername: serverName }) };
+}
+
 /** Whether two settings would make the same upstream, so that a reload can keep its connections. */
 export function sameUpstream(left: UpstreamSettings, right: UpstreamSettings): boolean {
   const plain = (settings: UpstreamSettings) => ({
     ...settings,
     apiKey: settings.apiKey?.reveal(),
+    tls: { ...settings.tls, identity: { ...settings.tls.identity, key: settings.tls.identity?.key.reveal() } },
     headers: new Map([...settings.headers].map(([name, value]) => [name, value.reveal()])),
   });
   return isDeepStrictEqual(plain(left), plain(right));

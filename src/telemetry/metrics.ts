@@ -5,6 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
 const DURATION_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640, 1200];
 const ADDED_BUCKETS_S = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
+const QUEUE_WAIT_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 const NANO = 1e-9;
 
@@ -68,6 +69,20 @@ export function createMetrics() {
       "cause",
     ]),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
+    upstreamHealthy: gauge("upstream_healthy", "1 while an upstream is asked, 0 while it is passed over.", [
+      "upstream",
+    ]),
+    upstreamEjections: counter("upstream_ejections_total", "Times that an upstream was passed over, by reason.", [
+      "upstream",
+      "reason",
+    ]),
+    queued: gauge("queued", "Requests that wait for a place at an upstream.", ["upstream"]),
+    queueWait: histogram(
+      "queue_wait_seconds",
+      "Time that requests have waited for a place at an upstream.",
+      ["upstream"],
+      QUEUE_WAIT_BUCKETS_S,
+    ),
     inFlight: gauge("in_flight", "Requests that are being answered.", ["protocol"]),
     rateLimited: counter("rate_limited_total", "Requests refused by a limit.", ["group", "limit"]),
     badKeys: counter("bad_keys_total", "Requests whose key was refused.", []),

@@ -55,8 +55,41 @@ export interface UpstreamSettings {
   };
   /** Requests in flight per process. */
   readonly maxConcurrency: number;
-  /** PEM file of the only authorities that its certificate may come from; verification is never switched off. */
-  readonly caFile: string | undefined;
+  /** The line in front of it while all its places are taken. */
+  readonly queue: QueueSettings;
+  readonly health: HealthSettings;
+  /** A client that left in the middle of a stream: the upstream is stopped, or read on for its count of the tokens. */
+  readonly onClientGone: "abort" | "drain";
+  readonly tls: TlsSettings;
+}
+
+export interface QueueSettings {
+  /** Requests that may wait; 0: none does. */
+  readonly max: number;
+  readonly waitMs: number;
+}
+
+/** When an upstream is passed over, and for how long. */
+export interface HealthSettings {
+  /** Failures in a row. */
+  readonly failures: number;
+  /** Share of failures among the outcomes of the last `windowMs`, in percent, once there are `outcomesMin`. */
+  readonly failurePercent: number;
+  readonly outcomesMin: number;
+  readonly windowMs: number;
+  /** The first time; doubles with each repetition. */
+  readonly coolDownMs: number;
+  readonly coolDownMaxMs: number;
+}
+
+/** Texts in PEM form, read from their files when the configuration was. Verification is never switched off. */
+export interface TlsSettings {
+  /** The only authorities that its certificate may come from; undefined: the system's. */
+  readonly ca: string | undefined;
+  /** What we show when it asks for a certificate. */
+  readonly identity: { readonly cert: string; readonly key: Secret } | undefined;
+  /** The name that its certificate must carry, where that is not the host of the base URL. */
+  readonly serverName: string | undefined;
 }
 
 export interface Settings {

@@ -20,7 +20,7 @@ body_bytes_max: ${value}
 drain: {lame_duck: ${value}}
 cors_origins: [${value}]
 upstreams:
-  east: {protocol: ${value}, base_url: ${value}, api_key: ${value}, headers: {x-a: ${value}}, ca_file: ${value}}
+  east: {protocol: ${value}, base_url: ${value}, api_key: ${value}, headers: {x-a: ${value}}, tls: {ca_file: ${value}, cert_file: ${value}, key_file: ${value}}}
 plans: {free: {}}
 models:
   big-1:

@@ -90,6 +90,16 @@ export async function closedPort(): Promise<string> {
   return `http://127.0.0.1:${port}/v1`;
 }
 
+/** So patient that tests of other things never meet it. */
+export const HEALTH: UpstreamSettings["health"] = {
+  failures: 1_000,
+  failurePercent: 100,
+  outcomesMin: 1_000,
+  windowMs: 30_000,
+  coolDownMs: 5_000,
+  coolDownMaxMs: 60_000,
+};
+
 export function upstream(name: string, baseUrl: string, more: Partial<UpstreamSettings> = {}): UpstreamSettings {
   return {
     name,
@@ -99,7 +109,10 @@ export function upstream(name: string, baseUrl: string, more: Partial<UpstreamSe
     headers: new Map(),
     timeouts: { connectMs: 5_000, firstByteMs: 10_000, wholeMs: 10_000, idleMs: 10_000, totalMs: 20_000 },
     maxConcurrency: 10,
-    caFile: undefined,
+    queue: { max: 0, waitMs: 5_000 },
+    health: HEALTH,
+    onClientGone: "abort",
+    tls: { ca: undefined, identity: undefined, serverName: undefined },
     ...more,
   };
 }

@@ -4,6 +4,7 @@ import test from "node:test";
 import { RetryBudget } from "../../src/dispatch/retry-budget.ts";
 import { orderRoutes } from "../../src/dispatch/route-order.ts";
 import { answerOf, refusal } from "../../src/values/errors.ts";
+import { Secret } from "../../src/values/secret.ts";
 import {
   ask,
   assertAnswered,
@@ -137,6 +138,10 @@ test("a reload sends new requests to the new address while a running stream fini
   assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
 });
 
+const UNUSABLE = {
+  tls: { ca: undefined, identity: { cert: "no PEM", key: new Secret("no PEM") }, serverName: undefined },
+};
+
 test("a reload that changes nothing keeps the connections; one that cannot be taken changes nothing", async (t) => {
   const connections = new Set<number>();
   const base = await rawServer(t, ({ socket, connection }) => {
@@ -151,7 +156,7 @@ test("a reload that changes nothing keeps the connections; one that cannot be ta
   await once();
   dispatcher.replace(byName([upstream("east", base)]));
   await once();
-  assert.throws(() => dispatcher.replace(byName([upstream("east", base, { caFile: "/nowhere/ca.pem" })])));
+  assert.throws(() => dispatcher.replace(byName([upstream("east", base, UNUSABLE)])));
   await once();
   assert.equal(connections.size, 1);
 });

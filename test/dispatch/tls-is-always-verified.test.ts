@@ -6,6 +6,7 @@ import { createServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import type { UpstreamSettings } from "../../src/values/settings.ts";
 import { ask, assertAnswered, listening, refusalIn, rig, route, upstream } from "./rig.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "tollgate-tls-"));
@@ -49,6 +50,10 @@ if (!skip) {
   makeCertificate("expired", "ours", "DNS:localhost", "-days", "-1");
 }
 
+function trusting(caFile: string): Pick<UpstreamSettings, "tls"> {
+  return { tls: { ca: readFileSync(join(dir, caFile), "utf8"), identity: undefined, serverName: undefined } };
+}
+
 async function serving(t: test.TestContext, name: string, heard: () => void): Promise<string> {
   const server = createServer(
     { key: readFileSync(join(dir, `${name}.key`)), cert: readFileSync(join(dir, `${name}.pem`)) },
@@ -62,7 +67,7 @@ async function serving(t: test.TestContext, name: string, heard: () => void): Pr
 
 test("70: a certificate of the configured CA for this host is accepted", { skip }, async (t) => {
   const base = await serving(t, "good", () => {});
-  const { dispatcher } = rig(t, [upstream("east", base, { caFile: join(dir, "ours.pem") })]);
+  const { dispatcher } = rig(t, [upstream("east", base, trusting("ours.pem"))]);
   assertAnswered(await dispatcher.run(ask([route("east")], { stream: false })));
 });
 
@@ -84,7 +89,7 @@ for (const [name, caFile] of [
     const base = await serving(t, name, () => {
       requests += 1;
     });
-    const settings = upstream("east", base, { caFile: caFile && join(dir, caFile) });
+    const settings = upstream("east", base, caFile === undefined ? {} : trusting(caFile));
     const { dispatcher, warnings } = rig(t, [settings]);
     const result = await dispatcher.run(ask([route("east")], { stream: false }));
     assert.equal(refusalIn(result).cause, "upstream_unavailable");
@@ -102,8 +107,7 @@ for (const [name, caFile] of [
 
 test("70: two upstreams at one address never share a connection", { skip }, async (t) => {
   const base = await serving(t, "good", () => {});
-  const caFile = join(dir, "ours.pem");
-  const made = rig(t, [upstream("east", base, { caFile }), upstream("west", base)]);
+  const made = rig(t, [upstream("east", base, trusting("ours.pem")), upstream("west", base)]);
   assertAnswered(await made.dispatcher.run(ask([route("east")], { stream: false })));
   const result = await made.dispatcher.run(ask([route("west")], { stream: false }));
   assert.equal(refusalIn(result).cause, "upstream_unavailable");

@@ -39,7 +39,7 @@ const IMPURE_WORDS =
 /** The home of the machine's clock. */
 const CLOCK = "src/values/time.ts";
 
-/** Packages by the files that may import them: one door each; typebox has one per schema. */
+/** Packages by the files that may import them: one door each; typebox has one per schema, node-cache one per memory. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   undici: ["src/dispatch/upstream.ts"],
   ioredis: ["src/store/redis/connect.ts"],
@@ -49,7 +49,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   pino: ["src/telemetry/log.ts"],
   "prom-client": ["src/telemetry/metrics.ts"],
   "http-proxy-3": ["src/accept/site-proxy.ts"],
-  "@cacheable/node-cache": ["src/admit/unknown-keys.ts"],
+  "@cacheable/node-cache": ["src/admit/unknown-keys.ts", "src/dispatch/affinity.ts"],
   tokenx: ["src/convert/count.ts"],
   typebox: ["src/config/schema-words.ts", "src/console/schema.ts"],
 };

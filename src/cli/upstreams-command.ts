@@ -1,0 +1,35 @@
+/** `tollgate upstreams`: how each upstream does at the gateway that is asked. */
+import type { AdminClient, Fields } from "./admin-client.ts";
+import { itemsOf, type Outcome } from "./admin-commands.ts";
+import { type Column, cell, table } from "./table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "UPSTREAM", member: "name" },
+  { title: "HEALTH", member: "health" },
+  { title: "WHY", member: "reason" },
+  { title: "REST S", member: "rest_seconds", right: true },
+  { title: "IN FLIGHT", member: "in_flight", right: true },
+  { title: "QUEUED", member: "queued", right: true },
+  { title: "OK", member: "ok", right: true },
+  { title: "LOCAL", member: "local", right: true },
+  { title: "REMOTE", member: "remote", right: true },
+  { title: "429", member: "rate_limited", right: true },
+  { title: "FORBIDDEN", member: "forbidden", right: true },
+];
+
+export async function showUpstreams(admin: AdminClient): Promise<Outcome> {
+  const { body } = await admin.call("GET", "/upstreams");
+  const items = itemsOf(body);
+  const rows = items.map((item) => ({
+    ...item,
+    in_flight: `${cell(item.in_flight)}/${cell(item.max_concurrency)}`,
+    ...(item.outcomes as Fields),
+  }));
+  return { json: body, text: table(COLUMNS, rows) + items.flatMap(limits).join("") };
+}
+
+function limits({ name, limited_models: limited }: Fields): string[] {
+  return ((limited ?? []) as readonly Fields[]).map(
+    ({ model, rest_seconds: rest }) => `${cell(name)}: ${cell(model)} is left alone for ${cell(rest)} s more (429).\n`,
+  );
+}

@@ -1,0 +1,52 @@
+/**
+ * Where conversations were answered last, so that their next turn finds a warm prompt cache there, and sealed reasoning
+ * the account that can open it (protocols.md, G12). The door of the node-cache family for this stage.
+ *
+ * It is a wish, never a rule: health, room and failover come first (lessons G65). What is forgotten costs little, since
+ * the first choice for a conversation is drawn from its own hash: every replica draws the same.
+ */
+import { hash } from "node:crypto";
+import { NodeCache } from "@cacheable/node-cache";
+import type { Route } from "../values/catalog.ts";
+
+/** A conversation that pauses for longer finds no warm cache anyway. */
+const CONVERSATION_TTL_S = 60 * 60;
+/** Conversations remembered at once; one more is not remembered, and drawn anew with each turn. */
+const CONVERSATIONS_MAX = 100_000;
+/** How often those that have ended are thrown away. */
+const CLEANING_S = 60;
+
+export class Affinity {
+  readonly #upstreams = new NodeCache<string>({
+    stdTTL: CONVERSATION_TTL_S,
+    useClones: false,
+    maxKeys: CONVERSATIONS_MAX,
+    checkperiod: CLEANING_S,
+  });
+
+  /**
+   * @param conversation a hash that stays the same from turn to turn; of the text nothing comes here.
+   * @returns the name of the upstream that answered it last.
+   */
+  recall(conversation: string): string | undefined {
+    return this.#upstreams.get(conversation);
+  }
+
+  /** An upstream has answered: the next turn should come back to it. */
+  remember(conversation: string, upstream: string): void {
+    if (this.#upstreams.getStats().keys >= CONVERSATIONS_MAX && !this.#upstreams.has(conversation)) return;
+    this.#upstreams.set(conversation, upstream);
+  }
+
+  close(): void {
+    this.#upstreams.close();
+  }
+}
+
+const DRAW_BYTES = 6;
+
+/** A number in [0, 1) that is the same for the same conversation and route, and evenly spread over conversations. */
+export function drawOf(conversation: string, route: Route): number {
+  const digest = hash("sha256", `${conversation}\n${route.upstream}\n${route.upstreamModel}`, "buffer");
+  return digest.readUIntBE(0, DRAW_BYTES) / 2 ** (8 * DRAW_BYTES);
+}

@@ -1,0 +1,112 @@
+/**
+ * Picks among ordered routes: the first that is well, has room and can carry the request. What is passed over for its
+ * health is asked when nothing else is left, so that no model ever loses its last route to our own judgement.
+ */
+import type { Route } from "../values/catalog.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import type { DispatchAsk, Encoded } from "./ask.ts";
+import { type Failure, rowOf } from "./failure.ts";
+import type { Fleet } from "./fleet.ts";
+import type { Place } from "./places.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** A route that could carry the request. */
+export interface Candidate<T> {
+  readonly route: Route;
+  readonly upstream: Upstream;
+  readonly encoded: Encoded<T>;
+}
+
+/** A route with a place taken and its attempt begun: whoever gets it must run it, or `release` it. */
+export interface Choice<T> extends Candidate<T> {
+  readonly place: Place;
+  /** Whether this attempt decides on the upstream's return. */
+  readonly probe: boolean;
+}
+
+export type Chosen<T> =
+  | { readonly kind: "chosen"; readonly choice: Choice<T> }
+  /** All that could carry it are full. */
+  | { readonly kind: "full"; readonly candidates: readonly Candidate<T>[] }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Chooses for a request that has not been tried yet. */
+export function choose<T>(ask: DispatchAsk<T>, routes: readonly Route[], fleet: Fleet): Chosen<T> {
+  const well = routes.filter((route) => isWell(route, fleet));
+  const found = firstWithRoom(ask, well, fleet);
+  if (found.kind !== "refused" || well.length === routes.length) return found;
+  const last = firstWithRoom(ask, soonestFirst(routes, well, fleet), fleet);
+  // A route that is well and cannot carry the request explains more than one that is not there.
+  return last.kind === "refused" && well.length > 0 ? found : last;
+}
+
+/** Chooses again after a failure; undefined when the failure is the answer. Who has failed once does not wait in line. */
+export function chooseNext<T>(
+  ask: DispatchAsk<T>,
+  routes: readonly Route[],
+  fleet: Fleet,
+  tried: Route,
+  failed: Failure,
+): Choice<T> | undefined {
+  const well = routes.filter((route) => isWell(route, fleet));
+  const found = firstWithRoom(ask, routesAfter(well, tried, failed), fleet);
+  return found.kind === "chosen" ? found.choice : undefined;
+}
+
+/** Begins the attempt at a candidate whose place has been granted. */
+export function begun<T>(candidate: Candidate<T>, place: Place): Choice<T> {
+  const { route, upstream, encoded } = candidate;
+  return { route, upstream, encoded, place, probe: upstream.health.begin(route.upstreamModel) };
+}
+
+/** Gives a choice up that was not run. */
+export function release<T>({ route, upstream, place, probe }: Choice<T>): void {
+  place.release();
+  upstream.health.tell({ kind: "none", model: route.upstreamModel, retryAfterS: undefined, startedAtMs: 0, probe });
+}
+
+function isWell({ upstream, upstreamModel }: Route, fleet: Fleet): boolean {
+  return fleet.get(upstream)?.health.standing(upstreamModel) !== "resting";
+}
+
+function soonestFirst(routes: readonly Route[], well: readonly Route[], fleet: Fleet): Route[] {
+  const restMs = ({ upstream, upstreamModel }: Route) => fleet.get(upstream)?.health.restMs(upstreamModel) ?? 0;
+  return routes.filter((route) => !well.includes(route)).sort((left, right) => restMs(left) - restMs(right));
+}
+
+function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], fleet: Fleet): Chosen<T> {
+  let refusedBy: Refusal | undefined;
+  const full: Route[] = [];
+  for (const route of routes) {
+    const upstream = fleet.get(route.upstream);
+    if (!upstream) continue;
+    if (!upstream.places.hasRoom()) {
+      full.push(route);
+      continue;
+    }
+    const encoded = ask.encodeFor(route);
+    if (isRefusal(encoded)) refusedBy ??= encoded;
+    else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.places.take()) };
+  }
+  // A request that a route cannot carry is told so at once and not after a wait.
+  const candidates: Candidate<T>[] = [];
+  for (const route of full) {
+    const encoded = ask.encodeFor(route);
+    if (isRefusal(encoded)) refusedBy ??= encoded;
+    else candidates.push({ route, upstream: fleet.get(route.upstream) as Upstream, encoded });
+  }
+  if (candidates.length > 0) return { kind: "full", candidates };
+  return { kind: "refused", refusal: refusedBy ?? refusal("upstream_unavailable") };
+}
+
+/** The routes that a failure leaves open, best first. */
+function routesAfter(routes: readonly Route[], tried: Route, failed: Failure): readonly Route[] {
+  const { next } = rowOf(failed);
+  if (next === "nowhere") return [];
+  const elsewhere = routes.filter((route) => route.upstream !== tried.upstream);
+  if (next === "other_upstream") return elsewhere;
+  if (next === "other_route") return routes.filter((route) => route !== tried);
+  // The same upstream is only asked again when there is no other, and when it has not asked to be left alone.
+  const beside = routes.filter((route) => route.upstream === tried.upstream && route !== tried);
+  return elsewhere.length > 0 ? elsewhere : [...beside, ...(routes.includes(tried) ? [tried] : [])];
+}
