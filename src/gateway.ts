@@ -223,7 +223,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     drain() {
       draining = true;
-      closing ??= drainListener(listener, settings, clock, () => cut.abort()).then(shutDown);
+      closing ??= drainListener(listener, settings, clock, () => cut.abort())
+        // No client is left; what is still read on for its bill ends with what is known.
+        .then(() => cut.abort())
+        .then(shutDown);
       return closing;
     },
     close() {
@@ -232,6 +235,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         const closed = listener.close();
         listener.destroy();
         await closed;
+        cut.abort();
         await shutDown();
       })();
       return closing;

@@ -45,14 +45,20 @@ export interface RelayParts {
   readonly brake: Brake | undefined;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
+  /** What becomes of the upstream when the client leaves: stopped, or read on for its own count of the tokens. */
+  readonly onClientGone: "abort" | "drain";
   /** Called when the first semantic frame has been handed to the socket. */
   readonly onFirstToken: () => void;
   /** Called whenever more has been handed over and the stream goes on. */
   readonly onProgress: (counts: Counts) => void;
 }
 
-/** How long an upstream may go on for the sake of its usage once the client's answer is complete (protocols.md 2.0.9). */
+/**
+ * How long an upstream may go on for the sake of its usage once the client's answer is complete (protocols.md 2.0.9), or
+ * once the client has left, where the operator wants that; and how much it may still say in the second case.
+ */
 const DRAIN_MS_MAX = 10_000;
+const DRAIN_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
 export function relayStream(parts: RelayParts): Promise<StreamEnd> {
@@ -69,6 +75,8 @@ class StreamRelay {
   /** Whether the upstream waits for the store's word on the hold. */
   #braked = false;
   #ending = false;
+  /** Bytes read behind a client that has left; undefined while it is there. */
+  #drainedBytes: number | undefined;
   #cancelHeartbeat: () => void = () => {};
   #cancelDrain: (() => void) | undefined;
 
@@ -158,6 +166,10 @@ class StreamRelay {
 
   #push(chunk: Uint8Array): void {
     const { converter } = this.#parts;
+    if (this.#drainedBytes !== undefined) {
+      this.#readOn(chunk, this.#drainedBytes + chunk.length);
+      return;
+    }
     if (this.#send(converter.push(chunk))) return;
     if (converter.fault) {
       this.#fail(converter.fault);
@@ -181,6 +193,11 @@ class StreamRelay {
   /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
+    if (this.#drainedBytes !== undefined) {
+      converter.end();
+      this.#endGone();
+      return;
+    }
     if (this.#send(converter.end())) return;
     this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
   }
@@ -241,15 +258,46 @@ class StreamRelay {
   /** The deadline of a drain: a proper end, and an exact bill for what was produced (promise 12). */
   readonly #onCut = (): void => {
     this.#parts.body.abort();
+    if (this.#drainedBytes !== undefined) this.#endGone();
     this.#end("draining", false, this.#parts.failure("draining"));
   };
 
   #clientGone(): void {
     if (this.#ending) return;
+    if (this.#parts.onClientGone === "drain" && !this.#parts.converter.counts().final) {
+      this.#drainForUsage();
+      return;
+    }
     this.#parts.body.abort();
     // Clients that close right behind the last chunk had all of it.
     const { final } = this.#parts.converter.counts();
     this.#end(final ? "complete" : "client_gone", final, undefined);
+  }
+
+  /** Nobody reads any more, but the upstream knows the bill. */
+  #drainForUsage(): void {
+    this.#drainedBytes = 0;
+    this.#cancelHeartbeat();
+    this.#cancelDrain?.();
+    this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#endGone()));
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#parts.body.resume();
+  }
+
+  #readOn(chunk: Uint8Array, bytes: number): void {
+    const { converter, onProgress } = this.#parts;
+    this.#drainedBytes = bytes;
+    converter.push(chunk);
+    const counts = converter.counts();
+    if (counts.final || converter.ended || converter.fault || bytes > DRAIN_BYTES_MAX) this.#endGone();
+    else if (this.#delivered) onProgress(counts);
+  }
+
+  /** By the upstream's count where it has given it meanwhile; a cut stream all the same, so never above the hold. */
+  #endGone(): void {
+    this.#parts.body.abort();
+    this.#end("client_gone", false, undefined);
   }
 
   #end(

@@ -188,6 +188,7 @@ export async function relayed(
     onProgress: checkpoints(run, permit, answered, parts),
     brake: brakeOf(run, permit, parts),
     cut: parts.cut,
+    onClientGone: parts.settings().upstreams.get(answered.route.upstream)?.onClientGone ?? "abort",
   });
   record.streamEnded(end.reason);
 }

@@ -73,16 +73,22 @@ class Wait implements Waiter {
   }
 
   #refuse(): void {
+    // Its own stand must not count as one more in front of it.
+    this.#leaveLines();
     this.#end({ kind: "refused", retryAfterS: Math.min(...this.#all.map((places) => places.retryAfterS())) });
   }
 
   readonly #clientGone = (): void => this.#end({ kind: "gone" });
 
   #end(waited: Waited): void {
-    for (const places of this.#lines) places.leaveLine(this);
-    this.#lines.clear();
+    this.#leaveLines();
     this.#cancelTimer();
     this.#options.signal.removeEventListener("abort", this.#clientGone);
     this.#resolve(waited);
+  }
+
+  #leaveLines(): void {
+    for (const places of this.#lines) places.leaveLine(this);
+    this.#lines.clear();
   }
 }

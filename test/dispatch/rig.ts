@@ -138,19 +138,33 @@ export function route(name: string, more: Partial<Route> = {}, protocol: Protoco
 export interface Rig {
   readonly dispatcher: Dispatcher;
   readonly warnings: DispatchWarning[];
+  /** `name: reason` of upstreams that were passed over, and `name: returned`. */
+  readonly turns: string[];
+  /** How long requests have waited for a place, by upstream. */
+  readonly waits: [string, number][];
 }
 
 /** A dispatcher over these upstreams, in whose order the routes stay (chance always draws the same). */
-export function rig(t: TestContext, upstreams: readonly UpstreamSettings[], clock: Clock = systemClock): Rig {
+export function rig(
+  t: TestContext,
+  upstreams: readonly UpstreamSettings[],
+  clock: Clock = systemClock,
+  random = () => 0.5,
+): Rig {
   const warnings: DispatchWarning[] = [];
+  const turns: string[] = [];
+  const waits: [string, number][] = [];
   const dispatcher = createDispatcher({
     upstreams: byName(upstreams),
     clock,
     onWarning: (warning) => warnings.push(warning),
-    random: () => 0.5,
+    onEjected: (name, { reason }) => turns.push(`${name}: ${reason}`),
+    onReturned: (name) => turns.push(`${name}: returned`),
+    onWaited: (name, waitedMs) => waits.push([name, waitedMs]),
+    random,
   });
   t.after(() => dispatcher.close());
-  return { dispatcher, warnings };
+  return { dispatcher, warnings, turns, waits };
 }
 
 export function byName(upstreams: readonly UpstreamSettings[]): ReadonlyMap<string, UpstreamSettings> {
@@ -277,4 +291,42 @@ export class FakeClock implements Clock {
       timer.task();
     }
   }
+}
+
+/** A request that waits at a server until the test answers it. */
+export interface Held {
+  /** The request's body, parsed. */
+  readonly json: unknown;
+  answer(status?: number, headers?: Record<string, string>): void;
+}
+
+/** A server that answers when it is told to; `next` resolves with each request in order of arrival. */
+export async function heldServer(t: TestContext): Promise<{ readonly base: string; next(): Promise<Held> }> {
+  const come: Held[] = [];
+  const waiting: ((held: Held) => void)[] = [];
+  const base = await httpServer(t, async (request, response) => {
+    let text = "";
+    for await (const chunk of request) text += String(chunk);
+    const held: Held = {
+      json: JSON.parse(text),
+      answer(status = 200, headers = {}) {
+        response.writeHead(status, { "content-type": "application/json", ...headers }).end('{"ok":true}');
+      },
+    };
+    const next = waiting.shift();
+    if (next) next(held);
+    else come.push(held);
+  });
+  return {
+    base,
+    next() {
+      const held = come.shift();
+      return held ? Promise.resolve(held) : new Promise((resolve) => waiting.push(resolve));
+    },
+  };
+}
+
+/** Resolves once everything that is ready now has been done. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }

@@ -63,6 +63,7 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
     settle: async (end) => void settled.push(end),
     failure: () => Buffer.from("failed"),
     cut: new AbortController().signal,
+    onClientGone: "abort",
     onFirstToken() {},
     onProgress() {},
   });

@@ -70,6 +70,7 @@ class Relay {
       settle: async () => {},
       failure: () => Buffer.from("failed"),
       cut: new AbortController().signal,
+      onClientGone: "abort",
       onFirstToken() {},
       onProgress() {},
     });
