@@ -59,6 +59,11 @@ export function begun<T>(candidate: Candidate<T>, place: Place): Choice<T> {
   return { route, upstream, encoded, place, probe: upstream.health.begin(route.upstreamModel) };
 }
 
+/** Whether a candidate's upstream has fallen ill since it was one. */
+export function isResting<T>({ route, upstream }: Candidate<T>): boolean {
+  return upstream.health.standing(route.upstreamModel) === "resting";
+}
+
 /** Gives a choice up that was not run. */
 export function release<T>({ route, upstream, place, probe }: Choice<T>): void {
   place.release();

@@ -9,7 +9,7 @@ import type { Clock } from "../values/time.ts";
 import { Affinity, drawOf } from "./affinity.ts";
 import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered } from "./ask.ts";
 import { type AttemptResult, runAttempt } from "./attempt.ts";
-import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, release } from "./choose.ts";
+import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, isResting, release } from "./choose.ts";
 import { type Failure, refusalOf, rowOf } from "./failure.ts";
 import { Fleet, type UpstreamReport } from "./fleet.ts";
 import type { Ejection } from "./health.ts";
@@ -156,8 +156,10 @@ class RoutingDispatcher implements Dispatcher {
       if (waited.kind === "gone") return "gone";
       if (waited.kind === "refused") return refusal("upstream_rate_limit", {}, { retryAfterS: waited.retryAfterS });
       if (waited.kind === "granted") {
-        const candidate = candidates.find(({ upstream }) => upstream.places === waited.at);
-        return begun(candidate as Candidate<T>, waited.place);
+        const candidate = candidates.find(({ upstream }) => upstream.places === waited.at) as Candidate<T>;
+        if (!isResting(candidate)) return begun(candidate, waited.place);
+        // The place came free because the upstream has just failed for the last time.
+        waited.place.release();
       }
       const chosen = choose(ask, routes, this.#fleet);
       if (chosen.kind !== "full") return resultOf(chosen);
