@@ -1,0 +1,60 @@
+/** DESIGN.md section 3: a retry only within the request's deadline, and retries only as a share of what runs. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, timeouts, upstream } from "./rig.ts";
+
+test("nothing is tried again once the request's time is over", async (t) => {
+  const slow = await heldServer(t);
+  const other = await heldServer(t);
+  const clock = new FakeClock();
+  const upstreams = [upstream("slow", slow.base, timeouts({ wholeMs: 5_000 })), upstream("other", other.base)];
+  for (const [restMs, attempts] of [
+    [5_000, 1],
+    [5_001, 2],
+  ] as const) {
+    const { dispatcher } = rig(t, upstreams, clock);
+    const deadlineMs = clock.monotonicMs() + restMs;
+    const routes = [route("slow"), route("other", { priority: 1 })];
+    const running = dispatcher.run(ask(routes, { stream: false, deadlineMs }));
+    await slow.next();
+    clock.advance(5_000);
+    if (attempts === 2) (await other.next()).answer();
+    const result = await running;
+    assert.equal(result.attempts.length, attempts);
+    if (attempts === 1) assert.equal(refusalIn(result).cause, "upstream_timeout");
+  }
+});
+
+test("of many that fail at once only the budget's share is tried again", async (t) => {
+  const bad = await heldServer(t);
+  const good = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("bad", bad.base), upstream("good", good.base)]);
+  const routes = [route("bad"), route("good", { priority: 1 })];
+  const running = Array.from({ length: 8 }, () => dispatcher.run(ask(routes, { stream: false })));
+  const held = await Promise.all(running.map(() => bad.next()));
+  for (const one of held) one.answer(500);
+  // Eight in flight give room for three, and those three are not over yet.
+  const again = await Promise.all([good.next(), good.next(), good.next()]);
+  const refused = (await Promise.race([Promise.all(running), refusedOf(running, 5)])) as number;
+  assert.equal(refused, 5);
+  for (const one of again) one.answer();
+  const results = await Promise.all(running);
+  assert.equal(results.filter(({ answered }) => answered).length, 3);
+  // What was taken is given back.
+  const later = dispatcher.run(ask(routes, { stream: false }));
+  (await bad.next()).answer(500);
+  (await good.next()).answer();
+  assertAnswered(await later);
+});
+
+/** Resolves with the count once so many have been refused. */
+function refusedOf(running: readonly Promise<{ answered: boolean }>[], count: number): Promise<number> {
+  return new Promise((resolve) => {
+    let refused = 0;
+    for (const one of running) {
+      void one.then(({ answered }) => {
+        if (!answered && ++refused === count) resolve(refused);
+      });
+    }
+  });
+}
