@@ -55,7 +55,7 @@ export interface DispatchAsk<T> {
    * the asker looks at the signal once when it takes the body over.
    */
   readonly signal: AbortSignal;
-  /** Whose turn it is while upstreams are full. */
+  /** Whose turn it is while upstreams are full; undefined: it does not wait. */
   readonly owner?: Owner;
   /** A hash that stays the same through a conversation, so that its turns go to the same upstream where they can. */
   readonly conversation?: string | undefined;

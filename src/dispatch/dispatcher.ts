@@ -20,9 +20,6 @@ import { waitForPlace } from "./wait.ts";
 /** Tries per request, the first one included. */
 const ATTEMPTS_MAX = 2;
 
-/** Whose turn it is, where nobody says: all such requests wait for each other. */
-const NOBODY = { account: "", key: "" };
-
 export interface DispatcherOptions {
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly clock: Clock;
@@ -137,7 +134,7 @@ class RoutingDispatcher implements Dispatcher {
     const startedMs = clock.monotonicMs();
     const found = await this.#inLine(ask, routes, full, startedMs);
     const { route } = found === "gone" || isRefusal(found) ? (full[0] as Candidate<T>) : found;
-    onWaited?.(route.upstream, clock.monotonicMs() - startedMs);
+    if (ask.owner) onWaited?.(route.upstream, clock.monotonicMs() - startedMs);
     return found;
   }
 
@@ -148,13 +145,14 @@ class RoutingDispatcher implements Dispatcher {
     full: readonly Candidate<T>[],
     startedMs: number,
   ): Promise<Choice<T> | Refusal | "gone"> {
-    const { owner = NOBODY, signal, deadlineMs } = ask;
+    const { owner, signal, deadlineMs } = ask;
     for (let candidates = full; ; ) {
       const lines = [...new Set(candidates.map(({ upstream }) => upstream.places))];
+      if (owner === undefined) return allFull(Math.min(...lines.map((places) => places.retryAfterS())));
       const untilMs = Math.min(startedMs + Math.max(...lines.map((places) => places.waitMs)), deadlineMs);
       const waited = await waitForPlace(lines, { owner, untilMs, signal, clock: this.#options.clock });
       if (waited.kind === "gone") return "gone";
-      if (waited.kind === "refused") return refusal("upstream_rate_limit", {}, { retryAfterS: waited.retryAfterS });
+      if (waited.kind === "refused") return allFull(waited.retryAfterS);
       if (waited.kind === "granted") {
         const candidate = candidates.find(({ upstream }) => upstream.places === waited.at) as Candidate<T>;
         if (!isResting(candidate)) return begun(candidate, waited.place);
@@ -213,6 +211,10 @@ class RoutingDispatcher implements Dispatcher {
 
 function resultOf<T>(chosen: Exclude<Chosen<T>, { kind: "full" }>): Choice<T> | Refusal {
   return chosen.kind === "chosen" ? chosen.choice : chosen.refusal;
+}
+
+function allFull(retryAfterS: number): Refusal {
+  return refusal("upstream_rate_limit", {}, { retryAfterS });
 }
 
 function refused(refusal: Refusal, attempts: readonly AttemptRecord[]): Unanswered {

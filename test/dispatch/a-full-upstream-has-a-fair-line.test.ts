@@ -53,7 +53,7 @@ test("a line of 0 takes nobody", () => {
 });
 
 const QUEUE = { maxConcurrency: 1, queue: { max: 3, waitMs: 5_000 } };
-const ONE_JSON = { stream: false, deadlineMs: 100_000 } as const;
+const ONE_JSON = { stream: false, deadlineMs: 100_000, owner: { account: "a", key: "a1" } } as const;
 
 function asked(name: string, more = {}) {
   return ask([route("east", { upstreamModel: name })], { ...ONE_JSON, owner: one(name).owner, ...more });
@@ -197,4 +197,15 @@ test("a reload sends those in line to the new settings", async (t) => {
   assertAnswered(await first);
   await settled();
   assert.deepEqual([...dispatcher.inFlight().values()], [0]);
+});
+
+test("a request that is nobody's in particular, such as a token count, does not wait", async (t) => {
+  const east = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const nobodys = await dispatcher.run(ask([route("east")], { stream: false, deadlineMs: 100_000 }));
+  assert.equal(refusalIn(nobodys).cause, "upstream_rate_limit");
+  held.answer();
+  assertAnswered(await first);
 });

@@ -184,7 +184,7 @@ test("a refused credential is cooled down at once", () => {
   );
 });
 
-const ONE_JSON = { stream: false, deadlineMs: 1_000_000 } as const;
+const ONE_JSON = { stream: false, deadlineMs: 1_000_000, owner: { account: "a", key: "a1" } } as const;
 const HOT = { ...HEALTH, failures: 2, coolDownMs: 4_000 };
 
 test("requests pass an ill upstream over, a probe brings it back, and its failures cost no client an answer", async (t) => {
