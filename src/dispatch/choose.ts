@@ -113,5 +113,5 @@ function routesAfter(routes: readonly Route[], tried: Route, failed: Failure): r
   if (next === "other_route") return routes.filter((route) => route !== tried);
   // The same upstream is only asked again when there is no other, and when it has not asked to be left alone.
   const beside = routes.filter((route) => route.upstream === tried.upstream && route !== tried);
-  return elsewhere.length > 0 ? elsewhere : [...beside, ...(routes.includes(tried) ? [tried] : [])];
+  return elsewhere.length > 0 ? elsewhere : [...beside, ...((failed.retryAfterS ?? 0) === 0 ? [tried] : [])];
 }
