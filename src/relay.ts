@@ -5,6 +5,7 @@
 import type { Brake } from "./brake.ts";
 import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./convert/exchange.ts";
 import type { UpstreamBody } from "./dispatch/ask.ts";
+import { Pulse } from "./pulse.ts";
 import type { Cause } from "./values/errors.ts";
 import type { Clock } from "./values/time.ts";
 
@@ -53,11 +54,9 @@ export interface RelayParts {
   readonly onProgress: (counts: Counts) => void;
 }
 
-/**
- * How long an upstream may go on for the sake of its usage once the client's answer is complete (protocols.md 2.0.9), or
- * once the client has left, where the operator wants that; and how much it may still say in the second case.
- */
+/** How long an upstream may go on for its usage once the answer is complete (protocols.md 2.0.9) or its client has left. */
 const DRAIN_MS_MAX = 10_000;
+/** How much it may still say in the second case. */
 const DRAIN_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
@@ -70,14 +69,13 @@ class StreamRelay {
   readonly #resolve: (end: StreamEnd) => void;
   readonly #reject: (error: unknown) => void;
   #delivered = false;
-  #lastFrameMs = 0;
   #paused = false;
   /** Whether the upstream waits for the store's word on the hold. */
   #braked = false;
   #ending = false;
   /** Bytes read behind a client that has left; undefined while it is there. */
   #drainedBytes: number | undefined;
-  #cancelHeartbeat: () => void = () => {};
+  #pulse: Pulse | undefined;
   #cancelDrain: (() => void) | undefined;
 
   constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
@@ -92,8 +90,7 @@ class StreamRelay {
     if (this.#ending) return;
     reply.open(200, headers);
     reply.onDrain(() => this.#drained());
-    this.#lastFrameMs = this.#parts.clock.monotonicMs();
-    this.#armHeartbeat(this.#parts.heartbeatMs);
+    this.#pulse = new Pulse(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
     if (this.#send(first)) return;
     if (converter.fault) {
@@ -154,7 +151,7 @@ class StreamRelay {
       return;
     }
     this.#ending = true;
-    this.#cancelHeartbeat();
+    this.#pulse?.stop();
     this.#cancelDrain?.();
     const { body, cut, settle, converter } = this.#parts;
     cut.removeEventListener("abort", this.#onCut);
@@ -223,7 +220,7 @@ class StreamRelay {
       this.#delivered = true;
       this.#parts.onFirstToken();
     }
-    this.#lastFrameMs = this.#parts.clock.monotonicMs();
+    this.#pulse?.touch();
     if (!flowing && !this.#paused) {
       this.#paused = true;
       this.#parts.body.pause();
@@ -277,12 +274,12 @@ class StreamRelay {
   /** Nobody reads any more, but the upstream knows the bill. */
   #drainForUsage(): void {
     this.#drainedBytes = 0;
-    this.#cancelHeartbeat();
+    this.#pulse?.stop();
     this.#cancelDrain?.();
     this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#endGone()));
     if (!this.#paused) return;
     this.#paused = false;
-    this.#parts.body.resume();
+    if (!this.#braked) this.#parts.body.resume();
   }
 
   #readOn(chunk: Uint8Array, bytes: number): void {
@@ -308,7 +305,7 @@ class StreamRelay {
   ): void {
     if (this.#ending) return;
     this.#ending = true;
-    this.#cancelHeartbeat();
+    this.#pulse?.stop();
     this.#cancelDrain?.();
     this.#parts.cut.removeEventListener("abort", this.#onCut);
     const end: StreamEnd = { reason, complete, delivered: this.#delivered, counts };
@@ -318,22 +315,11 @@ class StreamRelay {
     }, this.#reject);
   }
 
-  /** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */
-  #armHeartbeat(waitMs: number): void {
-    this.#cancelHeartbeat = this.#parts.clock.after(waitMs, () => this.#guard(() => this.#beat()));
-  }
-
+  /** Ten seconds of silence: the client gets a sign of life in its own protocol. */
   #beat(): void {
-    const { clock, heartbeatMs, converter, reply } = this.#parts;
-    const restMs = this.#lastFrameMs + heartbeatMs - clock.monotonicMs();
-    if (restMs > 0) {
-      this.#armHeartbeat(restMs);
-      return;
-    }
+    const { converter, reply } = this.#parts;
     const bytes = this.#paused ? undefined : converter.heartbeat();
     if (bytes && !reply.gone) reply.write(bytes);
-    this.#lastFrameMs = clock.monotonicMs();
-    this.#armHeartbeat(heartbeatMs);
   }
 }
 
