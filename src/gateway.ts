@@ -80,6 +80,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let settings = options.settings;
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
+  metrics.expectUpstreams(settings.upstreams.keys());
   const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message) });
   await demandFitness(opened, log);
   // An embedded store is in this process: it is neither away nor far, and a slow one is slow for all.
@@ -213,6 +214,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       dispatcher.replace(next.upstreams); // Throws before anything has changed.
       const { restart } = diffSettings(settings, next);
       settings = next;
+      metrics.expectUpstreams(next.upstreams.keys());
       metrics.configReloads.inc({ result: "accepted" });
       metrics.configLastReloadSuccess.set(1);
       return { restart };

@@ -18,6 +18,11 @@ const PAGE_LINES = 200;
 const PAUSE_MS = 50;
 /** An account that has been topped up counts as low below 1 USD available. */
 const LOW_BELOW = nanoUsd(1_000_000_000n);
+/** Cards are counted by how soon they end; the sooner ones among the later ones too. */
+const EXPIRING_WITHIN = [
+  { within: "1d", ms: 86_400_000 },
+  { within: "7d", ms: 7 * 86_400_000 },
+];
 
 export interface LedgerWatch {
   /** Resolves when no audit is under way and none will follow. */
@@ -55,17 +60,22 @@ export function watchLedger(parts: { store: WatchedStore; clock: Clock; metrics:
     let cursor: string | undefined;
     let unbalanced = 0;
     let low = 0;
+    const expiring = EXPIRING_WITHIN.map((span) => ({ ...span, cards: 0 }));
     do {
       const page = await store.listAccounts(cursor, 1);
       for (const account of page.items) {
         if (!(await audit(account))) unbalanced += 1;
         if (account.topped > 0n && account.balance - account.held < LOW_BELOW) low += 1;
+        const listed = await store.listCards(account.tag);
+        for (const { untilMs } of listed?.cards ?? [])
+          for (const span of expiring) if (untilMs - (listed?.storeTimeMs ?? 0) <= span.ms) span.cards += 1;
       }
       cursor = page.next;
       if (cursor !== undefined) await pause();
     } while (cursor !== undefined);
     metrics.ledgerUnbalanced.set(unbalanced);
     metrics.accountsLow.set(low);
+    for (const { within, cards } of expiring) metrics.entitlementsExpiring.set({ within }, cards);
   };
 
   const run = async (): Promise<void> => {
@@ -82,6 +92,7 @@ export function watchLedger(parts: { store: WatchedStore; clock: Clock; metrics:
       running = run();
     });
   };
+  for (const { within } of EXPIRING_WITHIN) metrics.entitlementsExpiring.set({ within }, 0);
   schedule(FIRST_AFTER_MS);
   return {
     stop() {

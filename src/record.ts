@@ -8,6 +8,7 @@ import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { Catalog } from "./values/catalog.ts";
 import { type ErrorAnswer, quoted } from "./values/errors.ts";
+import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
 
 const MS_PER_S = 1_000;
@@ -55,6 +56,7 @@ export class RequestRecord {
   #attempts: readonly AttemptRecord[] = [];
   #charge: Charge | undefined;
   #extensions = 0;
+  #holdNano = 0n;
 
   constructor(parts: RecorderParts, facts: RecordFacts) {
     this.#parts = parts;
@@ -73,9 +75,17 @@ export class RequestRecord {
     this.#model = model;
   }
 
-  admitted(group: string): void {
+  /** @param hold what the store has set aside for the request. */
+  admitted(group: string, hold: NanoUsd): void {
     this.#group = group;
     this.#phase("admit", this.#bodyAtMs);
+    this.held(hold);
+  }
+
+  /** So much more is set aside for the request while it runs. */
+  held(more: NanoUsd): void {
+    this.#holdNano += more;
+    this.#parts.metrics.moveHolds(more);
   }
 
   /** Time since `sinceMs` that the gateway itself added. */
@@ -148,6 +158,7 @@ export class RequestRecord {
     if (!metered || ask.voided) return;
     const { group, model } = this.#labels();
     const { usage } = metered;
+    this.#pace(usage.output);
     for (const [kind, count] of [
       ["input", usage.input],
       ["cached_input", usage.cachedInput],
@@ -156,6 +167,17 @@ export class RequestRecord {
       ["reasoning", usage.reasoning],
     ] as const) {
       if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
+    }
+  }
+
+  /** How fast the upstream wrote: output tokens over the time from the first semantic event to the end of a stream. */
+  #pace(outputTokens: number): void {
+    if (this.#firstTokenMs === undefined || outputTokens === 0) return;
+    const writingMs = this.#parts.clock.monotonicMs() - this.#bodyAtMs - this.#firstTokenMs;
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    if (writingMs > 0) {
+      const pace = outputTokens / (writingMs / MS_PER_S);
+      this.#parts.metrics.outputPace.observe({ model: this.#labels().model, upstream }, pace);
     }
   }
 
@@ -174,6 +196,7 @@ export class RequestRecord {
     const labels = this.#labels();
     const durationMs = clock.monotonicMs() - this.#facts.receivedAtMs;
     metrics.inFlight.dec({ protocol: this.#facts.protocol });
+    metrics.moveHolds(-this.#holdNano);
     metrics.requests.inc({ ...labels, status: String(this.#status), cause: this.#cause });
     metrics.requestDuration.observe(labels, durationMs / MS_PER_S);
     const usage = this.#charge?.metered?.usage;

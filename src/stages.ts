@@ -57,7 +57,7 @@ export async function admitted(
   );
   if (isRefusal(permit)) return permit;
   run.permit = permit;
-  run.record.admitted(permit.group.name);
+  run.record.admitted(permit.group.name, permit.hold);
   parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
   return permit;
 }

@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 /** First token: from a twentieth of a second to two minutes. */
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
 const DURATION_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640, 1200];
+const PACE_BUCKETS = [1, 2, 5, 10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 1_000];
 const ADDED_BUCKETS_S = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 const QUEUE_WAIT_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
@@ -30,6 +31,7 @@ export function createMetrics() {
   const histogram = <T extends string>(name: string, help: string, labelNames: readonly T[], buckets: number[]) =>
     new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers });
 
+  let holdsNano = 0n;
   const request = ["protocol", "model", "group"] as const;
   const metrics = {
     requests: counter("requests_total", "Requests answered, by status and cause of refusal.", [
@@ -61,6 +63,12 @@ export function createMetrics() {
       ["phase"],
       ADDED_BUCKETS_S,
     ),
+    outputPace: histogram(
+      "output_tokens_per_second",
+      "Output tokens over the time from the first semantic event to the end of a stream.",
+      ["model", "upstream"],
+      PACE_BUCKETS,
+    ),
     tokens: counter("tokens_total", "Tokens billed, by kind.", ["group", "model", "kind"]),
     spend: counter("spend_usd_total", "US dollars charged to clients.", ["group", "model"]),
     absorbed: counter("absorbed_usd_total", "US dollars of upstream cost that no client pays for, by cause.", [
@@ -68,6 +76,7 @@ export function createMetrics() {
       "upstream",
       "cause",
     ]),
+    holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
     upstreamHealthy: gauge("upstream_healthy", "1 while an upstream is asked, 0 while it is passed over.", [
       "upstream",
@@ -107,6 +116,9 @@ export function createMetrics() {
     restoredCharges: counter("restored_charges_total", "Charges that the store had lost and was given again.", []),
     ledgerUnbalanced: gauge("ledger_unbalanced_accounts", "Accounts whose figures do not follow from their ledger."),
     accountsLow: gauge("accounts_low", "Accounts once topped up with less than 1 US dollar available."),
+    entitlementsExpiring: gauge("entitlements_expiring", "Running time cards that end within the time named.", [
+      "within",
+    ]),
     storeSeconds: histogram("store_seconds", "Time of a store operation.", ["operation"], ADDED_BUCKETS_S),
     storeOlder: gauge("store_older", "1 while the store lacks data and waits for the operator."),
     storeUp: gauge("store_up", "1 while the store answers."),
@@ -120,10 +132,24 @@ export function createMetrics() {
     addUsd<T extends string>(target: Counter<T>, labels: Record<T, string>, nano: bigint): void {
       if (nano > 0n) target.inc(labels, Number(nano) * NANO);
     },
+    /** Shows the upstreams of the configuration before anything has been asked of them. */
+    expectUpstreams(names: Iterable<string>): void {
+      for (const upstream of names)
+        for (const outcome of ["ok", "upstream_forbidden"]) metrics.attempts.inc({ upstream, outcome }, 0);
+    },
+    /** Moves the gauge of holds by nano-dollars; kept as an integer, so that it comes back to 0 exactly. */
+    moveHolds(nano: bigint): void {
+      if (nano === 0n) return;
+      holdsNano += nano;
+      metrics.holds.set(Number(holdsNano) * NANO);
+    },
     /** The page for Prometheus to scrape. */
     async page(): Promise<{ contentType: string; body: string }> {
       return { contentType: registry.contentType, body: await registry.metrics() };
     },
   };
+  // Rates see the first event only when the series was there before it.
+  for (const result of ["accepted", "refused"]) metrics.configReloads.inc({ result }, 0);
+  for (const outcome of ["failed", "blocked"]) metrics.codeFailures.inc({ outcome }, 0);
   return metrics;
 }

@@ -48,6 +48,20 @@ test("a doctored account raises the gauge at the next audit, and is named in the
   await untilGauge(here, "accounts_low", 0);
 });
 
+test("time cards that end soon are counted", async (t) => {
+  const clock = new HandClock();
+  const here = await startGatewayHere({ clock });
+  t.after(() => here.close());
+  const { tag } = await here.account();
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, quota: undefined, reference: "test" };
+  const day = 86_400_000;
+  for (const [index, lastsMs] of [day / 2, day, 6 * day, 8 * day].entries())
+    await here.store.grant(tag, { ...card, id: `card-${index}`, lastsMs });
+  clock.advance(60_000);
+  await untilGauge(here, 'entitlements_expiring{within="1d"}', 2);
+  await untilGauge(here, 'entitlements_expiring{within="7d"}', 3);
+});
+
 test("a gateway that is closed in the middle of an audit does not wait for its end", async () => {
   const clock = new HandClock();
   const here = await startGatewayHere({ clock });

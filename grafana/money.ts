@@ -1,0 +1,213 @@
+/** Who spends what, what nobody pays for, and what needs a person. */
+import { type Dashboard, UNIT } from "./panels.ts";
+
+const SPENT = '{group=~"$group",model=~"$model"}';
+
+export const MONEY: Dashboard = {
+  uid: "tollgate-money",
+  title: "Tollgate / Money",
+  description: "Spend per group, model and day; cost that no client pays for; funds and cards that run out.",
+  rows: [
+    {
+      title: "At a glance",
+      panels: [
+        {
+          kind: "stat",
+          title: "Spend in this time range (USD)",
+          description: "What clients were charged. The ledger is the book; this is its shadow, exact to the scrape.",
+          unit: UNIT.usd,
+          queries: [{ expr: `sum(increase(tollgate_spend_usd_total${SPENT}[$__range]))`, legend: "spend" }],
+        },
+        {
+          kind: "stat",
+          title: "Absorbed in this time range (USD)",
+          description:
+            "What upstreams cost that no client pays for: nothing was delivered, or a bill was above its hold.",
+          unit: UNIT.usd,
+          queries: [
+            { expr: 'sum(increase(tollgate_absorbed_usd_total{group=~"$group"}[$__range]))', legend: "absorbed" },
+          ],
+          thresholds: { warn: 1, alarm: 20 },
+        },
+        {
+          kind: "stat",
+          title: "Set aside for running requests (USD)",
+          description: "Holds of requests being answered now. With no request running it is 0.",
+          unit: UNIT.usd,
+          queries: [{ expr: "sum(tollgate_holds_usd)", legend: "holds" }],
+        },
+        {
+          kind: "stat",
+          title: "Accounts near empty",
+          description: "Once topped up, and less than 1 USD available, as of the last hourly audit.",
+          unit: UNIT.count,
+          queries: [{ expr: "max(tollgate_accounts_low)", legend: "accounts" }],
+        },
+        {
+          kind: "stat",
+          title: "Time cards that end within a day",
+          description: "As of the last hourly audit. Their holders may want a new one.",
+          unit: UNIT.count,
+          queries: [{ expr: 'max(tollgate_entitlements_expiring{within="1d"})', legend: "cards" }],
+        },
+        {
+          kind: "stat",
+          title: "Books that need a person",
+          description:
+            "Dead letters, charges recorded nowhere and accounts out of balance. Anything above 0: docs/runbook.md.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: "sum(tollgate_dead_letters) + sum(tollgate_unrecorded_charges) + max(tollgate_ledger_unbalanced_accounts)",
+              legend: "findings",
+            },
+          ],
+          thresholds: { warn: 1, alarm: 1 },
+        },
+      ],
+    },
+    {
+      title: "Spend",
+      panels: [
+        {
+          kind: "timeseries",
+          title: "Spend per group (USD per hour)",
+          description: "What each group's clients are charged.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `3600 * sum by (group) (rate(tollgate_spend_usd_total${SPENT}[$__rate_interval]))`,
+              legend: "{{group}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Spend per model (USD per hour)",
+          description: "A model that suddenly leads is a client that changed its mind, or a loop.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `3600 * sum by (model) (rate(tollgate_spend_usd_total${SPENT}[$__rate_interval]))`,
+              legend: "{{model}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Spend of the last 24 hours per group (USD)",
+          description: "A sliding day: compare with a group's budget.",
+          unit: UNIT.usd,
+          queries: [{ expr: `sum by (group) (increase(tollgate_spend_usd_total${SPENT}[1d]))`, legend: "{{group}}" }],
+        },
+        {
+          kind: "table",
+          title: "Spend by group and model in this time range (USD)",
+          description:
+            "For accounts and keys ask the books: `tollgate usage --by key`. Neither is a metric's label, by design.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `sort_desc(sum by (group, model) (increase(tollgate_spend_usd_total${SPENT}[$__range])))`,
+              legend: "{{group}} {{model}}",
+            },
+          ],
+          width: 12,
+        },
+        {
+          kind: "timeseries",
+          title: "Price of a thousand tokens as paid (USD, by group)",
+          description: "Spend over tokens: falls with cached input, rises with reasoning and dear models.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `1000 * sum by (group) (rate(tollgate_spend_usd_total${SPENT}[$__rate_interval])) / sum by (group) (rate(tollgate_tokens_total{group=~"$group",model=~"$model",kind!="reasoning"}[$__rate_interval]))`,
+              legend: "{{group}}",
+            },
+          ],
+          width: 12,
+        },
+      ],
+    },
+    {
+      title: "Not paid by clients",
+      panels: [
+        {
+          kind: "timeseries",
+          title: "Absorbed by cause (USD per hour)",
+          description:
+            "`client_gone`: they left before the first word. `over_hold`: a bill above what was set aside. Others: upstreams that failed.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: '3600 * sum by (cause) (rate(tollgate_absorbed_usd_total{group=~"$group"}[$__rate_interval]))',
+              legend: "{{cause}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Absorbed by upstream (USD per hour)",
+          description: "Which server costs money that brings none.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: '3600 * sum by (upstream) (rate(tollgate_absorbed_usd_total{group=~"$group",upstream=~"$upstream|none"}[$__rate_interval]))',
+              legend: "{{upstream}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Set aside for running requests (USD)",
+          description: "Holds by instance. A floor that never goes down to 0 at night would be a leak.",
+          unit: UNIT.usd,
+          queries: [{ expr: "sum by (instance) (tollgate_holds_usd)", legend: "{{instance}}" }],
+        },
+      ],
+    },
+    {
+      title: "Funds and cards",
+      panels: [
+        {
+          kind: "timeseries",
+          title: "Refused for want of funds (per second, by cause)",
+          description: "Balance too small, no running card, quota used up. The client was told which.",
+          unit: UNIT.perSecond,
+          queries: [
+            {
+              expr: 'sum by (group, cause) (rate(tollgate_requests_total{group=~"$group",cause=~"insufficient_balance|no_entitlement|quota_used"}[$__rate_interval]))',
+              legend: "{{group}}: {{cause}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Accounts near empty, and cards about to end",
+          description: "As of the hourly audit.",
+          unit: UNIT.count,
+          queries: [
+            { expr: "max(tollgate_accounts_low)", legend: "accounts below 1 USD" },
+            { expr: "max by (within) (tollgate_entitlements_expiring)", legend: "cards that end within {{within}}" },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Codes that could not be redeemed (per second)",
+          description: "`failed`: wrong, used or voided codes. `blocked`: tries of accounts that guess.",
+          unit: UNIT.perSecond,
+          queries: [
+            { expr: "sum by (outcome) (rate(tollgate_code_failures_total[$__rate_interval]))", legend: "{{outcome}}" },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Charges that the store lost and was given again",
+          description: "After a failover the journal sends again what the new primary lacks. Each was charged once.",
+          unit: UNIT.count,
+          queries: [{ expr: "sum(increase(tollgate_restored_charges_total[$__rate_interval]))", legend: "restored" }],
+        },
+      ],
+    },
+  ],
+};
