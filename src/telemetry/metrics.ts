@@ -148,6 +148,8 @@ export function createMetrics() {
       return { contentType: registry.contentType, body: await registry.metrics() };
     },
   };
+  // What serves was read without a complaint.
+  metrics.configLastReloadSuccess.set(1);
   // Rates see the first event only when the series was there before it.
   for (const result of ["accepted", "refused"]) metrics.configReloads.inc({ result }, 0);
   for (const outcome of ["failed", "blocked"]) metrics.codeFailures.inc({ outcome }, 0);

@@ -26,6 +26,8 @@ const PACKAGES: readonly SystemPackage[] = [
   { name: "redis-server", present: onPath("redis-server") },
   { name: "redis-sentinel", present: onPath("redis-sentinel") },
   { name: "nginx", present: onPath("nginx") },
+  // Its package brings promtool.
+  { name: "prometheus", present: onPath("promtool") },
   { name: "libfaketime", present: () => globSync("/usr/lib/*/faketime/libfaketime.so.1").length > 0 },
   { name: "openssl", present: onPath("openssl") },
   // deploy/drain.sh speaks to Envoy with it.
@@ -34,9 +36,12 @@ const PACKAGES: readonly SystemPackage[] = [
   { name: "python3-venv", present: canMakeVenv },
 ];
 
+/** Draws the pictures of the dashboards' data; no test needs it. */
+export const CHROMIUM: SystemPackage = { name: "chromium", present: onPath("chromium") };
+
 /** Installs what is missing, or throws an error that names it and the command that installs it. */
-export function ensureSystemPackages(): void {
-  const missing = PACKAGES.filter((wanted) => !wanted.present()).map((wanted) => wanted.name);
+export function ensureSystemPackages(wanted: readonly SystemPackage[] = PACKAGES): void {
+  const missing = wanted.filter((each) => !each.present()).map((each) => each.name);
   if (missing.length === 0) return;
   const command = `apt-get install -y ${missing.join(" ")}`;
   console.log(`Installing what the tests need: ${missing.join(", ")}`);
