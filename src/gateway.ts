@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
+import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { type AcceptedRequest, createListener, type Listener } from "./accept/listener.ts";
 import type { Reply } from "./accept/reply.ts";
@@ -33,6 +34,7 @@ import { watchHealth } from "./store-health.ts";
 import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
 import { timedStore } from "./timed-store.ts";
 import { measureUpstreams, watchUpstreams } from "./upstream-watch.ts";
 import type { Refusal } from "./values/errors.ts";
@@ -122,6 +124,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     random: Math.random,
     ...watchUpstreams({ metrics, log }),
   });
+  const tracing = settings.traces ? createTracing(settings.traces, Math.random, manifest.version) : NO_TRACING;
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const unknownKeys = createUnknownKeys();
@@ -153,7 +156,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       settings.sealingKeys.length > 0 ? settings.sealingKeys : [keptSecret(dataDir, "sealing-key")],
     ),
     cut: cut.signal,
-    recorder: createRecorder({ metrics, log, clock, catalog: () => settings.catalog }),
+    recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
   const listener = publicListener(parts, guarded, log);
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
@@ -166,10 +169,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     upstreams: () => dispatcher.report(),
     adminToken,
     random: randomBytes,
-    metrics: () => {
+    metrics: (accept) => {
       charging.measure();
       measureUpstreams(dispatcher.report(), metrics);
-      return metrics.page();
+      return metrics.page(accept);
     },
     readiness: () => {
       const reasons = [
@@ -193,7 +196,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await charging.drain(SETTLE_GRACE_MS);
     stopWatching();
     await Promise.all([claims.stop(), ledgerWatch.stop()]);
-    await Promise.all([console.close(), dispatcher.close()]);
+    await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     unknownKeys.close();
     await charging.close();
     await store.close();

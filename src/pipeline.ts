@@ -38,7 +38,8 @@ export async function serveModel(
   parts: PipelineParts,
   endpoint = MODEL_PATH,
 ): Promise<void> {
-  const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: request.receivedAtMs });
+  const { receivedAtMs, traceparent, path } = request;
+  const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs, traceparent, path });
   const run: Run = { protocol, endpoint, request, reply, record, permit: undefined, attempts: [], settled: false };
   try {
     const refused = await answer(run, parts);

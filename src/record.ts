@@ -3,10 +3,12 @@
  * Labels come from the configuration only; prompts and keys never come near.
  */
 import type { AttemptRecord } from "./dispatch/ask.ts";
+import { RequestTrace } from "./request-trace.ts";
 import type { Charge } from "./settle/charge.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
-import type { Catalog } from "./values/catalog.ts";
+import type { Attributes, Tracing } from "./telemetry/traces.ts";
+import type { Catalog, Route } from "./values/catalog.ts";
 import { type ErrorAnswer, quoted } from "./values/errors.ts";
 import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
@@ -30,9 +32,14 @@ export interface RecordFacts {
   readonly endpoint?: string;
   /** On the clock's `monotonicMs`. */
   readonly receivedAtMs: number;
+  /** The model path, for requests that may be traced. */
+  readonly path?: string;
+  /** As the front sent it; well-formed. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface RecorderParts {
+  readonly tracing: Tracing;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
@@ -57,12 +64,17 @@ export class RequestRecord {
   #charge: Charge | undefined;
   #extensions = 0;
   #holdNano = 0n;
+  #settlingSinceMs = 0;
+  readonly #trace: RequestTrace | undefined;
 
   constructor(parts: RecorderParts, facts: RecordFacts) {
     this.#parts = parts;
     this.#facts = facts;
     this.#bodyAtMs = facts.receivedAtMs;
-    parts.metrics.inFlight.inc({ protocol: facts.protocol });
+    const { clock, metrics, tracing } = parts;
+    metrics.inFlight.inc({ protocol: facts.protocol });
+    const ids = facts.path === undefined ? undefined : tracing.sample(facts.traceparent);
+    this.#trace = ids && new RequestTrace(tracing, ids, clock.wallMs() - clock.monotonicMs());
   }
 
   /** The last byte of the request has come in: the first token is timed from here. */
@@ -79,13 +91,14 @@ export class RequestRecord {
   admitted(group: string, hold: NanoUsd): void {
     this.#group = group;
     this.#phase("admit", this.#bodyAtMs);
+    this.#trace?.part("admit", this.#bodyAtMs, this.#parts.clock.monotonicMs(), { "tollgate.group": group });
     this.held(hold);
   }
 
-  /** So much more is set aside for the request while it runs. */
-  held(more: NanoUsd): void {
-    this.#holdNano += more;
-    this.#parts.metrics.moveHolds(more);
+  /** So much is set aside for the request from now on. */
+  held(hold: NanoUsd): void {
+    this.#parts.metrics.moveHolds(hold - this.#holdNano);
+    this.#holdNano = hold;
   }
 
   /** Time since `sinceMs` that the gateway itself added. */
@@ -96,6 +109,11 @@ export class RequestRecord {
 
   converted(sinceMs: number): void {
     this.#phase("convert", sinceMs);
+  }
+
+  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be told, of a traced request. */
+  attempting(route: Route): string | undefined {
+    return this.#trace?.attempting(route);
   }
 
   dispatched(attempts: readonly AttemptRecord[]): void {
@@ -115,7 +133,13 @@ export class RequestRecord {
     const last = this.#attempts.at(-1);
     const upstream = last?.upstream ?? "none";
     const { metrics } = this.#parts;
-    metrics.firstToken.observe({ ...this.#labels(), upstream }, this.#firstTokenMs / MS_PER_S);
+    metrics.observeTraced(
+      metrics.firstToken,
+      { ...this.#labels(), upstream },
+      this.#firstTokenMs / MS_PER_S,
+      this.#trace?.traceId,
+    );
+    this.#trace?.part("first_token", this.#bodyAtMs, nowMs);
     if (last)
       metrics.upstreamFirstToken.observe(
         { upstream, model: this.#labels().model },
@@ -154,6 +178,7 @@ export class RequestRecord {
 
   charged(charge: Charge): void {
     this.#charge = charge;
+    this.#settlingSinceMs = this.#parts.clock.monotonicMs();
     const { metered, ask } = charge;
     if (!metered || ask.voided) return;
     const { group, model } = this.#labels();
@@ -168,6 +193,11 @@ export class RequestRecord {
     ] as const) {
       if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
     }
+  }
+
+  /** The charge is durable. */
+  settled(): void {
+    this.#trace?.part("settle", this.#settlingSinceMs, this.#parts.clock.monotonicMs());
   }
 
   /** How fast the upstream wrote: output tokens over the time from the first semantic event to the end of a stream. */
@@ -198,33 +228,59 @@ export class RequestRecord {
     metrics.inFlight.dec({ protocol: this.#facts.protocol });
     metrics.moveHolds(-this.#holdNano);
     metrics.requests.inc({ ...labels, status: String(this.#status), cause: this.#cause });
-    metrics.requestDuration.observe(labels, durationMs / MS_PER_S);
+    metrics.observeTraced(metrics.requestDuration, labels, durationMs / MS_PER_S, this.#trace?.traceId);
+    const line = this.#line(durationMs);
+    log.info(line, "request");
+    this.#finishTrace(line);
+  }
+
+  /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
+  #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
-    log.info(
-      {
-        request: this.#facts.requestId,
-        protocol: this.#facts.protocol,
-        endpoint: this.#facts.endpoint,
-        status: this.#status,
-        cause: this.#cause,
-        model: this.#model === undefined ? undefined : quoted(this.#model),
-        group: this.#group,
-        upstream: this.#attempts.at(-1)?.upstream,
-        attempts: this.#attempts.length,
-        attempt_reasons: this.#attempts
-          .filter((one) => one.outcome !== "ok")
-          .map((one) => `${one.upstream}: ${one.reason}`),
-        stream_end: this.#streamEnd,
-        hold_extensions: this.#extensions || undefined,
-        first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
-        duration_ms: Math.round(durationMs),
-        input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
-        output_tokens: usage?.output,
-        counted: this.#charge?.metered?.counted,
-        charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
-      },
-      "request",
-    );
+    return {
+      request: this.#facts.requestId,
+      trace: this.#trace?.traceId,
+      protocol: this.#facts.protocol,
+      endpoint: this.#facts.endpoint,
+      status: this.#status,
+      cause: this.#cause,
+      model: this.#model === undefined ? undefined : quoted(this.#model),
+      group: this.#group,
+      upstream: this.#attempts.at(-1)?.upstream,
+      attempts: this.#attempts.length,
+      attempt_reasons: this.#attempts
+        .filter((one) => one.outcome !== "ok")
+        .map((one) => `${one.upstream}: ${one.reason}`),
+      stream_end: this.#streamEnd,
+      hold_extensions: this.#extensions || undefined,
+      first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
+      duration_ms: Math.round(durationMs),
+      input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
+      output_tokens: usage?.output,
+      counted: this.#charge?.metered?.counted,
+      charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
+    };
+  }
+
+  /** Reasons of attempts are for the log: they may hold an address. */
+  #finishTrace({ trace: _, attempt_reasons: __, ...line }: Attributes): void {
+    const trace = this.#trace;
+    if (!trace) return;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const usage = this.#charge?.metered?.usage;
+    trace.attempts(this.#attempts, nowMs, {
+      "gen_ai.usage.input_tokens": line.input_tokens,
+      "gen_ai.usage.output_tokens": line.output_tokens,
+      "gen_ai.usage.cache_read.input_tokens": usage?.cachedInput,
+      "gen_ai.usage.cache_creation.input_tokens": usage && usage.cacheWrite + usage.cacheWrite1h,
+      "gen_ai.usage.reasoning.output_tokens": usage?.reasoning,
+    });
+    const attributes: Record<string, Attributes[string]> = { "http.response.status_code": this.#status };
+    for (const [name, value] of Object.entries(line)) attributes[`tollgate.${name}`] = value;
+    const failed = this.#status >= 500 || this.#cause.startsWith("upstream_") || isFailedEnd(this.#streamEnd);
+    const error = failed ? (this.#streamEnd ?? this.#cause) : undefined;
+    if (error !== undefined) attributes["error.type"] = error;
+    trace.finish(this.#facts.receivedAtMs, nowMs, { path: this.#facts.path ?? "", attributes, error });
   }
 
   #labels(): { protocol: string; model: string; group: string } {
@@ -238,4 +294,9 @@ function describe(error: unknown): { message: string; stack: string | undefined 
   return error instanceof Error
     ? { message: error.message, stack: error.stack }
     : { message: String(error), stack: undefined };
+}
+
+/** Ends of a stream that are nobody's wish. */
+function isFailedEnd(reason: string | undefined): boolean {
+  return reason !== undefined && reason !== "complete" && reason !== "client_gone" && reason !== "brake";
 }

@@ -10,16 +10,18 @@ import { type Attempt, encoderFor, inspector } from "./attempt.ts";
 import { Brake } from "./brake.ts";
 import { conversationHash, SESSION_HEADERS } from "./convert/conversation.ts";
 import type { ConvertContext, Counts } from "./convert/exchange.ts";
-import type { Answered } from "./dispatch/ask.ts";
+import type { Answered, Encoded } from "./dispatch/ask.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
+import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
 import { randomBase62, type WellFormedKey } from "./values/key.ts";
 import { PROTOCOLS } from "./values/protocol.ts";
+import { Secret } from "./values/secret.ts";
 
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
@@ -108,7 +110,7 @@ export async function dispatched(
         contextOf(parts, permit),
       )(route);
       run.record.converted(startedMs);
-      return encoded;
+      return isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
     },
     inspector,
   });
@@ -129,6 +131,14 @@ function conversationOf({ protocol, request, endpoint }: Run, { tag, model }: Pe
   const header = SESSION_HEADERS.find((name) => request.headers.get(name) !== undefined);
   const session = header === undefined ? undefined : request.headers.get(header);
   return conversationHash(protocol, json, session, [tag, model.name]);
+}
+
+/** The attempt gets its place in the trace, and its upstream the address of that place where it may know. */
+function traced(encoded: Encoded<Attempt>, route: Route, run: Run, parts: PipelineParts): Encoded<Attempt> {
+  const traceparent = run.record.attempting(route);
+  if (traceparent === undefined || !parts.settings().traces?.propagate.has(route.upstream)) return encoded;
+  const edit = { remove: [], add: [{ name: "traceparent", value: new Secret(traceparent) }] };
+  return { ...encoded, headers: [edit, ...(encoded.headers ?? [])] };
 }
 
 /** Envelopes are bound to the account: one that another tenant brings is a stranger's (promise 14). */
@@ -221,7 +231,9 @@ function brakeOf(run: Run, permit: Permit, { clock, store }: PipelineParts): Bra
     onAnswer(outcome, held) {
       run.record.extended(outcome);
       // An answer that comes behind the end finds its charge made.
-      if (!run.settled) run.permit = { ...permit, hold: held };
+      if (run.settled) return;
+      run.permit = { ...permit, hold: held };
+      run.record.held(held);
     },
   });
 }
@@ -246,4 +258,5 @@ export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts)
   const charge = settlementOf(run.permit, { ...ending, attempts: run.attempts });
   run.record.charged(charge);
   await parts.settler.settle(charge.ask);
+  run.record.settled();
 }

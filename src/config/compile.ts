@@ -16,6 +16,7 @@ import type { Sources } from "./expand.ts";
 import type { Path } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
 import type { ConfigFile } from "./schema.ts";
+import { readTraces } from "./traces.ts";
 import { readUpstream } from "./upstream.ts";
 
 type File = Loose<ConfigFile>;
@@ -56,6 +57,7 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
     },
     corsOrigins: readEach(reader, ["cors_origins"], file.cors_origins, readOrigin),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
+    traces: readTraces(reader, file),
     upstreams: new Map(
       Object.entries(file.upstreams ?? {}).flatMap(([name, upstream]) =>
         upstream ? [[name, readUpstream(reader, ["upstreams", name], name, upstream, sources)]] : [],

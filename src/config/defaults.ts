@@ -35,6 +35,11 @@ export const DEFAULTS = {
   /** How long a charged request is remembered under its key, from its admission on. */
   idempotencyKeepMs: 24 * 60 * MINUTE_MS,
   logLevel: "info",
+  /** Share of the requests that are traced. */
+  traceSample: 0.01,
+  traceServiceName: "tollgate",
+  /** Finished spans are sent together this often. */
+  traceExportEveryMs: 5 * SECOND_MS,
   /** From the first packet to a usable connection. */
   timeoutConnectMs: 3 * SECOND_MS,
   /** Streams: from the request sent to the first body byte. */

@@ -11,6 +11,7 @@ import {
   mapOf,
   oneOf,
   optional,
+  positive,
   type Static,
   secret,
   section,
@@ -292,6 +293,42 @@ export const configSchema = section(
               "info",
               "debug",
             ]),
+          ),
+        },
+      ),
+    ),
+    traces: optional(
+      section(
+        { description: "Traces by OpenTelemetry, as OTLP over HTTP. Without this section there are none." },
+        {
+          endpoint: text({
+            description: "Where the collector takes traces.",
+            pattern: "https?://.+",
+            rule: "an http:// or https:// URL, such as http://127.0.0.1:4318/v1/traces",
+            examples: ["http://127.0.0.1:4318/v1/traces"],
+          }),
+          headers: optional(
+            mapOf(
+              { description: "Sent to the collector.", max: LIMITS.headersPerUpstreamMax, names: HEADER_NAMES },
+              secret({ description: "The header's value." }),
+            ),
+          ),
+          sample: optional(
+            positive({ description: "Share of the requests that are traced.", default: DEFAULTS.traceSample, max: 1 }),
+          ),
+          service_name: optional(
+            text({
+              description: "The service's name in the traces.",
+              default: DEFAULTS.traceServiceName,
+              pattern: "[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
+              rule: "a name of at most 63 letters, digits, points, hyphens and underscores",
+            }),
+          ),
+          propagate: optional(
+            listOf(
+              { description: "Upstreams that get a traceparent header.", default: [], max: LIMITS.upstreamsMax },
+              plainName("An upstream's name."),
+            ),
           ),
         },
       ),

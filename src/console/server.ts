@@ -45,8 +45,8 @@ const VALIDATION = {
 export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, UpstreamWatcher {
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
-  /** The metrics page in its exposition format. */
-  readonly metrics: () => Promise<{ contentType: string; body: string }>;
+  /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
+  readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
   readonly readiness: () => { ready: boolean; reasons: string[] };
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
@@ -129,8 +129,8 @@ function addPublicRoutes(app: FastifyInstance, options: ConsoleOptions): void {
     const { ready, reasons } = options.readiness();
     return reply.code(ready ? 200 : 503).send({ ready, reasons });
   });
-  app.get("/metrics", { config: { access: "metrics" } }, async (_request, reply) => {
-    const { contentType, body } = await options.metrics();
+  app.get("/metrics", { config: { access: "metrics" } }, async (request, reply) => {
+    const { contentType, body } = await options.metrics(request.headers.accept);
     return reply.header("content-type", contentType).send(body);
   });
 }

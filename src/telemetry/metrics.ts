@@ -1,5 +1,13 @@
 /** Metrics for Prometheus, by prom-client; the only file that imports it. Names are DESIGN.md section 9's. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type Metric,
+  type OpenMetricsContentType,
+  Registry,
+} from "prom-client";
 
 /** First token: from a twentieth of a second to two minutes. */
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
@@ -21,15 +29,24 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Makes the registry of one process and every metric in it. */
 export function createMetrics() {
-  const registry = new Registry();
+  // Exemplars exist in OpenMetrics only; the second registry writes the same metrics in the older text form.
+  const registry = new Registry<OpenMetricsContentType>();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  // Gauges under a counter's name, which Prometheus' own check refuses; each has a sibling with a label per type.
+  for (const kind of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
     new Counter({ name: `tollgate_${name}`, help, labelNames, registers });
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
     new Gauge({ name: `tollgate_${name}`, help, labelNames, registers });
-  const histogram = <T extends string>(name: string, help: string, labelNames: readonly T[], buckets: number[]) =>
-    new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers });
+  const histogram = <T extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly T[],
+    buckets: number[],
+    enableExemplars = false,
+  ) => new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers, enableExemplars });
 
   let holdsNano = 0n;
   const request = ["protocol", "model", "group"] as const;
@@ -44,12 +61,14 @@ export function createMetrics() {
       "From the head of a request to the end of its answer.",
       request,
       DURATION_BUCKETS_S,
+      true,
     ),
     firstToken: histogram(
       "time_to_first_token_seconds",
       "From the last byte of a request in to its first semantic event out.",
       [...request, "upstream"],
       FIRST_TOKEN_BUCKETS_S,
+      true,
     ),
     upstreamFirstToken: histogram(
       "upstream_time_to_first_token_seconds",
@@ -132,6 +151,17 @@ export function createMetrics() {
     addUsd<T extends string>(target: Counter<T>, labels: Record<T, string>, nano: bigint): void {
       if (nano > 0n) target.inc(labels, Number(nano) * NANO);
     },
+    /** Observes, and names the trace that the observation comes from, if there is one (OpenMetrics exemplars). */
+    observeTraced<T extends string>(
+      target: Histogram<T>,
+      labels: Record<T, string>,
+      value: number,
+      traceId: string | undefined,
+    ): void {
+      const exemplar = traceId === undefined ? {} : { exemplarLabels: { trace_id: traceId } };
+      // The types of prom-client know the metric's own labels only.
+      target.observe({ labels, value, ...exemplar } as never);
+    },
     /** Shows the upstreams of the configuration before anything has been asked of them. */
     expectUpstreams(names: Iterable<string>): void {
       for (const upstream of names)
@@ -143,11 +173,17 @@ export function createMetrics() {
       holdsNano += nano;
       metrics.holds.set(Number(holdsNano) * NANO);
     },
-    /** The page for Prometheus to scrape. */
-    async page(): Promise<{ contentType: string; body: string }> {
-      return { contentType: registry.contentType, body: await registry.metrics() };
+    /** The page for Prometheus to scrape. @param accept the request's `accept`; OpenMetrics has to be asked for. */
+    async page(accept = ""): Promise<{ contentType: string; body: string }> {
+      const form = accept.includes("application/openmetrics-text") ? registry : text;
+      return { contentType: form.contentType, body: await form.metrics() };
     },
   };
+  const text = new Registry();
+  for (const name of registry.getMetricsAsArray().map((metric) => metric.name)) {
+    const metric = registry.getSingleMetric(name);
+    if (metric) text.registerMetric(metric as Metric<string>);
+  }
   // What serves was read without a complaint.
   metrics.configLastReloadSuccess.set(1);
   // Rates see the first event only when the series was there before it.

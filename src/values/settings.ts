@@ -92,6 +92,19 @@ export interface TlsSettings {
   readonly serverName: string | undefined;
 }
 
+export interface TraceSettings {
+  /** The collector's OTLP address for traces, up to and including its path. */
+  readonly endpoint: string;
+  readonly headers: ReadonlyMap<string, Secret>;
+  /** Share of the requests that are traced, from 0 (excluded) to 1. */
+  readonly sample: number;
+  readonly serviceName: string;
+  /** Upstreams that get a `traceparent`. */
+  readonly propagate: ReadonlySet<string>;
+  /** Finished spans wait at most so long. */
+  readonly exportEveryMs: number;
+}
+
 export interface Settings {
   readonly listen: Address;
   readonly admin: Address;
@@ -111,6 +124,8 @@ export interface Settings {
   readonly idempotency: { readonly enabled: boolean; readonly keepMs: number };
   readonly corsOrigins: readonly string[];
   readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug" };
+  /** Undefined: no traces, and nothing is paid for them. */
+  readonly traces: TraceSettings | undefined;
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly catalog: Catalog;
 }
