@@ -20,6 +20,8 @@ export interface RunOptions {
   /** The configuration file as typed; undefined when none was named. */
   readonly config: string | undefined;
   readonly json: boolean;
+  /** `serve`: log lines for people in place of JSON. */
+  readonly pretty?: boolean;
 }
 
 /** The world as the command line sees it; nothing here is read from globals. */
@@ -75,15 +77,17 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .showHelpAfterError("Add --help for the options.")
     .exitOverride();
 
-  const runOptions = (options: { config?: string }): RunOptions => ({
+  const runOptions = (options: { config?: string; pretty?: true }): RunOptions => ({
     config: options.config,
+    pretty: options.pretty ?? false,
     json: program.opts<GlobalOptions>().json ?? false,
   });
   program
     .command("serve")
     .description("run the gateway")
     .option("--config <file>", "configuration file")
-    .action(async (options: { config?: string }) => io.serve(runOptions(options)));
+    .option("--pretty", "log lines for people in place of JSON")
+    .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
   program
     .command("check")
     .description("check the configuration: names file, line, key and what is wrong")

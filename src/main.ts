@@ -23,7 +23,7 @@ async function serve(options: RunOptions): Promise<void> {
   if (file === undefined) return serveDemo();
   const text = readText(file);
   const settings = settingsOf(loadConfig({ file, text }));
-  const log = createLog({ level: settings.log.level });
+  const log = createLog({ level: settings.log.level, pretty: options.pretty });
   const gateway = await startGateway({ settings, log });
   log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
   const watch = watchConfig({
@@ -40,7 +40,7 @@ async function serve(options: RunOptions): Promise<void> {
 async function serveDemo(): Promise<void> {
   const { simulator, text } = await startDemo(environment());
   const settings = settingsOf(loadConfig({ file: "(demonstration)", text }));
-  const log = createLog({ level: "warn" });
+  const log = createLog({ level: "warn", pretty: true });
   let gateway: Gateway;
   try {
     gateway = await startGateway({ settings, log });

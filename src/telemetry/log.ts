@@ -1,5 +1,6 @@
-/** Logs: one JSON object a line, by pino; the only file that imports it. */
+/** Logs: one JSON object a line, by pino, or lines for people by pino-pretty; the only file that imports them. */
 import { type DestinationStream, pino } from "pino";
+import pretty from "pino-pretty";
 
 export interface Log {
   info(facts: object, message: string): void;
@@ -12,6 +13,8 @@ export interface LogOptions {
   readonly level: "silent" | "error" | "warn" | "info" | "debug";
   /** Where lines go; standard output unless given. */
   readonly destination?: { write(line: string): void };
+  /** Lines for a person who looks on; a collector of logs wants JSON. */
+  readonly pretty?: boolean | undefined;
 }
 
 /**
@@ -27,6 +30,19 @@ export function createLog(options: LogOptions): Log {
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: ["*.authorization", "*.apiKey", "*.key", "*.token", "*.password"], censor: "***" },
     },
-    (options.destination ?? process.stdout) as DestinationStream,
+    destinationOf(options),
   );
+}
+
+function destinationOf({ destination, pretty: forPeople }: LogOptions): DestinationStream {
+  const to = (destination ?? process.stdout) as DestinationStream;
+  if (!forPeople) return to;
+  return pretty({
+    destination: to as NodeJS.WritableStream,
+    colorize: destination === undefined && process.stdout.isTTY,
+    translateTime: "SYS:HH:MM:ss.l",
+    singleLine: true,
+    // A line of ours is one line, whatever its values hold.
+    ignore: "pid,hostname",
+  });
 }

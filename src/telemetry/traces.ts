@@ -14,6 +14,8 @@ import type { TraceSettings } from "../values/settings.ts";
 const QUEUE_SPANS_MAX = 8_192;
 const BATCH_SPANS_MAX = 512;
 const EXPORT_TIMEOUT_MS = 10_000;
+/** How long the end of the process may wait for a collector. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** The ids under which a sampled request's spans will stand. */
 export interface TraceIds {
@@ -49,7 +51,7 @@ export interface Tracing {
    */
   sample(traceparent: string | undefined): TraceIds | undefined;
   emit(traceId: string, spans: readonly SpanFacts[]): void;
-  /** Sends what waits, for at most EXPORT_TIMEOUT_MS. */
+  /** Sends what waits, for at most CLOSE_TIMEOUT_MS. */
   close(): Promise<void>;
 }
 
@@ -107,7 +109,10 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
     },
     async close() {
       // A collector that is away must not hold up the end of the process, nor be reported as a defect of ours.
-      await provider.shutdown().catch(() => undefined);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+      await Promise.race([provider.shutdown().catch(() => undefined), promise]);
+      clearTimeout(timer);
     },
   };
 }

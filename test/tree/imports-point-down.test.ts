@@ -47,6 +47,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   commander: ["src/cli.ts"],
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],
+  "pino-pretty": ["src/telemetry/log.ts"],
   "prom-client": ["src/telemetry/metrics.ts"],
   "@opentelemetry/api": ["src/telemetry/traces.ts"],
   "@opentelemetry/exporter-trace-otlp-proto": ["src/telemetry/traces.ts"],
