@@ -164,6 +164,18 @@ export const MONEY: Dashboard = {
           unit: UNIT.usd,
           queries: [{ expr: "sum by (instance) (tollgate_holds_usd)", legend: "{{instance}}" }],
         },
+        {
+          kind: "timeseries",
+          title: "Streams without a limit: was there money to go on? (asks per second, by outcome)",
+          description: "Their hold is raised in steps. Where it can grow no more, the stream ends as a truncation.",
+          unit: UNIT.perSecond,
+          queries: [
+            {
+              expr: 'sum by (outcome) (rate(tollgate_hold_extensions_total{group=~"$group"}[$__rate_interval]))',
+              legend: "{{outcome}}",
+            },
+          ],
+        },
       ],
     },
     {

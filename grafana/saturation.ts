@@ -179,6 +179,7 @@ export const SATURATION: Dashboard = {
           queries: [
             { expr: "min by (instance) (tollgate_store_up)", legend: "{{instance}} up" },
             { expr: "max by (instance) (tollgate_store_breaker_open)", legend: "{{instance}} breaker open" },
+            { expr: "max by (instance) (tollgate_store_older)", legend: "{{instance}} waits for its operator" },
           ],
         },
       ],

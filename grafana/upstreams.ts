@@ -96,6 +96,19 @@ export const UPSTREAMS: Dashboard = {
         },
         {
           kind: "timeseries",
+          title: "How often are upstreams taken out of rotation? (per hour, by reason)",
+          description:
+            "Failures in a row, a rate of failures, a credential refused, or the server's own request for rest.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: `3600 * sum by (upstream, reason) (rate(tollgate_upstream_ejections_total${HERE}[$__rate_interval]))`,
+              legend: "{{upstream}}: {{reason}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
           title: "Attempts per answered request",
           description: "1 without retries. The retry budget keeps it close to 1 even when everything fails.",
           unit: UNIT.count,

@@ -14,7 +14,7 @@ export function sightConfig(places: ConfigPlaces): string {
     )
     .replace(
       "\ngroups:\n",
-      '\n  chat-narrow: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: up-narrow}]}\ngroups:\n',
+      '\n  chat-narrow: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, default_output_tokens: 16, routes: [{upstream: up-narrow}]}\ngroups:\n',
     );
   assert.ok("settings" in loadConfig({ file: "sight.yaml", text, env: {} }));
   return text;
@@ -73,9 +73,11 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(ask(here, "responses", rich.key, { stream: true }));
   simulator.program({ text, fault: { stallAfterEvents: 1 } });
   await leftBeforeTheFirstWord(here, rich);
-  // Two at once where one has room.
+  // Two at once where one has room, without a limit of their own: their holds grow.
   simulator.program({ text, pace: { betweenMs: 2 } }, { times: 2 });
-  await Promise.all([1, 2].map(() => read(ask(here, "chat", rich.key, { model: "chat-narrow", stream: true }))));
+  await Promise.all(
+    [1, 2].map(() => read(ask(here, "chat", rich.key, { model: "chat-narrow", stream: true, max_tokens: undefined }))),
+  );
   await read(fetch(`${here.url}/v1/models`, { headers: { authorization: `Bearer ${rich.key}` } }));
 }
 
