@@ -49,8 +49,18 @@ export const SUBJECTS: readonly Subject[] = [
   { name: "direct", start: async ({ upstreamPort }) => nothing(upstreamPort) },
   { name: "nginx", needs: "nginx", start: startNginx },
   { name: "tollgate, embedded", start: (options) => startGateway(options, undefined) },
+  {
+    name: "tollgate, embedded, 1 % traced",
+    start: (options) => startGateway(options, undefined, traces(options, 0.01)),
+  },
+  { name: "tollgate, embedded, all traced", start: (options) => startGateway(options, undefined, traces(options, 1)) },
   { name: "tollgate, redis", needs: "redis-server", start: startGatewayOnRedis },
 ];
+
+/** Spans go to the upstream's process, which takes and forgets them. */
+function traces({ upstreamPort }: StartOptions, sample: number): string {
+  return `traces: {endpoint: "http://127.0.0.1:${upstreamPort}/v1/traces", sample: ${sample}}\n`;
+}
 
 /** The name of the subject that the others are compared with. */
 export const BASELINE = "nginx";
@@ -121,11 +131,11 @@ async function startGatewayOnRedis(options: StartOptions): Promise<Running> {
   }
 }
 
-async function startGateway(options: StartOptions, store: string | undefined): Promise<Running> {
+async function startGateway(options: StartOptions, store: string | undefined, more = ""): Promise<Running> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-"));
   const file = join(dir, "tollgate.yaml");
   const log = join(dir, "log");
-  writeFileSync(file, gatewayConfig(dir, options.upstreamPort, store));
+  writeFileSync(file, gatewayConfig(dir, options.upstreamPort, store) + more);
   const descriptor = openSync(log, "w");
   const profile = options.profileDir ? ["--cpu-prof", `--cpu-prof-dir=${options.profileDir}`] : [];
   const child = spawn(process.execPath, [...profile, MAIN, "serve", "--config", file], {

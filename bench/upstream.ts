@@ -65,6 +65,8 @@ const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
   const pieces: Buffer[] = [];
   req.on("data", (piece: Buffer) => pieces.push(piece));
   req.on("end", () => {
+    // A collector's part: spans are taken and forgotten.
+    if (req.url === "/v1/traces") return res.writeHead(200, { "content-type": "application/x-protobuf" }).end();
     const body = Buffer.concat(pieces).toString("latin1");
     if (!body.includes('"stream":true')) return res.writeHead(200, WHOLE_HEADERS).end(WHOLE);
     stream(res, writesOf(Number(/events-per-write-(\d+)/.exec(body)?.[1] ?? 1)));
