@@ -79,7 +79,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
 
   const runOptions = (options: { config?: string; pretty?: true }): RunOptions => ({
     config: options.config,
-    pretty: options.pretty ?? false,
+    ...(options.pretty && { pretty: true }),
     json: program.opts<GlobalOptions>().json ?? false,
   });
   program
