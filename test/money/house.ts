@@ -12,7 +12,7 @@ import { type GatewayProcess, spawnGateway, testConfig } from "../rig/gateway.ts
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 
 /** The token that `testConfig` gives to the admin API. */
-const ADMIN_TOKEN = "test-admin-token";
+export const ADMIN_TOKEN = "test-admin-token";
 /** Longest life of a request in these tests. A hold lives a minute longer. */
 export const TOTAL_MS = 30_000;
 export const HOLD_LIFE_MS = TOTAL_MS + 60_000;
@@ -67,6 +67,7 @@ export interface Funds {
 
 export interface ShownLine {
   readonly kind: string;
+  readonly debit: string;
   readonly usd: string;
   readonly balance_usd: string;
   readonly reference: string;

@@ -15,6 +15,8 @@ const POLL_MS = 10;
 
 export interface TestRedis {
   readonly port: number;
+  /** Where it keeps its files. */
+  readonly dir: string;
   readonly url: string;
   readonly pid: number;
   /** Sends one command over a connection of its own. @returns the raw reply (RESP2). */
@@ -26,8 +28,11 @@ export interface TestRedis {
   /** Stops the process without its knowing (SIGSTOP), and lets it go on. */
   freeze(): void;
   thaw(): void;
-  /** Kills the process and starts another one on the same port with what the last SAVE, or the append-only file, has. */
-  crash(): Promise<void>;
+  /**
+   * Kills the process and starts another one on the same port with what the last SAVE, or the append-only file, has.
+   * `whileDown` runs in between.
+   */
+  crash(whileDown?: () => unknown): Promise<void>;
   /** Keeps what the server holds now. @returns what kills it and starts it with that copy. */
   keepRdb(): Promise<() => Promise<void>>;
   /** The same with the append-only file, whose every write is in it (`appendfsync always`). */
@@ -69,9 +74,9 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
     exited = once(process_, "exit");
     await answering(redis, process_);
   };
-  const restart = async (between: () => void): Promise<void> => {
+  const restart = async (between: () => unknown): Promise<void> => {
     await kill();
-    between();
+    await between();
     await start();
   };
   const putBack = (name: string) => {
@@ -86,6 +91,7 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
   };
   const redis: TestRedis = {
     port,
+    dir,
     url: `redis://127.0.0.1:${port}`,
     get pid() {
       return process_.pid as number;
@@ -95,7 +101,7 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
     setTime: (epochMs) => writeClock(clock, epochMs),
     freeze: () => void process_.kill("SIGSTOP"),
     thaw: () => void process_.kill("SIGCONT"),
-    crash: () => restart(() => {}),
+    crash: (whileDown = () => {}) => restart(whileDown),
     async keepRdb() {
       const reply = await redis.command("SAVE");
       if (!reply.startsWith("+OK")) throw new Error(`SAVE answered ${reply}`);
@@ -193,7 +199,8 @@ async function sendCommands(port: number, commands: readonly (readonly string[])
     const replies: string[] = [];
     for (const words of commands) {
       socket.write(`*${words.length}\r\n${words.map((w) => `$${Buffer.byteLength(w)}\r\n${w}\r\n`).join("")}`);
-      const [chunk] = (await once(socket, "data")) as [Buffer];
+      // A server that dies or is stopped meanwhile sends nothing.
+      const [chunk] = (await once(socket, "data", { signal: AbortSignal.timeout(START_TIMEOUT_MS) })) as [Buffer];
       replies.push(chunk.toString());
     }
     return replies;
@@ -203,12 +210,15 @@ async function sendCommands(port: number, commands: readonly (readonly string[])
 }
 
 export interface TestCluster {
+  /** The primaries at the start. */
   readonly nodes: readonly { host: string; port: number }[];
+  /** Primaries first, then, where asked for, the replica of each. */
   readonly servers: readonly TestRedis[];
   stop(): Promise<void>;
 }
 
 const SLOTS = 16_384;
+const PRIMARIES = 3;
 const CLUSTER_ARGS = [
   ...["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
   // A lost primary takes its own slots away and no others.
@@ -216,44 +226,72 @@ const CLUSTER_ARGS = [
 ];
 
 /**
- * Three primaries that share the slots, without replicas.
+ * Three primaries that share the slots; without replicas, or with one each.
  * @param args further arguments of each.
  */
-export async function startRedisCluster(args: readonly string[] = []): Promise<TestCluster> {
+export async function startRedisCluster(
+  args: readonly string[] = [],
+  options: { replicas?: boolean } = {},
+): Promise<TestCluster> {
   const servers: TestRedis[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()));
   };
+  const count = options.replicas ? 2 * PRIMARIES : PRIMARIES;
   try {
-    for (let i = 0; i < 3; i++) servers.push(await startRedis({ args: [...CLUSTER_ARGS, ...args] }));
-    await joinCluster(servers);
-    return { nodes: servers.map(({ port }) => ({ host: "127.0.0.1", port })), servers, stop };
+    for (let i = 0; i < count; i++) servers.push(await startRedis({ args: [...CLUSTER_ARGS, ...args] }));
+    const primaries = servers.slice(0, PRIMARIES);
+    await joinCluster(primaries, servers);
+    await Promise.all(servers.slice(PRIMARIES).map((server, i) => replicate(server, primaries[i] as TestRedis)));
+    return { nodes: primaries.map(({ port }) => ({ host: "127.0.0.1", port })), servers, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function joinCluster(servers: readonly TestRedis[]): Promise<void> {
-  const [first] = servers as [TestRedis];
-  for (const [i, server] of servers.entries()) {
-    const from = Math.floor((i * SLOTS) / servers.length);
-    const to = Math.floor(((i + 1) * SLOTS) / servers.length) - 1;
+async function joinCluster(primaries: readonly TestRedis[], servers: readonly TestRedis[]): Promise<void> {
+  const [first] = primaries as [TestRedis];
+  for (const [i, server] of primaries.entries()) {
+    const from = Math.floor((i * SLOTS) / primaries.length);
+    const to = Math.floor(((i + 1) * SLOTS) / primaries.length) - 1;
     await server.command("CLUSTER", "ADDSLOTSRANGE", `${from}`, `${to}`);
     await server.command("CLUSTER", "SET-CONFIG-EPOCH", `${i + 1}`);
+  }
+  for (const server of servers) {
     if (server !== first) await server.command("CLUSTER", "MEET", "127.0.0.1", `${first.port}`);
   }
-  const deadline = performance.now() + START_TIMEOUT_MS;
-  while (performance.now() < deadline) {
+  await until("the cluster did not come together", async () => {
     const infos = await Promise.all(servers.map((server) => server.command("CLUSTER", "INFO")));
-    const signs = ["cluster_state:ok", "cluster_known_nodes:3", `cluster_slots_assigned:${SLOTS}`];
-    if (infos.every((info) => signs.every((sign) => info.includes(sign)))) return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error("the cluster did not come together");
+    const signs = ["cluster_state:ok", `cluster_known_nodes:${servers.length}`, `cluster_slots_assigned:${SLOTS}`];
+    return infos.every((info) => signs.every((sign) => info.includes(sign)));
+  });
 }
 
-/** A sentinel that watches a primary under a name. */
-export function startSentinel(name: string, primary: TestRedis): Promise<TestRedis> {
-  return startRedis({ sentinelConfig: `sentinel monitor ${name} 127.0.0.1 ${primary.port} 1\n` });
+async function replicate(server: TestRedis, primary: TestRedis): Promise<void> {
+  const [, id = ""] = (await primary.command("CLUSTER", "MYID")).split("\r\n");
+  const reply = await server.command("CLUSTER", "REPLICATE", id);
+  if (!reply.startsWith("+OK")) throw new Error(`no replica: ${reply}`);
+  await until("the replica has no link", async () =>
+    (await server.command("INFO", "replication")).includes("master_link_status:up"),
+  );
+}
+
+async function until(failure: string, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadline) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error(failure);
+}
+
+/** A sentinel that watches a primary under a name. @param rules further rules for it, as `down-after-milliseconds 1000`. */
+export function startSentinel(
+  name: string,
+  primary: TestRedis,
+  rules: Record<string, number> = {},
+): Promise<TestRedis> {
+  const lines = Object.entries(rules).map(([rule, value]) => `sentinel ${rule} ${name} ${value}\n`);
+  return startRedis({ sentinelConfig: `sentinel monitor ${name} 127.0.0.1 ${primary.port} 1\n${lines.join("")}` });
 }
