@@ -16,7 +16,7 @@ import {
 } from "./store.ts";
 
 const NAME = "chaos";
-const RULES = { "down-after-milliseconds": 1_000, "failover-timeout": 3_000 };
+const RULES = { "down-after-milliseconds": 1_500, "failover-timeout": 3_000 };
 
 interface Pair {
   primary: TestRedis;
@@ -79,8 +79,14 @@ function faultsOf(pair: Pair): ChaosStore["faults"] {
   };
 }
 
-/** Both servers know their roles, and the replica has everything: a restart forgets what it was told by REPLICAOF. */
+/**
+ * Sentinel is content, both servers know their roles, and the replica has everything: a restart forgets what it was told
+ * by REPLICAOF, and one that took too long has become a failover.
+ */
 async function settle(pair: Pair): Promise<void> {
+  await until("Sentinel is content", async () => {
+    return (await pair.sentinel.command("SENTINEL", "MASTER", NAME)).includes("\r\nflags\r\n$6\r\nmaster\r\n");
+  });
   if ((await primaryPort(pair)) !== pair.primary.port) swap(pair);
   const { primary, replica } = pair;
   await until("the primary is one", async () => (await says(primary, "role:master")) || restore(primary));
@@ -110,6 +116,7 @@ async function failover(
   random: Random,
   lose: (promoted: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
+  await settle(pair);
   const { primary, replica } = pair;
   await lag(primary, replica, random);
   await lose(() =>

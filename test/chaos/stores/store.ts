@@ -100,8 +100,10 @@ export async function freeze(server: TestRedis, ms: number): Promise<void> {
  */
 export async function lag(primary: TestRedis, replica: TestRedis, random: Random): Promise<void> {
   await order(replica, "CONFIG", "SET", "masterauth", "none-such");
-  await order(primary, "CLIENT", "KILL", "TYPE", "replica");
-  await until("the link is cut", () => says(replica, "master_link_status:down"));
+  await until("the link is cut", async () => {
+    await order(primary, "CLIENT", "KILL", "TYPE", "replica");
+    return says(replica, "master_link_status:down");
+  });
   await lasting(between(random, 150, 400));
 }
 
