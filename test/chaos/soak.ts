@@ -83,7 +83,9 @@ const VERIFIED_AFTER_MS = 35_000;
 
 /** Runs one soak and leaves nothing behind. @param aborted ends it early; it then rejects. */
 export async function soak(options: SoakOptions, aborted?: AbortSignal): Promise<Outcome> {
+  aborted?.throwIfAborted();
   await using scene = await prepare(options);
+  aborted?.throwIfAborted();
   const { fleet, traffic } = scene;
   const startedMs = performance.now();
   const stopped = { now: false };
