@@ -4,7 +4,7 @@ import {
   between,
   type ChaosStore,
   cutPower,
-  follow,
+  follows,
   freeze,
   kill,
   lag,
@@ -37,7 +37,7 @@ export async function startSentinelPair(): Promise<ChaosStore> {
     const primary = await keep(startRedis({ args: SERVER_ARGS }));
     const replica = await keep(startRedis({ args: SERVER_ARGS }));
     await order(replica, "REPLICAOF", "127.0.0.1", `${primary.port}`);
-    await follow(replica, [primary]);
+    await until("the replica follows", () => follows(replica));
     const sentinel = await keep(startSentinel(NAME, primary, RULES));
     const pair: Pair = { primary, replica, sentinel };
     return { setting: `redis-sentinel://127.0.0.1:${sentinel.port}/${NAME}`, faults: faultsOf(pair), stop };
@@ -84,19 +84,16 @@ function faultsOf(pair: Pair): ChaosStore["faults"] {
  * by REPLICAOF, and one that took too long has become a failover.
  */
 async function settle(pair: Pair): Promise<void> {
-  await until("Sentinel is content", async () => {
-    return (await pair.sentinel.command("SENTINEL", "MASTER", NAME)).includes("\r\nflags\r\n$6\r\nmaster\r\n");
+  await until("one leads, the other follows", async () => {
+    const told = await pair.sentinel.command("SENTINEL", "MASTER", NAME);
+    if (!told.includes("\r\nflags\r\n$6\r\nmaster\r\n")) return false;
+    if ((await primaryPort(pair)) !== pair.primary.port) swap(pair);
+    const { primary, replica } = pair;
+    for (const server of [primary, replica]) await order(server, "CONFIG", "SET", "masterauth", "");
+    if (!(await says(primary, "role:master"))) await order(primary, "REPLICAOF", "NO", "ONE");
+    if (await says(replica, "role:master")) await order(replica, "REPLICAOF", "127.0.0.1", `${primary.port}`);
+    return follows(replica);
   });
-  if ((await primaryPort(pair)) !== pair.primary.port) swap(pair);
-  const { primary, replica } = pair;
-  await until("the primary is one", async () => (await says(primary, "role:master")) || restore(primary));
-  if (await says(replica, "role:master")) await order(replica, "REPLICAOF", "127.0.0.1", `${primary.port}`);
-  await follow(replica, [primary]);
-}
-
-async function restore(primary: TestRedis): Promise<boolean> {
-  await order(primary, "REPLICAOF", "NO", "ONE");
-  return false;
 }
 
 function swap(pair: Pair): void {
@@ -124,7 +121,5 @@ async function failover(
       return (await primaryPort(pair)) === replica.port && (await says(replica, "role:master"));
     }),
   );
-  swap(pair);
-  await order(primary, "CONFIG", "SET", "masterauth", "");
   await settle(pair);
 }

@@ -23,7 +23,7 @@ export const SERVER_ARGS = [
 ];
 
 /** The longest that a server or a topology may take to be whole again. */
-const WHOLE_MS = 30_000;
+const WHOLE_MS = 60_000;
 const POLL_MS = 20;
 
 /** How long a fault lasts is part of the fault. */
@@ -96,7 +96,7 @@ export async function freeze(server: TestRedis, ms: number): Promise<void> {
 
 /**
  * Cuts the link between a primary and its replica for a moment, in which the primary acknowledges what a failover then
- * loses. The replica presents a password that its primary does not know, so it cannot come back before `follow`.
+ * loses. The replica presents a password that its primary does not know, so it cannot come back before that is taken back.
  */
 export async function lag(primary: TestRedis, replica: TestRedis, random: Random): Promise<void> {
   await order(replica, "CONFIG", "SET", "masterauth", "none-such");
@@ -107,8 +107,7 @@ export async function lag(primary: TestRedis, replica: TestRedis, random: Random
   await lasting(between(random, 150, 400));
 }
 
-/** Lets servers follow each other again, and waits until the replica has what its primary has. */
-export async function follow(replica: TestRedis, others: readonly TestRedis[]): Promise<void> {
-  for (const server of [replica, ...others]) await order(server, "CONFIG", "SET", "masterauth", "");
-  await until("the replica follows", () => says(replica, "master_link_status:up"));
+/** Whether a replica has a link to its primary, hence all that it has. */
+export function follows(replica: TestRedis): Promise<boolean> {
+  return says(replica, "master_link_status:up");
 }
