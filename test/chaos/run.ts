@@ -44,6 +44,8 @@ function formsOf(text: string): readonly Form[] {
   throw new TypeError(`--store: ${text} is none of ${ALL_FORMS.join(", ")}, all`);
 }
 
+const aborted = new AbortController();
+
 async function main(): Promise<void> {
   const forms = formsOf(values.store);
   const options = {
@@ -55,7 +57,6 @@ async function main(): Promise<void> {
     untilHoldsEnd: !values.quick,
   };
   ensureSystemPackages();
-  const aborted = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
     // A second signal ends it at once; what it has started ends with it.
     if (aborted.signal.aborted) process.exit(130);
@@ -83,5 +84,7 @@ else {
     const isUsage = error instanceof TypeError && error.message.startsWith("--");
     console.error(isUsage ? `${error.message}\n${USAGE}` : error);
     process.exitCode = isUsage ? 2 : 1;
+    // A fault that was under way may have started a process behind the end; it ends with this one.
+    if (aborted.signal.aborted) process.exit(130);
   }
 }

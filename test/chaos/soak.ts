@@ -143,7 +143,8 @@ async function prepare({ form, seed }: SoakOptions): Promise<Scene> {
   let onAnswer = (): void => {};
   const untilAnswered = async (wanted: number, limitMs: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, Math.max(0, limitMs));
+    // Not to be waited for once the soak has been interrupted.
+    const timer = setTimeout(resolve, Math.max(0, limitMs)).unref();
     onAnswer = () => {
       if (truth.answered.size >= wanted) resolve();
     };
