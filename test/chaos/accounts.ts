@@ -33,6 +33,8 @@ const KINDS: readonly Kind[] = [
 /** Each pays five dollars, which no soak uses up; the second one is there to be lost and found. */
 const CARDS_EACH = 2;
 const TOPUP_USD = "0.01";
+/** How often the writes of the beginning are tried. */
+const WRITE_TRIES = 20;
 const TOPUP_EVERY_MS = 150;
 const LOOK_EVERY_MS = 200;
 
@@ -47,17 +49,28 @@ export async function openAccounts(gateway: GatewayProcess): Promise<ChaosAccoun
 
 async function open(gateway: GatewayProcess, name: string, kind: Kind): Promise<ChaosAccount> {
   const { group, usd, poor = false } = kind;
-  await admin(gateway, "POST", "/accounts", { name });
-  if (group !== "cards") await admin(gateway, "POST", `/accounts/${name}/topups`, { usd, id: "funds" });
+  await again(() => admin(gateway, "POST", "/accounts", { name }));
+  if (group !== "cards") await again(() => admin(gateway, "POST", `/accounts/${name}/topups`, { usd, id: "funds" }));
   else await giveCards(gateway, name);
-  const { key } = await newKey(gateway, name, group);
+  const { key } = await again(() => newKey(gateway, name, group));
   return { name, group, key, poor };
 }
 
 async function giveCards(gateway: GatewayProcess, name: string): Promise<void> {
   const wanted = { card: "day", count: CARDS_EACH };
-  const { items } = await admin<{ items: { code: string }[] }>(gateway, "POST", "/codes", wanted);
-  for (const { code } of items) await admin(gateway, "POST", `/accounts/${name}/redemptions`, { code });
+  const { items } = await again(() => admin<{ items: { code: string }[] }>(gateway, "POST", "/codes", wanted));
+  for (const { code } of items) await again(() => admin(gateway, "POST", `/accounts/${name}/redemptions`, { code }));
+}
+
+/** A write that no replica has confirmed in time is repeated, as its answer says; keys and codes too many do no harm. */
+async function again<T>(write: () => Promise<T>): Promise<T> {
+  for (let left = WRITE_TRIES; ; left--) {
+    try {
+      return await write();
+    } catch (error) {
+      if (left <= 1 || !String(error).includes(": 503 ")) throw error;
+    }
+  }
 }
 
 /** A payment that the admin API has acknowledged. */

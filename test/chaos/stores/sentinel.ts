@@ -37,7 +37,10 @@ export async function startSentinelPair(): Promise<ChaosStore> {
     const primary = await keep(startRedis({ args: SERVER_ARGS }));
     const replica = await keep(startRedis({ args: SERVER_ARGS }));
     await order(replica, "REPLICAOF", "127.0.0.1", `${primary.port}`);
-    await until("the replica follows", () => follows(replica));
+    // By the primary's own word: before it the replica confirms nothing.
+    await until("the replica follows", async () => {
+      return (await primary.command("INFO", "replication")).includes("state=online");
+    });
     const sentinel = await keep(startSentinel(NAME, primary, RULES));
     const pair: Pair = { primary, replica, sentinel };
     return { setting: `redis-sentinel://127.0.0.1:${sentinel.port}/${NAME}`, faults: faultsOf(pair), stop };
