@@ -216,6 +216,22 @@ test("a change while no process ran is seen at the next start", async () => {
   await second.opened.journal.close();
 });
 
+test("a change that nobody noticed in time: what the new server took before does not hide what the old one lost", async () => {
+  const first = await bench(undefined, undefined, undefined, (tag) => tag);
+  const { disk, clock, store } = first;
+  await first.verifier.tick();
+  // 1 to 3, one of each account, are lost; the rest, more than a batch, is on the new server; then the process dies.
+  for (let number = 1; number <= 70; number++) await charge(first.opened, store, clock, number);
+  await first.opened.journal.close();
+  for (const number of [1, 2, 3]) store.settled.delete(idOf(number));
+  await clock.advance(10_000);
+  const second = await bench(disk.afterKill(), clock, store, (tag) => tag);
+  second.identity.now = "two";
+  await second.verifier.tick();
+  assert.deepEqual(second.restored.sort(), [1, 2, 3].map(idOf));
+  await second.opened.journal.close();
+});
+
 test("dead letters: kept in a file that outlives the process, counted, and let go of by the journal", async () => {
   const { disk, clock, store, opened, verifier, letters } = await bench();
   await charge(opened, store, clock, 1);

@@ -34,7 +34,11 @@ interface Wanted {
   readonly ackedAtMs: number;
 }
 
-/** @param sinceMs when the change was noticed. Rejects as `verify` and the disk do; then begin again. */
+/**
+ * @param sinceMs when the old server last answered for itself. A later charge that is found present says nothing: the new
+ * server may have taken it while nobody had noticed, because the process was down or frozen. Rejects as `verify` and the
+ * disk do; then begin again.
+ */
 export async function goBack(sinceMs: number, parts: GoBackParts): Promise<void> {
   const acked = new Map<RequestId, number>();
   const horizons = new Map<string, number>();

@@ -17,6 +17,8 @@ export interface Progress {
   readonly verified: readonly Place[];
   /** The store that was verified; another one may have lost something. */
   readonly identity: string | undefined;
+  /** When it last answered for itself. What was acknowledged later may have been acknowledged by another one. */
+  readonly sureAtMs?: number | undefined;
 }
 
 /** The first record of a segment. */
@@ -95,7 +97,8 @@ export function decodeSegmentStart(payload: Buffer): SegmentStart | undefined {
 function progressOf(json: Json | undefined): Progress | undefined {
   if (!json || !Array.isArray(json.verified)) return undefined;
   const verified = json.verified.map(placeOf).filter((place) => place !== undefined);
-  return { verified, identity: typeof json.identity === "string" ? json.identity : undefined };
+  const identity = typeof json.identity === "string" ? json.identity : undefined;
+  return { verified, identity, ...(isCount(json.sureAtMs) ? { sureAtMs: json.sureAtMs } : {}) };
 }
 
 function placeOf(value: unknown): Place | undefined {

@@ -58,7 +58,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     const verify = async (charge: ChargePayload): Promise<void> => void (await settleAgain(charge, true));
     return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin }, from);
   });
-  let { identity } = log.progress;
+  let { identity, sureAtMs } = log.progress;
   let noted = "";
   let running: Promise<boolean> | undefined;
   let cancel: () => void = () => {};
@@ -84,22 +84,33 @@ export function createVerifier(parts: VerifierParts): Verifier {
   }
 
   async function followIdentity(): Promise<void> {
+    const askedAtMs = clock.wallMs();
     const now = await parts.storeIdentity();
-    if (now === undefined || now === identity) return;
+    if (now === undefined) return;
+    if (now === identity) {
+      sureAtMs = askedAtMs;
+      return;
+    }
     if (identity !== undefined) {
       parts.onIdentity(identity, now);
       const verify = (charge: ChargePayload) => settleAgain(charge, false);
       const eachAlone = parts.isWholeLoss?.(identity, now) ? (tag: string) => tag : undefined;
-      await goBack(clock.wallMs(), { log, verify, verifyAdmin, shardOf: parts.shardOf ?? eachAlone });
+      await goBack(Math.min(askedAtMs, sureAtMs ?? askedAtMs), {
+        log,
+        verify,
+        verifyAdmin,
+        shardOf: parts.shardOf ?? eachAlone,
+      });
     }
     // Only now: a walk that was cut short begins again.
     identity = now;
+    sureAtMs = askedAtMs;
     parts.onFollowed?.(now);
   }
 
   function note(): void {
     const verified = passes.map((pass): Place => pass.verified);
-    const progress: Progress = { verified, identity };
+    const progress: Progress = { verified, identity, sureAtMs };
     // Not the offsets: they move with the notes themselves.
     const news = JSON.stringify([identity, passes.map((pass) => [pass.count, pass.verified.segment])]);
     if (news === noted) return;
