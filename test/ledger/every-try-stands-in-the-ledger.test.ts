@@ -2,7 +2,7 @@
  * What each try at an upstream cost and who pays, as finance reads it (lessons A4, guarantee 5). The model costs its
  * client 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the operator 0.50 and 5
  * at the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens in and 100 out; the
- * question itself is of 79 bytes, 20 tokens. A row that begins with a bar is a further line of the same request.
+ * question itself is of 79 bytes, 20 tokens. A row that begins with a bar is a further line of the same request. The 429 is last: an upstream that says so is let rest.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -20,9 +20,9 @@ const LINES = `
   no-json, answers  | 200    | usage    | account                       | revenue:twice    | 0.004
                     |        | absorbed | absorbed:upstream_invalid     | upstream:east    | 0.00003
   500, 500          | 403    | -        |                               |                  |
-  reset, 429        | 429    | absorbed | absorbed:upstream_unavailable | upstream:east    | 0.00001
   reset, reset      | 403    | absorbed | absorbed:upstream_unavailable | upstream:east    | 0.00001
                     |        | absorbed | absorbed:upstream_unavailable | upstream:west    | 0.000016
+  reset, 429        | 429    | absorbed | absorbed:upstream_unavailable | upstream:east    | 0.00001
 `;
 
 const TRIES = `
@@ -34,10 +34,10 @@ const TRIES = `
   4    | 2   | west     | ok                   | 200    | 1000 | 100 | upstream | 0.0016   | client   | answered
   6    | 1   | east     | upstream_invalid     | 200    | 20   | 4   | estimate | 0.00003  | absorbed | sent
   6    | 2   | west     | ok                   | 200    | 1000 | 100 | upstream | 0.0016   | client   | answered
-  8    | 1   | east     | upstream_unavailable | -      | 20   | 0   | estimate | 0.00001  | absorbed | sent
-  8    | 2   | west     | upstream_rate_limit  | 429    | 0    | 0   | none     | 0.00     | nobody   | refused
+  9    | 1   | east     | upstream_unavailable | -      | 20   | 0   | estimate | 0.00001  | absorbed | sent
+  9    | 2   | west     | upstream_unavailable | -      | 20   | 0   | estimate | 0.000016 | absorbed | sent
   10   | 1   | east     | upstream_unavailable | -      | 20   | 0   | estimate | 0.00001  | absorbed | sent
-  10   | 2   | west     | upstream_unavailable | -      | 20   | 0   | estimate | 0.000016 | absorbed | sent
+  10   | 2   | west     | upstream_rate_limit  | 429    | 0    | 0   | none     | 0.00     | nobody   | refused
 `;
 
 const BEHAVIOURS: Readonly<Record<string, Parameters<GatewayHere["simulator"]["program"]>[0]>> = {
@@ -53,8 +53,9 @@ const duo = (places: ConfigPlaces): string =>
     .replace(
       "upstreams:\n",
       `upstreams:
-  east: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: canary-east}
-  west: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: canary-west}
+  # Both fail more often in a row than a server in use may before it is passed over.
+  east: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: canary-east, health: {failures: 1000, failure_percent: 100}}
+  west: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: canary-west, health: {failures: 1000, failure_percent: 100}}
 `,
     )
     .replace(
