@@ -22,6 +22,7 @@ import { journaledStore } from "./journaled-store.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
 import { watchLedger } from "./ledger-watch.ts";
 import { NativeCounts } from "./native-counts.ts";
+import { createOverload } from "./overload.ts";
 import { serveModel } from "./pipeline.ts";
 import { createRecorder } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
@@ -127,6 +128,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const tracing = settings.traces ? createTracing(settings.traces, Math.random, manifest.version) : NO_TRACING;
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
+  const overload = createOverload({
+    settings: () => settings,
+    journalFill: () => journal.health().fillRatio,
+    clock,
+    metrics,
+  });
   const unknownKeys = createUnknownKeys();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
@@ -156,6 +163,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       settings.sealingKeys.length > 0 ? settings.sealingKeys : [keptSecret(dataDir, "sealing-key")],
     ),
     cut: cut.signal,
+    overload,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
   const listener = publicListener(parts, guarded, log);
@@ -171,6 +179,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     random: randomBytes,
     metrics: (accept) => {
       charging.measure();
+      overload.measure();
       measureUpstreams(dispatcher.report(), metrics);
       return metrics.page(accept);
     },
@@ -198,6 +207,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await Promise.all([claims.stop(), ledgerWatch.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     unknownKeys.close();
+    overload.stop();
     await charging.close();
     await store.close();
   };
@@ -283,6 +293,7 @@ function publicListener(parts: PipelineParts, store: Store, log: Log): Listener 
       siteUrl: () => parts.settings().site,
       clock,
       newRequestId: () => newRequestId(clock.wallMs(), randomBytes),
+      door: parts.overload.door,
     },
     {
       onRequest: (request: AcceptedRequest, reply: Reply) =>

@@ -40,7 +40,17 @@ export async function serveModel(
 ): Promise<void> {
   const { receivedAtMs, traceparent, path } = request;
   const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs, traceparent, path });
-  const run: Run = { protocol, endpoint, request, reply, record, permit: undefined, attempts: [], settled: false };
+  const run: Run = {
+    protocol,
+    endpoint,
+    request,
+    reply,
+    record,
+    permit: undefined,
+    attempts: [],
+    settled: false,
+    leave: undefined,
+  };
   try {
     const refused = await answer(run, parts);
     if (refused) refuse(run, refused, parts);
@@ -51,6 +61,7 @@ export async function serveModel(
   } finally {
     await settleOnce(run, NOTHING_HAPPENED, parts);
     await reply.finished;
+    run.leave?.();
     record.finish();
   }
 }
@@ -60,12 +71,19 @@ async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefin
   const { request, reply, record } = run;
   const key = presentedKey(run, parts);
   if (isRefusal(key)) return key;
+  const shed = parts.overload.at("headers", key);
+  if (shed) return shed;
   const body = await request.readBody();
   record.bodyRead();
   const read = isRefusal(body) ? body : run.endpoint.read(run.protocol, body);
+  const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
+  if (shedLater) return shedLater;
   const permit = await admitted(run, key, read, parts);
   if (isRefusal(permit)) return permit;
   if (isRefusal(read) || reply.gone) return isRefusal(read) ? read : undefined;
+  const leave = parts.overload.enter(key);
+  if (isRefusal(leave)) return { ...leave, facts: { ...leave.facts, group: permit.group.name } };
+  run.leave = leave;
   const answered = await dispatched(run, permit, read, parts);
   if (isRefusal(answered) || answered === undefined) return answered;
   return read.envelope.stream ? relayed(run, permit, answered, parts) : wholly(run, permit, answered, parts);

@@ -9,6 +9,7 @@ import type { Permit } from "./admit/permit.ts";
 import type { OpenExchange } from "./convert/exchange.ts";
 import type { AttemptRecord } from "./dispatch/ask.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Overload } from "./overload.ts";
 import type { Recorder, RequestRecord } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 import type { Journal } from "./settle/journal.ts";
@@ -30,6 +31,7 @@ export interface PipelineParts {
   readonly settler: Settler;
   readonly sealing: Sealing;
   readonly recorder: Recorder;
+  readonly overload: Overload;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
 }
@@ -55,4 +57,6 @@ export interface Run {
   /** Tries at upstreams so far, for the bill. */
   attempts: readonly AttemptRecord[];
   settled: boolean;
+  /** Takes the request out of what is in flight, once it is in. */
+  leave: (() => void) | undefined;
 }

@@ -142,6 +142,8 @@ async function keyView(request: AcceptedRequest, parts: PipelineParts): Promise<
   if (key === "noise" || !parts.failedKeys.mayLookUp(clientAddress) || parts.admit.unknownKeys.has(key.hash)) {
     return refusal("unknown_key");
   }
+  const shed = parts.overload.at("headers", key);
+  if (shed) return shed;
   return fromStore(async () => {
     const view = await parts.admit.store.readKey(key.tag, key.hash);
     if (!view) {

@@ -6,6 +6,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
+import type { DescriptorShares } from "./descriptors.ts";
 import type { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import type { PresentedKey } from "./key.ts";
@@ -38,6 +39,17 @@ export interface AcceptedRequest {
   readBody(): Promise<Uint8Array | Refusal>;
 }
 
+/** What becomes of connections while the process is short of something (reliability D8). */
+export interface Door {
+  /** What the limit on descriptors leaves room for; undefined where the system does not say. */
+  readonly shares: DescriptorShares | undefined;
+  refusesConnections(): boolean;
+  /** Whether answers close their connections. */
+  closesConnections(): boolean;
+  /** A connection has been refused. */
+  refused(): void;
+}
+
 export interface ListenerOptions {
   readonly address: Address;
   readonly bodyBytesMax: number;
@@ -47,6 +59,8 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly newRequestId: () => RequestId;
   readonly limits?: Partial<HttpLimits>;
+  /** Asked under pressure; without it nobody is turned away but by `limits`. */
+  readonly door?: Door;
   /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
   readonly siteUrl?: () => string | undefined;
 }

@@ -2,6 +2,7 @@
  * What a connection may cost us before anything is known about who is behind it (reliability 4.0, rows D5 to D8). The
  * defaults are for a process that stands behind nginx or Envoy.
  */
+import type { DescriptorShares } from "./descriptors.ts";
 
 export interface HttpLimits {
   /** Longest time from the first byte of a request to the end of its headers. */
@@ -19,6 +20,8 @@ export interface HttpLimits {
   readonly headersMax: number;
   readonly targetBytesMax: number;
   readonly connectionsMax: number;
+  /** Connections above that which still get an answer rather than a reset. */
+  readonly overflowMax: number;
   /** How much of a body Node may read ahead of us. */
   readonly readAheadBytesMax: number;
   /** A client that takes nothing for so long has vanished without a word (row D3); a slow one takes something. */
@@ -39,8 +42,19 @@ export const HTTP_LIMITS: HttpLimits = Object.freeze({
   headersMax: 100,
   targetBytesMax: 8_192,
   connectionsMax: 10_000,
+  overflowMax: 256,
   readAheadBytesMax: 65_536,
   writeStallMs: 60_000,
   pipelinedMax: 16,
   lingerMs: 1_000,
 });
+
+/** The limits on connections, lowered to what the system's limit on descriptors has room for. */
+export function withinShares(limits: HttpLimits, shares: DescriptorShares | undefined): HttpLimits {
+  if (shares === undefined) return limits;
+  return {
+    ...limits,
+    connectionsMax: Math.min(limits.connectionsMax, shares.connectionsMax),
+    overflowMax: Math.min(limits.overflowMax, shares.overflowMax),
+  };
+}

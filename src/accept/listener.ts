@@ -14,7 +14,7 @@ import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
 import { RequestHeaders } from "./headers.ts";
-import { HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
+import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, traceparentOf } from "./identity.ts";
 import { keyOf } from "./key.ts";
 import { answerRaw, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
@@ -29,8 +29,6 @@ export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 const DISCARD_BYTES_MAX = 65_536;
 /** Silence after which the kernel asks whether the other side is still there. */
 const TCP_KEEP_ALIVE_MS = 30_000;
-/** Connections above the limit that still get an answer rather than a reset. */
-const OVERFLOW_CONNECTIONS_MAX = 256;
 
 /** Makes a listener; it does not listen yet. */
 export function createListener(options: ListenerOptions, handlers: Handlers): Listener {
@@ -52,7 +50,7 @@ export class Listener {
   constructor(options: ListenerOptions, handlers: Handlers) {
     this.#options = options;
     this.#handlers = handlers;
-    this.#limits = { ...HTTP_LIMITS, ...options.limits };
+    this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.door?.shares);
     this.#clientAddressOf = clientAddress(options.trustProxy);
     this.#site = new SiteDoor({
       siteUrl: () => options.siteUrl?.(),
@@ -133,7 +131,7 @@ export class Listener {
     });
     server.maxHeadersCount = limits.headersMax;
     server.maxRequestsPerSocket = limits.requestsPerSocketMax;
-    server.maxConnections = limits.connectionsMax + OVERFLOW_CONNECTIONS_MAX;
+    server.maxConnections = limits.connectionsMax + limits.overflowMax;
     server.on("connection", (socket: Socket) => this.#onConnection(socket));
     server.on("request", (req, res) => this.#onRequest(req, res, false));
     server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
@@ -149,7 +147,9 @@ export class Listener {
     socket.on("close", () => {
       this.#openConnections -= 1;
     });
-    if (this.#openConnections <= this.#limits.connectionsMax) return;
+    const { door } = this.#options;
+    if (this.#openConnections <= this.#limits.connectionsMax && !door?.refusesConnections()) return;
+    door?.refused();
     this.#connectionOf(socket).refused();
     this.#answerRaw(socket, refusal("overloaded"), "chat");
   }
@@ -192,7 +192,7 @@ export class Listener {
     const reply = new Reply(res, {
       id,
       headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
-      mustClose: () => this.#draining || connection.isSpent,
+      mustClose: () => this.#draining || connection.isSpent || this.#options.door?.closesConnections() === true,
       bodyPending: () => mayArrive && !discardable && !req.complete && !connection.isSpent,
       lingerMs: this.#limits.lingerMs,
       writeStallMs: this.#limits.writeStallMs,

@@ -1,4 +1,5 @@
 /** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
+import { availableParallelism } from "node:os";
 import { Secret } from "../values/secret.ts";
 import type { Address, JournalSettings, Settings, StoreSettings } from "../values/settings.ts";
 import {
@@ -23,6 +24,8 @@ type File = Loose<ConfigFile>;
 
 const KIB = 1024;
 const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
+/** Node itself takes some 60 MiB. */
+const MEMORY_BYTES = { min: 128 * KIB * KIB, max: KIB ** 5 };
 const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
 
 /** The settings; they mean something only when no problem has been added meanwhile. */
@@ -44,6 +47,12 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
       lameDuckMs: timer(reader, ["drain", "lame_duck"], file.drain?.lame_duck, DEFAULTS.drainLameDuckMs),
       deadlineMs: timer(reader, ["drain", "deadline"], file.drain?.deadline, DEFAULTS.drainDeadlineMs),
     },
+    overload: {
+      inFlightMax: file.overload?.in_flight_max,
+      loopDelayMs: timer(reader, ["overload", "loop_delay"], file.overload?.loop_delay, DEFAULTS.overloadLoopDelayMs),
+      memoryBytes: readMemory(reader, file),
+    },
+    workers: readWorkers(reader, file, store),
     heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
     upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
     idempotency: {
@@ -120,6 +129,19 @@ function readJournal(reader: Reader, file: File, store: StoreSettings): JournalS
     fsync: journal.fsync ?? DEFAULTS.journalFsync,
     bytesMax: reader.sizeBytes(["journal", "bytes_max"], journal.bytes_max, DEFAULTS.journalBytesMax, JOURNAL_BYTES),
   };
+}
+
+function readMemory(reader: Reader, file: File): number | undefined {
+  const memory = file.overload?.memory;
+  return memory === undefined ? undefined : reader.sizeBytes(["overload", "memory"], memory, 0, MEMORY_BYTES);
+}
+
+function readWorkers(reader: Reader, file: File, store: StoreSettings): number {
+  const workers = file.workers ?? DEFAULTS.workers;
+  if (workers !== DEFAULTS.workers && store.kind === "embedded") {
+    reader.refuse(["workers"], "needs a store on Redis: the embedded store belongs to one process; leave it at 1");
+  }
+  return workers === "auto" ? Math.min(availableParallelism(), LIMITS.workersMax) : workers;
 }
 
 function readSealingKeys(reader: Reader, file: File, store: StoreSettings): Secret[] {

@@ -26,6 +26,10 @@ export const DEFAULTS = {
   drainLameDuckMs: 5 * SECOND_MS,
   /** After SIGTERM: when streams that still run are ended properly. */
   drainDeadlineMs: 10 * MINUTE_MS,
+  /** 99th percentile of the event loop's delay at which a process is full. */
+  overloadLoopDelayMs: 2 * SECOND_MS,
+  /** Processes that serve clients. */
+  workers: 1,
   /** Silence on a stream after which the client gets a heartbeat. */
   heartbeatMs: 10 * SECOND_MS,
   /** What a client is answered when no upstream could: 403 keeps front health checks quiet (promise 10). */
@@ -142,6 +146,7 @@ export const LIMITS = {
   /** Longest wait in a queue: a client that waits longer has given up. */
   queueWaitMsMax: 2 * MINUTE_MS,
   healthCountMax: 10_000,
+  workersMax: 64,
   /** Above this a retyped decimal point is likelier than a real factor. */
   multiplierMax: 1_000,
 } as const;

@@ -78,6 +78,15 @@ export function count(about: About & { min: number; max: number }) {
   });
 }
 
+/** A whole number from 1 on, or `auto`. */
+export function autoOrCount(about: About & { max: number }) {
+  const { max, ...rest } = about;
+  return Type.Union([Type.Literal("auto"), Type.Integer({ minimum: 1, maximum: max })], {
+    ...rest,
+    errorMessage: `must be auto, or a whole number from 1 to ${max}`,
+  });
+}
+
 export function positive(about: About & { max: number }) {
   const { max, ...rest } = about;
   return Type.Number({

@@ -4,6 +4,8 @@ import { cards, groups, models, PLAIN_NAMES, plainName, plans } from "./schema-c
 import { HEADER_NAMES } from "./schema-rules.ts";
 import { after, upstream } from "./schema-upstream.ts";
 import {
+  autoOrCount,
+  count,
   flag,
   listOf,
   mapOf,
@@ -25,6 +27,12 @@ const address = (description: string, rest: { default: string; examples: string[
     pattern: "(?:unix:.+|(?:[0-9.]+|localhost|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5})",
     rule: "IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:/path",
   });
+
+const workers = autoOrCount({
+  description: "Processes that serve clients; auto: one per core. More than one needs a store on Redis.",
+  default: DEFAULTS.workers,
+  max: LIMITS.workersMax,
+});
 
 export const configSchema = section(
   { description: "The configuration of Tollgate." },
@@ -119,6 +127,25 @@ export const configSchema = section(
         },
       ),
     ),
+    overload: optional(
+      section(
+        {
+          description: "Where one process is full; near it requests are refused, those of the busiest accounts first.",
+        },
+        {
+          in_flight_max: optional(
+            count({
+              description: "Requests at once. Default: twice what the upstreams take, at least 1000.",
+              min: 1,
+              max: LIMITS.concurrencyMax,
+            }),
+          ),
+          loop_delay: after("Delay of the event loop, 99th percentile.", DEFAULTS.overloadLoopDelayMs),
+          memory: optional(size({ description: "Resident memory. Default: the container's or the machine's." })),
+        },
+      ),
+    ),
+    workers: optional(workers),
     heartbeat: after("Silence on a stream after which the client gets a sign of life.", DEFAULTS.heartbeatMs),
     upstream_unavailable_status: optional(
       oneOf(

@@ -112,6 +112,10 @@ export function createMetrics() {
       QUEUE_WAIT_BUCKETS_S,
     ),
     inFlight: gauge("in_flight", "Requests that are being answered.", ["protocol"]),
+    pressure: gauge("pressure", "How near this process is to its limits, from 0 to 1, where it is full."),
+    shed: counter("shed_total", "Requests and connections refused under pressure, by point of a request's path.", [
+      "point",
+    ]),
     rateLimited: counter("rate_limited_total", "Requests refused by a limit.", ["group", "limit"]),
     badKeys: counter("bad_keys_total", "Requests whose key was refused.", []),
     codeFailures: counter("code_failures_total", "Codes that an account could not redeem, and tries while blocked.", [

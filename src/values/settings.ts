@@ -105,6 +105,16 @@ export interface TraceSettings {
   readonly exportEveryMs: number;
 }
 
+/** Where this process is full (docs/overload.md); undefined: derived from the machine and the upstreams. */
+export interface OverloadSettings {
+  /** Admitted requests that are being answered. */
+  readonly inFlightMax: number | undefined;
+  /** Sustained 99th percentile of the event loop's delay. */
+  readonly loopDelayMs: number;
+  /** Resident memory. */
+  readonly memoryBytes: number | undefined;
+}
+
 export interface Settings {
   readonly listen: Address;
   readonly admin: Address;
@@ -118,6 +128,9 @@ export interface Settings {
   readonly site: string | undefined;
   readonly bodyBytesMax: number;
   readonly drain: { readonly lameDuckMs: number; readonly deadlineMs: number };
+  readonly overload: OverloadSettings;
+  /** Processes that serve clients; 1: this one does. */
+  readonly workers: number;
   readonly heartbeatMs: number;
   readonly upstreamUnavailableStatus: 403 | 503;
   /** `Idempotency-Key`: whether it is heeded, and how long a charged request is remembered from its admission on. */

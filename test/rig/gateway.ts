@@ -218,12 +218,20 @@ export interface GatewayProcess {
 /**
  * Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves.
  * @param nodeArgs flags for Node itself.
+ * @param openFilesMax what `ulimit -n` is set to.
  */
-export async function spawnGateway(text: string, nodeArgs: readonly string[] = []): Promise<GatewayProcess> {
+export async function spawnGateway(
+  text: string,
+  nodeArgs: readonly string[] = [],
+  { openFilesMax }: { openFilesMax?: number } = {},
+): Promise<GatewayProcess> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
   writeFileSync(file, text);
-  const child = spawn(process.execPath, [...nodeArgs, MAIN, "serve", "--config", file], {
+  const command = [process.execPath, ...nodeArgs, MAIN, "serve", "--config", file];
+  const limited = ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
+  const [program, ...args] = openFilesMax === undefined ? command : limited;
+  const child = spawn(program as string, args, {
     cwd: dir,
     stdio: ["ignore", "pipe", "pipe"],
   });

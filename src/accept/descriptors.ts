@@ -1,0 +1,33 @@
+/**
+ * How many connections the system lets this process have (reliability D8). Envoy keeps its downstream connections below
+ * half of the limit on descriptors; so do we, and what is asked upstream gets most of the rest.
+ */
+import { readFileSync } from "node:fs";
+
+/** For the store, the journal, the log, the listeners, and what Node itself has open. */
+const RESERVED = 64;
+
+export interface DescriptorShares {
+  /** Client connections that are served. */
+  readonly connectionsMax: number;
+  /** Further ones that are told that there is no room. */
+  readonly overflowMax: number;
+  /** Requests that may have a connection to a model server. */
+  readonly upstreamMax: number;
+}
+
+/** Parts of the limit: a half, an eighth, three eighths. */
+export function sharesOf(limit: number): DescriptorShares {
+  const eighth = Math.max(1, Math.floor((limit - RESERVED) / 8));
+  return { connectionsMax: eighth * 4, overflowMax: eighth, upstreamMax: eighth * 3 };
+}
+
+/** The limit on open files (`ulimit -n`), or undefined where the system does not say. */
+export function descriptorLimit(): number | undefined {
+  try {
+    const soft = /^Max open files +([0-9]+) /m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return soft === undefined ? undefined : Number(soft);
+  } catch {
+    return undefined;
+  }
+}

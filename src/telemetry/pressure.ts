@@ -1,0 +1,86 @@
+/**
+ * How near this process is to its limits, as one number: 0 at rest, 1 where it can carry no more (reliability section 1,
+ * Envoy's overload manager). The largest of its parts counts, since any one of them alone can bring the process down.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import process from "node:process";
+import { getHeapStatistics } from "node:v8";
+import type { Clock } from "../values/time.ts";
+
+/** What the process reads of itself. */
+export interface Vitals {
+  /** 99th percentile of the event loop's delay, sustained over two windows, milliseconds. */
+  readonly loopDelayMs: number;
+  readonly rssBytes: number;
+  /** Share of the JavaScript heap's limit in use. */
+  readonly heapRatio: number;
+}
+
+/** What is added to them to make the pressure. */
+export interface Load {
+  /** Admitted requests that are being answered. */
+  readonly inFlight: number;
+  /** 0 while the journal has room, 1 where it takes no new request. */
+  readonly journal: number;
+}
+
+export interface PressureLimits {
+  readonly inFlightMax: number;
+  readonly loopDelayMs: number;
+  readonly memoryBytes: number;
+}
+
+/** The gauge: the largest share of any limit, from 0 to 1. */
+export function pressureOf(vitals: Vitals, load: Load, limits: PressureLimits): number {
+  const parts = [
+    vitals.loopDelayMs / limits.loopDelayMs,
+    vitals.rssBytes / limits.memoryBytes,
+    vitals.heapRatio,
+    load.inFlight / limits.inFlightMax,
+    load.journal,
+  ];
+  return Math.min(1, Math.max(0, ...parts));
+}
+
+/** A reading is at least this old before another one is taken. */
+const WINDOW_MS = 500;
+/** How often the loop's delay is measured; what the timer itself takes is not delay. */
+const RESOLUTION_MS = 20;
+const NANO_PER_MS = 1e6;
+
+export interface VitalsMeter {
+  /** The last reading, or a new one when that is older than a window. */
+  read(): Vitals;
+  stop(): void;
+}
+
+/**
+ * Reads the process's own state when asked, at most twice a second. A single stall (a long garbage collection, a machine
+ * that was suspended) is over when it is seen, so of two windows the quieter one counts.
+ */
+export function createVitalsMeter(clock: Pick<Clock, "monotonicMs">): VitalsMeter {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+  let readAtMs = clock.monotonicMs();
+  let windowBeforeMs = 0;
+  let vitals: Vitals = { loopDelayMs: 0, ...memory() };
+  return {
+    read() {
+      const nowMs = clock.monotonicMs();
+      if (nowMs - readAtMs < WINDOW_MS) return vitals;
+      readAtMs = nowMs;
+      // An empty histogram has no percentile worth the name.
+      const windowMs = delay.count === 0 ? 0 : Math.max(0, delay.percentile(99) / NANO_PER_MS - RESOLUTION_MS);
+      delay.reset();
+      vitals = { loopDelayMs: Math.min(windowMs, windowBeforeMs), ...memory() };
+      windowBeforeMs = windowMs;
+      return vitals;
+    },
+    stop: () => void delay.disable(),
+  };
+}
+
+function memory(): Pick<Vitals, "rssBytes" | "heapRatio"> {
+  const { used_heap_size, heap_size_limit } = getHeapStatistics();
+  return { rssBytes: process.memoryUsage.rss(), heapRatio: used_heap_size / heap_size_limit };
+}
