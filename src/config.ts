@@ -12,7 +12,7 @@ import { type Clock, systemClock } from "./values/time.ts";
 
 export { DEFAULTS, LIMITS } from "./config/defaults.ts";
 export { type DemoPlaces, demoConfig } from "./config/demo.ts";
-export { diffSettings } from "./config/difference.ts";
+export { diffSettings, keepUntilRestart } from "./config/difference.ts";
 export type { Loaded } from "./config/load.ts";
 export type { Problem } from "./config/problems.ts";
 export type { ConfigWatch } from "./config/watch.ts";

@@ -7,40 +7,34 @@ import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
-import { type AcceptedRequest, createListener, type Listener } from "./accept/listener.ts";
-import type { Reply } from "./accept/reply.ts";
 import { createUnknownKeys } from "./admit/unknown-keys.ts";
-import { render } from "./answer.ts";
 import { guardStore, inTime } from "./breaker-store.ts";
 import { openCharging } from "./charging.ts";
 import { sweepClaims } from "./claim-sweeper.ts";
 import { diffSettings } from "./config.ts";
 import { createConsole } from "./console/server.ts";
+import type { UpstreamState } from "./console/upstreams.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { explainFor } from "./explain-ask.ts";
 import { journaledStore } from "./journaled-store.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
 import { watchLedger } from "./ledger-watch.ts";
-import { NativeCounts } from "./native-counts.ts";
+import { takeOverJournals } from "./left-journals.ts";
 import { createOverload } from "./overload.ts";
-import { serveModel } from "./pipeline.ts";
+import { drainListener, publicListener } from "./public-listener.ts";
 import { createRecorder } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
-import { serveSide } from "./side.ts";
 import { type Store, StoreError } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
 import { watchHealth } from "./store-health.ts";
 import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
-import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
 import { timedStore } from "./timed-store.ts";
 import { measureUpstreams, watchUpstreams } from "./upstream-watch.ts";
-import type { Refusal } from "./values/errors.ts";
-import type { Protocol } from "./values/protocol.ts";
-import { newRequestId } from "./values/request-id.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 
@@ -48,6 +42,13 @@ export interface GatewayOptions {
   readonly settings: Settings;
   readonly clock?: Clock;
   readonly log?: Log;
+  /** Which side this process serves where a gateway is several of them (workers.ts); both unless given. */
+  readonly serves?: "clients" | "operators";
+  /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready. */
+  readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
+  readonly reasons?: () => readonly string[];
+  /** How the upstreams do, where other processes ask them. */
+  readonly upstreams?: () => readonly UpstreamState[];
 }
 
 export interface Gateway {
@@ -58,6 +59,11 @@ export interface Gateway {
   readonly metrics: Metrics;
   /** The token of the admin API: configured, or made and kept in the data folder. */
   readonly adminToken: string;
+  /** Why this process should get no traffic; empty while it should. */
+  reasons(): string[];
+  /** Its metrics, brought up to date, for a page that several processes share. */
+  snapshot(): Promise<MetricsSnapshot>;
+  upstreams(): readonly UpstreamState[];
   /** Takes new settings for all requests from the next one on; says which of them wait for a restart. */
   reload(settings: Settings): { restart: string[] };
   /** A reload was refused; the old settings stay in force. */
@@ -72,14 +78,12 @@ export interface Gateway {
 const UNSETTLED_WAIT_MS = 400;
 /** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
 const ABANDONED_MAX = 1_000;
-/** How long a stream's proper end may take to reach its client behind the deadline of a drain. */
-const CUT_GRACE_MS = 2_000;
 /** How long settlements may take after the last answer before the process gives up on them. */
 const SETTLE_GRACE_MS = 10_000;
 
 /** Starts a gateway: store, journal, listeners. Rejects with the reason when it cannot. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock, serves } = options;
   let settings = options.settings;
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
@@ -96,14 +100,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     health.stop();
     guard?.stop();
   };
-  const charging = await openCharging({
+  const chargingParts = {
     settings: settings.journal,
     store,
     sharded: settings.store.kind === "redis-cluster",
     clock,
     metrics,
     log,
-  }).catch(async (error) => {
+  };
+  const charging = await openCharging(chargingParts).catch(async (error) => {
     stopWatching();
     await store.close();
     throw error;
@@ -117,8 +122,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         "a write is in the store and not in the journal: a store that loses it does not get it back",
       ),
     );
-  const claims = sweepClaims({ store: journaled(store), clock, log });
-  const ledgerWatch = watchLedger({ store, clock, metrics, log });
+  // One process of several does what is needed once.
+  const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(store), clock, log });
+  const ledgerWatch = serves === "clients" ? undefined : watchLedger({ store, clock, metrics, log });
+  const left = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
@@ -166,31 +173,40 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     overload,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
-  const listener = publicListener(parts, guarded, log);
+  const listener = publicListener(parts, guarded, log, serves === "clients");
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let draining = false;
+  const reasons = () => [
+    ...(draining ? ["draining"] : []),
+    ...health.reasons(),
+    ...(guard?.reasons() ?? []),
+    ...charging.reasons(),
+  ];
+  const measure = () => {
+    charging.measure();
+    overload.measure();
+    measureUpstreams(dispatcher.report(), metrics);
+  };
+  const snapshot = () => {
+    measure();
+    return metrics.snapshot();
+  };
   const console = createConsole({
     store: journaled(store.confirming()),
     catalog: () => settings.catalog,
     ...storeKeeper(charging),
     explain: (ask) => explainFor(ask, guarded, parts),
-    upstreams: () => dispatcher.report(),
+    upstreams: options.upstreams ?? (() => dispatcher.report()),
     adminToken,
     random: randomBytes,
-    metrics: (accept) => {
-      charging.measure();
-      overload.measure();
-      measureUpstreams(dispatcher.report(), metrics);
+    metrics: async (accept) => {
+      if (options.page) return options.page(await snapshot());
+      measure();
       return metrics.page(accept);
     },
     readiness: () => {
-      const reasons = [
-        ...(draining ? ["draining"] : []),
-        ...health.reasons(),
-        ...(guard?.reasons() ?? []),
-        ...charging.reasons(),
-      ];
-      return { ready: reasons.length === 0, reasons };
+      const all = [...reasons(), ...(options.reasons?.() ?? [])];
+      return { ready: all.length === 0, reasons: all };
     },
     clock,
     log: (line) => log.info(line, "admin"),
@@ -204,15 +220,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const shutDown = async () => {
     await charging.drain(SETTLE_GRACE_MS);
     stopWatching();
-    await Promise.all([claims.stop(), ledgerWatch.stop()]);
+    await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     unknownKeys.close();
     overload.stop();
+    await left?.close();
     await charging.close();
     await store.close();
   };
-  const listen = await listener.listen();
-  const admin = await listenAdmin(console, settings.admin).catch(async (error) => {
+  const listen = serves === "operators" ? settings.listen : await listener.listen();
+  const openAdmin = () => (serves === "clients" ? settings.admin : listenAdmin(console, settings.admin));
+  const admin = await Promise.try(openAdmin).catch(async (error) => {
     await listener.close();
     await shutDown();
     throw error;
@@ -223,6 +241,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     store,
     metrics,
     adminToken: adminToken.reveal(),
+    reasons,
+    snapshot,
+    upstreams: () => dispatcher.report(),
     reload(next) {
       dispatcher.replace(next.upstreams); // Throws before anything has changed.
       const { restart } = diffSettings(settings, next);
@@ -271,42 +292,6 @@ async function demandFitness(store: Store, log: Log): Promise<void> {
   }
 }
 
-function publicListener(parts: PipelineParts, store: Store, log: Log): Listener {
-  const { clock } = parts;
-  const settings = parts.settings();
-  const side = { ...parts, nativeCounts: new NativeCounts(clock), usage: store };
-  const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
-    render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
-  const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {
-    const { answer, status, headers, body } = rendered(refused, protocol, reply.requestId);
-    const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: clock.monotonicMs() });
-    record.refused(answer, status);
-    record.finish();
-    if (!reply.gone) reply.whole(status, headers, body);
-  };
-  return createListener(
-    {
-      address: settings.listen,
-      bodyBytesMax: settings.bodyBytesMax,
-      trustProxy: settings.trustProxy,
-      corsOrigins: settings.corsOrigins,
-      siteUrl: () => parts.settings().site,
-      clock,
-      newRequestId: () => newRequestId(clock.wallMs(), randomBytes),
-      door: parts.overload.door,
-    },
-    {
-      onRequest: (request: AcceptedRequest, reply: Reply) =>
-        request.route.kind === "model"
-          ? serveModel(request.route.protocol, request, reply, parts)
-          : serveSide(request, reply, side),
-      onRefusal: refuse,
-      renderRefusal: rendered,
-      onCrash: (error) => log.error({ reason: reasonOf(error) }, "a request failed on a defect of the gateway"),
-    },
-  );
-}
-
 async function listenAdmin(console: ReturnType<typeof createConsole>, address: Address): Promise<Address> {
   if (address.kind === "unix") {
     await console.listen({ path: address.path });
@@ -314,20 +299,6 @@ async function listenAdmin(console: ReturnType<typeof createConsole>, address: A
   }
   await console.listen({ host: address.host, port: address.port });
   return { ...address, port: (console.server.address() as AddressInfo).port };
-}
-
-/** Promise 12: the front has been told; late requests are still served, then running ones finish. */
-async function drainListener(listener: Listener, settings: Settings, clock: Clock, cut: () => void): Promise<void> {
-  listener.lameDuck();
-  await new Promise<void>((resolve) => clock.after(settings.drain.lameDuckMs, resolve));
-  const closed = listener.close();
-  let cancel = clock.after(settings.drain.deadlineMs, () => {
-    cut();
-    // What has not ended properly by then has a client that does not read.
-    cancel = clock.after(CUT_GRACE_MS, () => listener.destroy());
-  });
-  await closed;
-  cancel();
 }
 
 function reasonOf(error: unknown): string {

@@ -9,6 +9,7 @@ import { type Gateway, startGateway } from "./gateway.ts";
 import type { Simulator } from "./simulator/server.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import type { Settings } from "./values/settings.ts";
+import { type RunningGateway, startWorkers } from "./workers.ts";
 
 class Unusable extends Error {}
 
@@ -24,11 +25,20 @@ async function serve(options: RunOptions): Promise<void> {
   const text = readText(file);
   const settings = settingsOf(loadConfig({ file, text }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
-  const gateway = await startGateway({ settings, log });
+  let textInForce = text;
+  const gateway =
+    settings.workers === 1
+      ? await startGateway({ settings, log })
+      : await startWorkers({ file, text, settings, log, textInForce: () => textInForce });
   log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
   const watch = watchConfig({
     file,
     text,
+    readFile(path) {
+      const read = readFileSync(path, "utf8");
+      if (path === file) textInForce = read;
+      return read;
+    },
     onSettings: (next) => reload(gateway, next, log),
     onProblems: (problems) => keepOld(gateway, problems, log),
   });
@@ -60,7 +70,7 @@ function readText(file: string): string {
   }
 }
 
-function reload(gateway: Gateway, settings: Settings, log: Log): void {
+function reload(gateway: RunningGateway, settings: Settings, log: Log): void {
   try {
     const { restart } = gateway.reload(settings);
     log.info(
@@ -73,7 +83,7 @@ function reload(gateway: Gateway, settings: Settings, log: Log): void {
   }
 }
 
-function keepOld(gateway: Gateway, problems: readonly Problem[], log: Log): void {
+function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log): void {
   gateway.reloadFailed();
   log.error({ problems: problems.map(formatProblem) }, "configuration refused; the old one stays in force");
 }
@@ -83,7 +93,7 @@ function keepOld(gateway: Gateway, problems: readonly Problem[], log: Log): void
  * ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on blindly could charge
  * wrongly (reliability row 78).
  */
-async function untilStopped(gateway: Gateway, log: Log, simulator?: Simulator): Promise<void> {
+async function untilStopped(gateway: RunningGateway, log: Log, simulator?: Simulator): Promise<void> {
   const stop = Promise.withResolvers<"drain" | "close">();
   let signals = 0;
   const onSignal = (how: "drain" | "close") => () => {

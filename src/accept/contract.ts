@@ -52,6 +52,8 @@ export interface Door {
 
 export interface ListenerOptions {
   readonly address: Address;
+  /** Whether other processes of the gateway listen at the same address; a unix socket's file is then the parent's. */
+  readonly shared?: boolean;
   readonly bodyBytesMax: number;
   /** CIDR blocks and `unix`. */
   readonly trustProxy: readonly string[];

@@ -72,8 +72,8 @@ export class Listener {
    * @throws as node:net does: EADDRINUSE, EACCES.
    */
   async listen(): Promise<Address> {
-    const { address } = this.#options;
-    if (address.kind === "unix") await removeStaleSocket(address.path);
+    const { address, shared } = this.#options;
+    if (address.kind === "unix" && !shared) await removeStaleSocket(address.path);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once("error", reject);
     this.#server.listen(

@@ -10,6 +10,12 @@ export function diffSettings(old: Settings, next: Settings): { restart: string[]
   return { restart: RESTART_ONLY.filter((key) => spelled(old[key]) !== spelled(next[key])) };
 }
 
+/** New settings as far as they count before a restart. @param started those that the process has started with. */
+export function keepUntilRestart(started: Settings, next: Settings): Settings {
+  const { listen, admin, store, journal, workers } = started;
+  return { ...next, listen, admin, store, journal, workers };
+}
+
 /** Compared inside this process and never shown, so secrets count with their text. */
 function spelled(value: unknown): string | undefined {
   if (value instanceof Secret) return JSON.stringify(value.reveal());

@@ -25,6 +25,23 @@ export interface RequestLabels {
   readonly group: string;
 }
 
+/** All metrics of one process with their values; can be sent to another one (summed-metrics.ts). */
+export type MetricsSnapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
+
+export interface MetricsPage {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/**
+ * What becomes of a gauge where several processes share a page: the worst where it tells how something stands that each
+ * of them sees, else the sum.
+ */
+function aggregatorOf(name: string): "min" | "max" | "sum" {
+  if (/(_up|_healthy|_success)$/.test(name)) return "min";
+  return /pressure|breaker|older|oldest|ratio|^ledger_|^accounts_|^entitlements_/.test(name) ? "max" : "sum";
+}
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Makes the registry of one process and every metric in it. */
@@ -39,7 +56,7 @@ export function createMetrics() {
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
     new Counter({ name: `tollgate_${name}`, help, labelNames, registers });
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
-    new Gauge({ name: `tollgate_${name}`, help, labelNames, registers });
+    new Gauge({ name: `tollgate_${name}`, help, labelNames, registers, aggregator: aggregatorOf(name) });
   const histogram = <T extends string>(
     name: string,
     help: string,
@@ -177,8 +194,10 @@ export function createMetrics() {
       holdsNano += nano;
       metrics.holds.set(Number(holdsNano) * NANO);
     },
+    /** For a page that several processes share. */
+    snapshot: (): Promise<MetricsSnapshot> => registry.getMetricsAsJSON(),
     /** The page for Prometheus to scrape. @param accept the request's `accept`; OpenMetrics has to be asked for. */
-    async page(accept = ""): Promise<{ contentType: string; body: string }> {
+    async page(accept = ""): Promise<MetricsPage> {
       const form = accept.includes("application/openmetrics-text") ? registry : text;
       return { contentType: form.contentType, body: await form.metrics() };
     },

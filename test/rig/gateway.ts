@@ -207,6 +207,8 @@ export interface GatewayProcess {
   readonly url: string;
   readonly adminUrl: string;
   readonly child: ChildProcess;
+  /** Its configuration file, for tests of a reload. */
+  readonly file: string;
   /** Everything that it has printed. */
   output(): string;
   /** Resolves with the first line, printed before or after the call, that contains `text`. */
@@ -259,6 +261,7 @@ export async function spawnGateway(
     url: listen,
     adminUrl: admin,
     child,
+    file,
     output: () => printed.join(""),
     async line(text) {
       const found = printed.find((line) => line.includes(text));

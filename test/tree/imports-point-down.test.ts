@@ -39,7 +39,10 @@ const IMPURE_WORDS =
 /** The home of the machine's clock. */
 const CLOCK = "src/values/time.ts";
 
-/** Packages by the files that may import them: one door each; typebox has one per schema, node-cache one per memory. */
+/**
+ * Packages by the files that may import them: one door each; typebox has one per schema, node-cache one per memory, prom-client one
+ * for a process and one for several.
+ */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   undici: ["src/dispatch/upstream.ts"],
   ioredis: ["src/store/redis/connect.ts"],
@@ -48,7 +51,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],
   "pino-pretty": ["src/telemetry/log.ts"],
-  "prom-client": ["src/telemetry/metrics.ts"],
+  "prom-client": ["src/telemetry/metrics.ts", "src/telemetry/summed-metrics.ts"],
   "@opentelemetry/api": ["src/telemetry/traces.ts"],
   "@opentelemetry/exporter-trace-otlp-proto": ["src/telemetry/traces.ts"],
   "@opentelemetry/resources": ["src/telemetry/traces.ts"],

@@ -1,0 +1,19 @@
+/** A worker that cannot serve ends the whole start with its reason, and leaves nobody behind. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import test from "node:test";
+import { workersScene } from "./rig.ts";
+
+test("the address belongs to somebody else", { timeout: 60_000 }, async (t) => {
+  const scene = await workersScene(t);
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  try {
+    const started = scene.start(2, (text) => text.replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`));
+    await assert.rejects(started, /EADDRINUSE/);
+  } finally {
+    other.close();
+  }
+});
