@@ -42,8 +42,10 @@ export interface Overload {
   stop(): void;
 }
 
+type OverloadInputs = Pick<Settings, "overload" | "upstreams" | "workers">;
+
 export interface OverloadParts {
-  readonly settings: () => Pick<Settings, "overload" | "upstreams" | "workers">;
+  readonly settings: () => OverloadInputs;
   readonly journalFill: () => number;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "pressure" | "shed">;
@@ -56,13 +58,18 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
   const shares = limit === undefined ? undefined : sharesOf(limit);
   const memoryBytes = machineMemoryBytes();
 
+  const limitsOf = ({ overload, upstreams, workers }: OverloadInputs): PressureLimits => ({
+    inFlightMax: overload.inFlightMax ?? derivedInFlightMax([...upstreams.values()], shares?.upstreamMax),
+    loopDelayMs: overload.loopDelayMs,
+    memoryBytes: overload.memoryBytes ?? memoryBytes / workers,
+  });
+  let inForce = settings();
+  let limits = limitsOf(inForce);
   const pressure = (load: Load): number => {
-    const { overload, upstreams, workers } = settings();
-    const limits: PressureLimits = {
-      inFlightMax: overload.inFlightMax ?? derivedInFlightMax([...upstreams.values()], shares?.upstreamMax),
-      loopDelayMs: overload.loopDelayMs,
-      memoryBytes: overload.memoryBytes ?? memoryBytes / workers,
-    };
+    if (settings() !== inForce) {
+      inForce = settings();
+      limits = limitsOf(inForce);
+    }
     return pressureOf(meter.read(), load, limits);
   };
   const loaded = () => pressure({ inFlight: inFlight.census.total, journal: journalPressure(journalFill()) });

@@ -15,6 +15,8 @@ const RESTART_MS_MAX = 10_000;
 const WELL_AFTER_MS = 30_000;
 /** How long the page of metrics waits for a worker that is busy; its last figures stand in for it. */
 const METRICS_WAIT_MS = 1_000;
+/** So often in a row it may be late before it counts as stuck. */
+const LATE_MAX = 2;
 
 export interface SlotParts {
   /** From 1 on. */
@@ -35,6 +37,8 @@ export class WorkerSlot {
   #serving = false;
   #reasons: readonly string[] = [];
   #snapshot: MetricsSnapshot = [];
+  /** Times in a row that it was asked for its figures and did not give them in time. */
+  #late = 0;
   readonly #waiting = new Set<() => void>();
   #stopping = false;
   #cancelRestart = () => {};
@@ -55,6 +59,7 @@ export class WorkerSlot {
   reasons(): string[] {
     const { worker } = this.#parts;
     if (!this.#serving) return [`worker ${worker} is not running`];
+    if (this.#late >= LATE_MAX) return [`worker ${worker} does not answer`];
     return this.#reasons.map((reason) => `worker ${worker}: ${reason}`);
   }
 
@@ -66,7 +71,10 @@ export class WorkerSlot {
   async metrics(): Promise<MetricsSnapshot> {
     if (!this.#serving) return this.#snapshot;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.after(METRICS_WAIT_MS, resolve);
+    const cancel = this.#parts.clock.after(METRICS_WAIT_MS, () => {
+      this.#late++;
+      resolve();
+    });
     this.#waiting.add(resolve);
     this.send({ kind: "metrics" });
     await promise;
@@ -114,6 +122,7 @@ export class WorkerSlot {
       this.#serving = false;
       this.#reasons = [];
       this.#snapshot = [];
+      this.#late = 0;
       for (const wake of this.#waiting) wake();
       void this.#parts.onEnded(last).then(resolve);
       onFailed(new Error(reason ?? `worker ${worker} ended with ${signal ?? code}`));
@@ -127,6 +136,7 @@ export class WorkerSlot {
 
   #measured(snapshot: MetricsSnapshot): void {
     this.#snapshot = snapshot;
+    this.#late = 0;
     for (const wake of this.#waiting) wake();
   }
 

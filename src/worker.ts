@@ -2,11 +2,13 @@
  * The program of one worker process (workers.ts): a gateway for clients only, with a journal of its own. It does what its
  * parent says; a signal of its own ends it alone, and the parent starts another one.
  */
+import { randomBytes } from "node:crypto";
 import process from "node:process";
 import { formatProblem, keepUntilRestart, loadConfig } from "./config.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { workerJournal } from "./left-journals.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
+import { Secret } from "./values/secret.ts";
 import type { Settings } from "./values/settings.ts";
 import type { FromWorker, Stop, ToWorker } from "./worker-messages.ts";
 
@@ -30,7 +32,9 @@ function settingsOf(file: string, text: string): Settings {
 async function start({ worker, file, startText, text }: ToWorker & { kind: "start" }): Promise<void> {
   const started = settingsOf(file, startText);
   const own = { ...started, journal: { ...started.journal, dir: workerJournal(started.journal.dir, worker) } };
-  const settings = keepUntilRestart(own, settingsOf(file, text));
+  const inForce = keepUntilRestart(own, settingsOf(file, text));
+  // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
+  const settings = { ...inForce, adminToken: new Secret(randomBytes(32).toString("base64url")) };
   const log = ofWorker(createLog({ level: settings.log.level }), worker);
   const gateway = await startGateway({ settings, log, serves: "clients" });
 

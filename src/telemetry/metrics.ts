@@ -42,6 +42,11 @@ function aggregatorOf(name: string): "min" | "max" | "sum" {
   return /pressure|breaker|older|oldest|ratio|^ledger_|^accounts_|^entitlements_/.test(name) ? "max" : "sum";
 }
 
+/** Counters of what all processes do together: the parent's own number stands for all. */
+function addedOnce(name: string): boolean {
+  return name === "config_reloads_total";
+}
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Makes the registry of one process and every metric in it. */
@@ -54,7 +59,13 @@ export function createMetrics() {
   // Gauges under a counter's name, which Prometheus' own check refuses; each has a sibling with a label per type.
   for (const kind of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
-    new Counter({ name: `tollgate_${name}`, help, labelNames, registers });
+    new Counter({
+      name: `tollgate_${name}`,
+      help,
+      labelNames,
+      registers,
+      aggregator: addedOnce(name) ? "first" : "sum",
+    });
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
     new Gauge({ name: `tollgate_${name}`, help, labelNames, registers, aggregator: aggregatorOf(name) });
   const histogram = <T extends string>(

@@ -55,7 +55,18 @@ test("the example file is good and reads as it says", () => {
 test("what the example calls defaults are the defaults", () => {
   const bare = settingsOf(least);
   const said = settingsOf(example);
-  const keys = ["listen", "admin", "journal", "bodyBytesMax", "drain", "heartbeatMs", "idempotency", "log"] as const;
+  const keys = [
+    "listen",
+    "admin",
+    "journal",
+    "bodyBytesMax",
+    "drain",
+    "heartbeatMs",
+    "idempotency",
+    "log",
+    "overload",
+    "workers",
+  ] as const;
   for (const key of keys) {
     assert.deepEqual(bare[key], said[key], key);
   }

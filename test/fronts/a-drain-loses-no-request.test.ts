@@ -1,6 +1,7 @@
 /**
- * Promise 12 behind a front: one of two processes over one Redis is taken out by deploy/drain.sh, in the middle of 50
- * streams and of steady traffic, and put back. No answer is other than 200, no stream is cut, and the bill is exact.
+ * Promise 12 behind a front: one of two processes over one Redis is taken out by deploy/drain.sh, in the middle of 200
+ * streams and of steady traffic, and put back (row A6), while both reload their configuration ten times a second (row G1).
+ * No answer is other than 200, no stream is cut, and the bill is exact.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -31,9 +32,10 @@ import {
 } from "./fronts.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../deploy/drain.sh", import.meta.url));
-const STREAMS = 50;
+const STREAMS = 200;
 /** Clients that ask one thing after another, each over a new connection. */
 const CLIENTS = 3;
+const RELOAD_EVERY_MS = 100;
 /** Requests that must have passed after each step before the next one begins. */
 const REQUESTS_PER_STEP = 30;
 /** 10 tokens in at 1 USD and 5 out at 10 USD per million. */
@@ -87,17 +89,22 @@ for (const [name, startFront] of [
     const ports = await freePorts(4);
     const [portA, portB, adminA, adminB] = ports as [number, number, number, number];
     const spawnAt = async (port: number, admin: number, journal: string): Promise<GatewayProcess> => {
-      const config = behindFront("drain: {lame_duck: 4s, deadline: 60s}\n");
+      const config = behindFront("drain: {lame_duck: 4s, deadline: 120s}\n");
       const text = config({ upstreamUrl: upstream.url, dir: join(dir, journal), store: redis.url });
       const fixed = text
         .replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`)
-        .replace("admin: 127.0.0.1:0", `admin: 127.0.0.1:${admin}`);
+        .replace("admin: 127.0.0.1:0", `admin: 127.0.0.1:${admin}`)
+        .replace("pro-only]}\n", "pro-only], limits: {concurrency: 1000}}\n");
       const gateway = await spawnGateway(fixed);
       started.push(gateway);
       return gateway;
     };
     let front: DrainableFront | undefined;
     const traffic: Traffic[] = [];
+    // A process that has ended is not signalled.
+    const reloading = setInterval(() => {
+      for (const { child } of started) child.kill("SIGHUP");
+    }, RELOAD_EVERY_MS);
     try {
       const first = await spawnAt(portA, adminA, "a");
       const second = await spawnAt(portB, adminB, "b");
@@ -137,6 +144,7 @@ for (const [name, startFront] of [
       t.diagnostic(`${statuses.length} requests and ${STREAMS} streams, all 200`);
       await assertBilled(second, statuses.length + STREAMS);
     } finally {
+      clearInterval(reloading);
       await Promise.all(traffic.map((client) => client.stop()));
       await front?.stop();
       for (const gateway of started) await gateway.stop("SIGKILL");
@@ -236,7 +244,7 @@ function run({ args, env }: { args: string[]; env: Record<string, string> }): {
   done: Promise<void>;
 } {
   const child = spawn(SCRIPT, args, {
-    env: { ...process.env, WAIT_S: "60", ...env },
+    env: { ...process.env, WAIT_S: "120", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let said = "";

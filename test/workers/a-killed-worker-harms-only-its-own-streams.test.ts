@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import test from "node:test";
+import { keyOf } from "../fronts/admin.ts";
 import { CHAT_END } from "../fronts/fronts.ts";
 import { ask } from "../whole/asking.ts";
 import {
@@ -61,10 +62,13 @@ test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
   assert.equal(cut + ended, STREAMS, "a stream is cut with its worker, or whole");
   assert.ok(cut >= 1 && cut <= STREAMS / 2, `${cut} of ${STREAMS} were the worker's`);
   await whole(LATER);
+  const later = await ask(gateway, "chat", await keyOf(gateway, "later"));
+  assert.equal(later.status, 200, "what an operator has just made counts at every worker");
+  await later.text();
   const after = await metricsPage(gateway);
   assert.equal(
     metricSum(after, "tollgate_requests_total", 'status="200"'),
-    WHOLE + ended + LATER,
+    WHOLE + ended + LATER + 1,
     "no counter went back",
   );
 

@@ -30,6 +30,7 @@ test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
   // A worker is told before anything that it is asked for behind this line: the page waits for all of them.
   const page = await metricsPage(gateway);
   assert.equal(metricSum(page, "tollgate_config_last_reload_success"), 1);
+  assert.equal(metricSum(page, "tollgate_config_reloads_total", "accepted"), 1, "one reload, not one of each process");
   await round();
 
   writeFileSync(file, "listen: nowhere\n");

@@ -13,7 +13,9 @@ test("two workers, one of them killed", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
   const socketPath = join(scene.dir, "tollgate.sock");
   const gateway = await scene.start(2, (text) =>
-    text.replace("listen: 127.0.0.1:0", `listen: ${JSON.stringify(`unix:${socketPath}`)}`),
+    text
+      .replace("listen: 127.0.0.1:0", `listen: ${JSON.stringify(`unix:${socketPath}`)}`)
+      .replace("admin_token: test-admin-token\n", ""),
   );
   const askOnce = async () => {
     const sent = request({
@@ -42,4 +44,7 @@ test("two workers, one of them killed", { timeout: 120_000 }, async (t) => {
   assert.equal(await gateway.stop("SIGINT"), 0, gateway.output());
   await gone(workerPids(gateway).values());
   assert.ok(!existsSync(socketPath));
+  assert.ok(existsSync(join(scene.dir, "admin-token")), "the parent has made the token, once");
+  assert.doesNotMatch(gateway.output(), /no file of the journal/);
+  assert.ok(!existsSync(join(scene.dir, "journal", "admin-token")));
 });
