@@ -29,7 +29,14 @@ async function serve(options: RunOptions): Promise<void> {
   const gateway =
     settings.workers === 1
       ? await startGateway({ settings, log })
-      : await startWorkers({ file, text, settings, log, textInForce: () => textInForce });
+      : await startWorkers({
+          file,
+          text,
+          settings,
+          log,
+          pretty: options.pretty === true,
+          textInForce: () => textInForce,
+        });
   log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
   const watch = watchConfig({
     file,

@@ -4,10 +4,9 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { Log } from "./telemetry/log.ts";
-import type { MetricsSnapshot } from "./telemetry/metrics.ts";
 import type { Address } from "./values/settings.ts";
 import type { Clock } from "./values/time.ts";
-import type { FromWorker, Stop, ToWorker } from "./worker-messages.ts";
+import type { Figures, FromWorker, Stop, ToWorker } from "./worker-messages.ts";
 
 const RESTART_MS_MIN = 200;
 const RESTART_MS_MAX = 10_000;
@@ -27,7 +26,7 @@ export interface SlotParts {
   readonly clock: Clock;
   readonly log: Log;
   /** The last figures of a process that has ended. */
-  readonly onEnded: (last: MetricsSnapshot) => Promise<void>;
+  readonly onEnded: (last: Figures["metrics"]) => Promise<void>;
 }
 
 export class WorkerSlot {
@@ -36,7 +35,7 @@ export class WorkerSlot {
   #ended: Promise<void> = Promise.resolve();
   #serving = false;
   #reasons: readonly string[] = [];
-  #snapshot: MetricsSnapshot = [];
+  #figures: Figures = NONE;
   /** Times in a row that it was asked for its figures and did not give them in time. */
   #late = 0;
   readonly #waiting = new Set<() => void>();
@@ -67,9 +66,14 @@ export class WorkerSlot {
     if (this.#child?.connected) this.#child.send(message, () => {});
   }
 
-  /** The process's metrics: fresh ones, or the last ones when it is slow to answer; none when there is no process. */
-  async metrics(): Promise<MetricsSnapshot> {
-    if (!this.#serving) return this.#snapshot;
+  /** The process's figures as it gave them last; none when there is no process. */
+  get lastFigures(): Figures {
+    return this.#figures;
+  }
+
+  /** Asks the process for its figures: fresh ones, or the last ones when it is slow to answer. */
+  async figures(): Promise<Figures> {
+    if (!this.#serving) return this.#figures;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = this.#parts.clock.after(METRICS_WAIT_MS, () => {
       this.#late++;
@@ -80,7 +84,7 @@ export class WorkerSlot {
     await promise;
     this.#waiting.delete(resolve);
     cancel();
-    return this.#snapshot;
+    return this.#figures;
   }
 
   /** Tells the process to end. Resolves when it has; after `killAfterMs` it is killed. */
@@ -110,18 +114,18 @@ export class WorkerSlot {
         onServing(message.listen);
       } else if (message.kind === "failed") reason = message.reason;
       else if (message.kind === "reasons") this.#reasons = message.reasons;
-      else if (message.kind === "metrics") this.#measured(message.snapshot);
+      else if (message.kind === "metrics") this.#measured(message.figures);
     });
     // A process that cannot be told anything is about to end, and that is heard below.
     child.on("error", (error) => log.warn({ worker, reason: String(error) }, "a worker is not reached"));
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
     child.once("exit", (code, signal) => {
-      const last = this.#snapshot;
+      const last = this.#figures.metrics;
       this.#child = undefined;
       this.#serving = false;
       this.#reasons = [];
-      this.#snapshot = [];
+      this.#figures = NONE;
       this.#late = 0;
       for (const wake of this.#waiting) wake();
       void this.#parts.onEnded(last).then(resolve);
@@ -134,8 +138,8 @@ export class WorkerSlot {
     child.send(startMessage(), () => {});
   }
 
-  #measured(snapshot: MetricsSnapshot): void {
-    this.#snapshot = snapshot;
+  #measured(figures: Figures): void {
+    this.#figures = figures;
     this.#late = 0;
     for (const wake of this.#waiting) wake();
   }
@@ -148,4 +152,5 @@ export class WorkerSlot {
   }
 }
 
+const NONE: Figures = { metrics: [], upstreams: [] };
 const NOBODY_WAITS = () => {};

@@ -29,13 +29,13 @@ function settingsOf(file: string, text: string): Settings {
   throw new Error(loaded.problems.map(formatProblem).join("\n"));
 }
 
-async function start({ worker, file, startText, text }: ToWorker & { kind: "start" }): Promise<void> {
+async function start({ worker, file, startText, text, pretty }: ToWorker & { kind: "start" }): Promise<void> {
   const started = settingsOf(file, startText);
   const own = { ...started, journal: { ...started.journal, dir: workerJournal(started.journal.dir, worker) } };
   const inForce = keepUntilRestart(own, settingsOf(file, text));
   // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
   const settings = { ...inForce, adminToken: new Secret(randomBytes(32).toString("base64url")) };
-  const log = ofWorker(createLog({ level: settings.log.level }), worker);
+  const log = ofWorker(createLog({ level: settings.log.level, pretty }), worker);
   const gateway = await startGateway({ settings, log, serves: "clients" });
 
   let told = "";
@@ -53,7 +53,7 @@ async function start({ worker, file, startText, text }: ToWorker & { kind: "star
     stopping = true;
     await (how === "drain" ? gateway.drain() : gateway.close());
     clearInterval(look);
-    await tell({ kind: "metrics", snapshot: await gateway.snapshot() });
+    await tell(await figuresOf(gateway));
     process.exit();
   };
   process.on("SIGTERM", () => void stop("drain"));
@@ -69,10 +69,13 @@ async function start({ worker, file, startText, text }: ToWorker & { kind: "star
     if (message.kind === "stop") void stop(message.how);
     else if (message.kind === "reload")
       reload(gateway, () => keepUntilRestart(own, settingsOf(file, message.text)), log);
-    else if (message.kind === "metrics")
-      void gateway.snapshot().then((snapshot) => tell({ kind: "metrics", snapshot }));
+    else if (message.kind === "metrics") void figuresOf(gateway).then(tell);
   });
   await tell({ kind: "serving", listen: gateway.listen });
+}
+
+async function figuresOf(gateway: Gateway): Promise<FromWorker> {
+  return { kind: "metrics", figures: { metrics: await gateway.snapshot(), upstreams: gateway.upstreams() } };
 }
 
 function reload(gateway: Gateway, read: () => Settings, log: Log): void {

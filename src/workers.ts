@@ -15,6 +15,7 @@ import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 import type { Stop } from "./worker-messages.ts";
 import { WorkerSlot } from "./worker-slot.ts";
+import { upstreamsOfAll } from "./worker-upstreams.ts";
 
 const PROGRAM = fileURLToPath(new URL("./worker.ts", import.meta.url));
 /** Beyond the deadline of a drain: time for proper ends and for settlements. */
@@ -31,6 +32,8 @@ export interface WorkersOptions {
   readonly text: string;
   readonly settings: Settings;
   readonly log: Log;
+  /** Whether the workers' logs, too, are for people to read. */
+  readonly pretty: boolean;
   /** The text behind the settings that `reload` is given. */
   readonly textInForce: () => string;
   readonly clock?: Clock;
@@ -38,7 +41,7 @@ export interface WorkersOptions {
 
 /** Starts the parent's part and all workers. Rejects with the first reason why one of them cannot serve. */
 export async function startWorkers(options: WorkersOptions): Promise<RunningGateway> {
-  const { file, text: startText, settings, log, clock = systemClock } = options;
+  const { file, text: startText, settings, log, pretty, clock = systemClock } = options;
   let text = startText;
   let retired: MetricsSnapshot = [];
   let stopping: Stop | undefined;
@@ -48,7 +51,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     return new WorkerSlot({
       worker,
       fork: () => cluster.fork().process as ReturnType<typeof cluster.fork>["process"],
-      startMessage: () => ({ kind: "start", worker, file, startText, text }),
+      startMessage: () => ({ kind: "start", worker, file, startText, text, pretty }),
       clock,
       log,
       async onEnded(last) {
@@ -56,7 +59,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
       },
     });
   });
-  const figures = () => Promise.all(slots.map((slot) => slot.metrics()));
+  const figures = () => Promise.all(slots.map((slot) => slot.figures()));
   let cancel = () => {};
   const follow = (): void => {
     cancel = clock.after(FIGURES_EVERY_MS, () => void figures().then(follow));
@@ -67,7 +70,8 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     log,
     clock,
     serves: "operators",
-    page: async (own) => summedPage([own, retired, ...(await figures())]),
+    page: async (own) => summedPage([own, retired, ...(await figures()).map(({ metrics }) => metrics)]),
+    upstreams: () => upstreamsOfAll(slots.map(({ lastFigures }) => lastFigures.upstreams)),
     reasons: () => [...(stopping ? ["draining"] : []), ...slots.flatMap((slot) => slot.reasons())],
   });
 

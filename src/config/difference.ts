@@ -3,7 +3,14 @@ import { Secret } from "../values/secret.ts";
 import type { Settings } from "../values/settings.ts";
 
 /** Read once, when the process starts: sockets, what money is written to, and where traces go. */
-const RESTART_ONLY = ["listen", "admin", "store", "journal", "workers", "traces"] as const satisfies readonly (keyof Settings)[];
+const RESTART_ONLY = [
+  "listen",
+  "admin",
+  "store",
+  "journal",
+  "workers",
+  "traces",
+] as const satisfies readonly (keyof Settings)[];
 
 /** @returns the keys whose new values wait for a restart; a reload should name them in a warning. */
 export function diffSettings(old: Settings, next: Settings): { restart: string[] } {

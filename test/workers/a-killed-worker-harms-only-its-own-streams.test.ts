@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import test from "node:test";
-import { keyOf } from "../fronts/admin.ts";
+import { adminGet, keyOf } from "../fronts/admin.ts";
 import { CHAT_END } from "../fronts/fronts.ts";
 import { ask } from "../whole/asking.ts";
 import {
@@ -42,6 +42,9 @@ test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
   assert.equal(metricSum(page, "tollgate_in_flight", "chat"), STREAMS);
   assert.equal(metricSum(page, "tollgate_time_to_first_token_seconds_count"), WHOLE + STREAMS);
   assert.equal(metricSum(page, "tollgate_store_up"), 1, "of what each sees alike there is no sum");
+  const { items } = (await adminGet(gateway, "/upstreams")) as { items: Record<string, unknown>[] };
+  const chat = items.find(({ name }) => name === "up-chat");
+  assert.deepEqual([chat?.health, chat?.in_flight, chat?.max_concurrency], ["healthy", STREAMS, WORKERS * 200]);
   const busy = new Set(
     lines(gateway)
       .filter(({ msg }) => msg === "request")

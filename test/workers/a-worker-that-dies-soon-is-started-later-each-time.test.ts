@@ -34,6 +34,8 @@ class PlayedProcess extends EventEmitter {
   }
 }
 
+const figures = (name: string) => ({ metrics: [{ name }], upstreams: [] });
+
 function scene() {
   const clock = new HandClock();
   const started: PlayedProcess[] = [];
@@ -44,7 +46,7 @@ function scene() {
       started.push(new PlayedProcess());
       return started.at(-1) as unknown as ChildProcess;
     },
-    startMessage: () => ({ kind: "start", worker: 1, file: "tollgate.yaml", startText: "", text: "" }),
+    startMessage: () => ({ kind: "start", worker: 1, file: "tollgate.yaml", startText: "", text: "", pretty: false }),
     clock,
     log: createLog({ level: "silent" }),
     async onEnded(last) {
@@ -91,7 +93,7 @@ test("told to end it is not started again, and killed only when it does not", as
   const { clock, slot, started, ended, newest } = scene();
   void slot.start();
   newest().serve();
-  newest().emit("message", { kind: "metrics", snapshot: [{ name: "last" }] });
+  newest().emit("message", { kind: "metrics", figures: figures("last") });
   const stopped = slot.stop("drain", 60_000);
   assert.deepEqual(newest().told.at(-1), { kind: "stop", how: "drain" });
   clock.advance(59_999);
@@ -108,17 +110,17 @@ test("a worker that is slow to tell its figures is represented by its last ones"
   const { clock, slot, newest } = scene();
   void slot.start();
   newest().serve();
-  const asked = slot.metrics();
-  newest().emit("message", { kind: "metrics", snapshot: [{ name: "old" }] });
-  assert.deepEqual(await asked, [{ name: "old" }]);
-  const again = slot.metrics();
+  const asked = slot.figures();
+  newest().emit("message", { kind: "metrics", figures: figures("old") });
+  assert.deepEqual(await asked, figures("old"));
+  const again = slot.figures();
   clock.advance(1_000);
-  assert.deepEqual(await again, [{ name: "old" }]);
+  assert.deepEqual(await again, figures("old"));
   assert.deepEqual(slot.reasons(), []);
-  const stuck = slot.metrics();
+  const stuck = slot.figures();
   clock.advance(1_000);
   await stuck;
   assert.deepEqual(slot.reasons(), ["worker 1 does not answer"]);
-  newest().emit("message", { kind: "metrics", snapshot: [{ name: "new" }] });
+  newest().emit("message", { kind: "metrics", figures: figures("new") });
   assert.deepEqual(slot.reasons(), []);
 });
