@@ -112,6 +112,22 @@ export const SATURATION: Dashboard = {
         },
         {
           kind: "timeseries",
+          title: "Pressure",
+          description:
+            "1 is a full process. From 0.8 on the busiest accounts are refused, later everybody: docs/overload.md.",
+          unit: UNIT.share,
+          queries: [{ expr: "max by (instance) (tollgate_pressure)", legend: "{{instance}}" }],
+          thresholds: { warn: 0.8, alarm: 0.95 },
+        },
+        {
+          kind: "timeseries",
+          title: "Refused under pressure (1/s)",
+          description: "By the point of a request's path; the first ones cost least.",
+          unit: UNIT.perSecond,
+          queries: [{ expr: "sum by (point) (rate(tollgate_shed_total[$__rate_interval]))", legend: "{{point}}" }],
+        },
+        {
+          kind: "timeseries",
           title: "Requests waiting for an upstream",
           description: "The short fair queue in front of upstreams at their max_concurrency.",
           unit: UNIT.count,

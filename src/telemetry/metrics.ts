@@ -222,6 +222,7 @@ export function createMetrics() {
   metrics.configLastReloadSuccess.set(1);
   // Rates see the first event only when the series was there before it.
   for (const result of ["accepted", "refused"]) metrics.configReloads.inc({ result }, 0);
+  for (const point of ["accept", "headers", "body", "upstream"]) metrics.shed.inc({ point }, 0);
   for (const outcome of ["failed", "blocked"]) metrics.codeFailures.inc({ outcome }, 0);
   return metrics;
 }

@@ -13,9 +13,13 @@ const SHAPES = {
   responses: { type: "server_error", code: "server_is_overloaded" },
 } as const;
 
-test("six requests of three accounts fill it; the seventh of anybody is refused until they end", async () => {
+test("six requests of three accounts fill it; the seventh of anybody is refused until they end", async (t) => {
   const here = await startGatewayHere({
     config: (places) => `${testConfig(places)}overload: {in_flight_max: ${IN_FLIGHT_MAX}, loop_delay: 60s}\n`,
+  });
+  t.after(async () => {
+    here.simulator.release();
+    await here.close();
   });
   const accounts = await Promise.all([here.account(), here.account(), here.account()]);
   const late = await here.account();
@@ -55,5 +59,4 @@ test("six requests of three accounts fill it; the seventh of anybody is refused 
   await after.text();
   for (const account of [...accounts, late]) await assertAtRest(here, account);
   assert.equal((await here.store.readLedger(late.tag, 0, 100)).filter(({ kind }) => kind === "usage").length, 1);
-  await here.close();
 });

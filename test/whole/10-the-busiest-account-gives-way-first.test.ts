@@ -18,7 +18,7 @@ const WHOLE = {
 };
 const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
 
-test("300 requests of one account against a few of five others", async () => {
+test("300 requests of one account against a few of five others", async (t) => {
   const upstream = await startHandUpstream(WHOLE);
   const here = await startGatewayHere({
     config: (places) =>
@@ -26,6 +26,10 @@ test("300 requests of one account against a few of five others", async () => {
         .replace("pro-only]}\n", "pro-only], limits: {concurrency: 1000}}\n")
         .replace("api_key: upstream-canary-chat", "api_key: upstream-canary-chat, max_concurrency: 1000")
         .concat(`overload: {in_flight_max: ${IN_FLIGHT_MAX}, loop_delay: 60s}\n`),
+  });
+  t.after(async () => {
+    await here.close();
+    await upstream.close();
   });
   const busy = await here.account();
   const others = await Promise.all(Array.from({ length: 5 }, () => here.account()));
@@ -78,6 +82,4 @@ test("300 requests of one account against a few of five others", async () => {
   for (const account of [busy, ...others]) await assertAtRest(here, account);
   assert.equal((await usageLines(here, busy)).length, served.length + 1, "what was refused is not charged");
   void opening;
-  await here.close();
-  await upstream.close();
 });
