@@ -1,5 +1,6 @@
 /** One page of metrics of several processes: counters add up and never go back, gauges keep the worst where that is meant. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { retire, summedPage } from "../../src/telemetry/summed-metrics.ts";
@@ -9,7 +10,7 @@ function process_(spent: bigint, pressure: number, up: 0 | 1) {
   const metrics = createMetrics();
   metrics.badKeys.inc(2);
   metrics.addUsd(metrics.spend, { group: "money", model: "big-1" }, spent);
-  metrics.requestDuration.observe({ protocol: "chat", model: "big-1", group: "money" }, 1.5);
+  metrics.observeTraced(metrics.requestDuration, { protocol: "chat", model: "big-1", group: "money" }, 1.5, "abc");
   metrics.inFlight.set({ protocol: "chat" }, 3);
   metrics.pressure.set(pressure);
   metrics.storeUp.set(up);
@@ -43,5 +44,8 @@ test("of two processes, and of one of them after the other has ended", async () 
     tollgate_pressure: 0.2,
     tollgate_store_up: 1,
   };
+  for (const page of [both, after]) {
+    assert.equal(String(execFileSync("promtool", ["check", "metrics"], { input: page, stdio: "pipe" })), "");
+  }
   for (const [name, sum] of Object.entries(later)) assert.equal(metricSum(after, name), sum, name);
 });
