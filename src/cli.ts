@@ -7,6 +7,7 @@ import manifest from "../package.json" with { type: "json" };
 import { type AdminClient, connectAdmin, type Env } from "./cli/admin-client.ts";
 import * as admin from "./cli/admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./cli/archive-command.ts";
+import { showAudit } from "./cli/audit-command.ts";
 import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
@@ -108,11 +109,19 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addExplainCommand(program, ask);
   addStoreCommands(program, ask);
   program
+    .command("audit")
+    .description("the newest writes of operators at this gateway, newest first; the log has them all")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "lines on a page, at most 200")
+    .action((options: admin.PageOptions) => ask((c) => showAudit(c, options)));
+  program
     .command("upstreams")
     .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
     .action(() => ask(showUpstreams));
   return program;
 }
+
+const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
 
 /** Connects, asks one question, prints its outcome. */
 type Ask = (question: (client: AdminClient) => Promise<admin.Outcome>) => Promise<void>;
@@ -126,10 +135,10 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .action((name: string, options: { plan?: string }) => ask((c) => admin.createAccount(c, name, options.plan)));
   account
     .command("list")
-    .description("list accounts by name, a page at a time")
+    .description("list accounts by name; all of them unless a page is asked for")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "accounts on a page, at most 200")
-    .action((options: { cursor?: string; limit?: string }) => ask((c) => admin.listAccounts(c, options)));
+    .action((options: admin.PageOptions) => ask((c) => admin.listAccounts(c, options)));
   account
     .command("show <name>")
     .description("show an account, its balance and its time cards")
@@ -153,11 +162,12 @@ function addKeyCommands(program: Command, ask: Ask): void {
   const key = program.command("key").description("keys: create, list, set-group, revoke");
   key
     .command("create")
-    .description("create a key and show it, this once; repeating makes another key")
+    .description("create a key and show it, this once; repeating makes another key, or with an id none")
     .requiredOption("--account <name>", "the account that pays")
     .requiredOption("--group <group>", "the group that decides what the key may use")
-    .action((options: { account: string; group: string }) =>
-      ask((c) => admin.createKey(c, options.account, options.group)),
+    .option("--idempotency-id <id>", ONCE)
+    .action((options: { account: string; group: string; idempotencyId?: string }) =>
+      ask((c) => admin.createKey(c, options.account, options.group, options.idempotencyId)),
     );
   key
     .command("list")
@@ -235,18 +245,19 @@ function addCodeCommands(program: Command, ask: Ask): void {
   const code = program.command("code").description("codes of time cards: create, list, void, redeem");
   code
     .command("create")
-    .description("make codes and show them, this once; repeating makes others")
+    .description("make codes and show them, this once; repeating makes others, or with an id none")
     .requiredOption("--card <card>", "the card kind of the configuration")
     .requiredOption("--count <count>", "how many, at most 1000")
-    .action((options: { card: string; count: string }) =>
-      ask((c) => codes.createCodes(c, options.card, options.count)),
+    .option("--idempotency-id <id>", ONCE)
+    .action((options: { card: string; count: string; idempotencyId?: string }) =>
+      ask((c) => codes.createCodes(c, options.card, options.count, options.idempotencyId)),
     );
   code
     .command("list")
-    .description("list codes without their text, oldest first, a page at a time")
+    .description("list codes by id, without their text; all of them unless a page is asked for")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "codes on a page, at most 200")
-    .action((options: { cursor?: string; limit?: string }) => ask((c) => codes.listCodes(c, options)));
+    .action((options: admin.PageOptions) => ask((c) => codes.listCodes(c, options)));
   code
     .command("void <code-id>")
     .description("void a code that nobody has redeemed, for good")

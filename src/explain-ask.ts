@@ -6,7 +6,8 @@ import type { ExplainAsk } from "./console/explain.ts";
 import { type ExplainParts, explain, type Question } from "./explain.ts";
 import { explained } from "./explained.ts";
 import type { Store } from "./store/contract.ts";
-import type { KeyView } from "./store/records.ts";
+import { limitScope } from "./store/names.ts";
+import type { Key, KeyView } from "./store/records.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { tagOfId } from "./values/key.ts";
 import { ZERO } from "./values/money.ts";
@@ -15,7 +16,7 @@ import type { Settings } from "./values/settings.ts";
 import { isJsonFault, scanJson } from "./wire/json.ts";
 
 /** Reads of the store; nothing else is used of it. */
-export type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards">;
+export type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits">;
 
 /**
  * `POST /v1/explain` for the owner of a key.
@@ -27,21 +28,24 @@ export async function explainOwn(
   view: KeyView,
   { headers, query }: Pick<AcceptedRequest, "headers" | "query">,
   body: Uint8Array,
-  parts: ExplainParts & { readonly accounts: Pick<Store, "getAccount"> },
+  parts: ExplainParts & { readonly accounts: Pick<Store, "getAccount" | "readLimits"> },
 ): Promise<object | Refusal> {
   const asked = new URLSearchParams(query).get("protocol");
   const shown = shownRequest(body, asked, headers.has("anthropic-version"));
   if (isRefusal(shown)) return shown;
   // Admission waits for the account's own last charge before it refuses for want of funds; so does this.
   await parts.admit.unsettled(view.key.tag);
-  const account = await parts.accounts.getAccount(view.key.tag);
+  const [account, limits] = await Promise.all([
+    parts.accounts.getAccount(view.key.tag),
+    limitsOf(view.key, parts.accounts, parts.settings()),
+  ]);
   const question: Question = {
     protocol: shown.protocol,
     read: readEnvelope(shown.protocol, shown.body),
     strict: headers.get("x-tollgate-strict") === "1",
   };
   // The balance of the same instant as its holds; the key's view is a moment older.
-  const seen = account ? { view: { ...view, account }, held: account.held } : { view, held: ZERO };
+  const seen = account ? { view: { ...view, account }, held: account.held, limits } : { view, held: ZERO, limits };
   return explained(await explain(question, seen, parts), "owner", parts.settings().upstreamUnavailableStatus);
 }
 
@@ -93,21 +97,28 @@ export async function explainFor(
   store: ExplainStore,
   parts: ExplainParts,
 ): Promise<object | undefined> {
-  const seen = await seenOf(ask.keyId, store);
+  const seen = await seenOf(ask.keyId, store, parts.settings());
   if (!seen) return undefined;
   const settings = parts.settings();
   const question: Question = { protocol: ask.protocol, read: imagined(ask, settings), strict: false };
   return explained(await explain(question, seen, parts), "operator", settings.upstreamUnavailableStatus);
 }
 
-async function seenOf(keyId: string, store: ExplainStore): Promise<Seen | undefined> {
+/** Where the limits stand that would count for a request of this key. */
+function limitsOf({ tag, id, group }: Key, store: Pick<Store, "readLimits">, { catalog }: Settings) {
+  const perKey = catalog.groups.get(group)?.limits.perKey ?? false;
+  return store.readLimits(tag, limitScope(group, id, perKey));
+}
+
+async function seenOf(keyId: string, store: ExplainStore, settings: Settings): Promise<Seen | undefined> {
   const tag = tagOfId(keyId);
   if (tag === undefined) return undefined;
   const [account, keys, cards] = await Promise.all([store.getAccount(tag), store.listKeys(tag), store.listCards(tag)]);
   const key = keys.find(({ id }) => id === keyId);
   if (!account || !key || !cards) return undefined;
   const { held } = account;
-  return { view: { key, account, entitlements: cards.cards, storeTimeMs: cards.storeTimeMs }, held };
+  const limits = await limitsOf(key, store, settings);
+  return { view: { key, account, entitlements: cards.cards, storeTimeMs: cards.storeTimeMs }, held, limits };
 }
 
 /** A small body of the protocol that claims to have as many bytes as are asked about. */

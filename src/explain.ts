@@ -20,6 +20,7 @@ import type { RequestId } from "./values/request-id.ts";
 import { actionsFor, type RuleAction } from "./values/rules.ts";
 
 export type ExplainParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "journal"> & {
+  readonly dispatcher: Pick<PipelineParts["dispatcher"], "report">;
   readonly admit: Pick<AdmitParts, "catalog" | "wallMs" | "unsettled">;
 };
 
@@ -37,6 +38,8 @@ export interface RouteOutlook {
   /** The operator's rules for this route, in the order of their application. */
   readonly actions: readonly RuleAction[];
   /** `exact`, `lossy; dropped=...`, undefined where client and upstream speak one protocol; or why it cannot carry it. */
+  /** How its upstream does at this process; undefined when the process knows none of that name. */
+  readonly standing: "usable" | "probe" | "resting" | undefined;
   readonly carried: { readonly translation: string | undefined; readonly dropped: readonly string[] } | Refusal;
 }
 
@@ -133,15 +136,17 @@ function outlooks(
   const request = { protocol: question.protocol, model: model.name, stream: read.envelope.stream, ...read };
   const permitted = { outputLimit, openEnded: granted?.openEnded, strict: question.strict };
   const encode = encoderFor(openExchange, request, { model, group }, permitted, contextOf(parts, seen.view.key));
+  const standings = new Map(parts.dispatcher.report().map(({ name, standing }) => [name, standing]));
   return [...model.routes]
     .sort((a, b) => a.priority - b.priority)
     .slice(0, ROUTES_MAX)
     .map((route) => {
       const encoded = encode(route);
       const actions = actionsFor([group, model, route], route.protocol);
-      if (isRefusal(encoded)) return { route, actions, carried: encoded };
+      const standing = standings.get(route.upstream);
+      if (isRefusal(encoded)) return { route, actions, standing, carried: encoded };
       const { request: sent, translation } = encoded.token.exchange;
-      return { route, actions, carried: { translation, dropped: sent.dropped } };
+      return { route, actions, standing, carried: { translation, dropped: sent.dropped } };
     });
 }
 

@@ -5,10 +5,13 @@
 import { runningCards } from "./admit/foresee.ts";
 import { render } from "./answer.ts";
 import type { Outlook, RouteOutlook } from "./explain.ts";
+import { type Bucket, bucketState, drain } from "./store/buckets.ts";
 import { type Cause, isRefusal, quoted, type Refusal } from "./values/errors.ts";
 import { formatUsd } from "./values/money.ts";
 import type { Protocol } from "./values/protocol.ts";
 import type { RuleAction } from "./values/rules.ts";
+
+const MS_PER_S = 1_000;
 
 export type Audience = "owner" | "operator";
 
@@ -45,9 +48,10 @@ const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
   group_mismatch: "group",
   quota_used: "funds",
   insufficient_balance: "funds",
+  requests: "limits",
+  tokens: "limits",
+  concurrency: "limits",
 };
-
-const LIMITS_NOT_CHECKED = "limits: not checked here; only a request that takes its place in them learns their state";
 
 /** The explanation as JSON. */
 export function explained(outlook: Outlook, audience: Audience, upstreamUnavailableStatus: 403 | 503): object {
@@ -69,11 +73,9 @@ export function explained(outlook: Outlook, audience: Audience, upstreamUnavaila
       available_usd: formatUsd(account.balance - seen.held),
     },
     price: priceOf(outlook),
-    hold: permit && {
-      usd: formatUsd(permit.hold),
-      paid_by: permit.entitlement ?? "balance",
-      metered: !permit.unmetered,
-    },
+    hold: permit
+      ? { usd: formatUsd(permit.hold), paid_by: permit.entitlement ?? "balance", metered: !permit.unmetered }
+      : null,
     clamped: permit?.clamped ?? null,
     limits: limitsOf(outlook),
     routes: outlook.routes.map((one) => routeOf(one, audience)),
@@ -82,7 +84,7 @@ export function explained(outlook: Outlook, audience: Audience, upstreamUnavaila
 
 function expected(refused: Refusal | undefined, protocol: Protocol, unavailable: 403 | 503): object {
   if (!refused) {
-    const message = "The request would be sent to a model server, limits allowing.";
+    const message = "The request would be sent to a model server.";
     return { status: 200, cause: null, identifier: null, message, remedy: null, param: null, retry_after_s: null };
   }
   const { answer, status } = render(refused, protocol, "", unavailable);
@@ -99,7 +101,7 @@ export function stepsOf(outlook: Outlook): Step[] {
   return steps.map((step, index) => {
     if (index > stop) return { step, ok: null, words: "not reached" };
     if (index === stop) return { step, ok: false, words: quoted(detailOf(refused as Refusal), 400) };
-    return { step, ok: step === "limits" ? null : true, words: WORDS[step](outlook) };
+    return { step, ok: true, words: WORDS[step](outlook) };
   });
 }
 
@@ -149,7 +151,15 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
     return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : lowered}.`;
   },
-  limits: () => `${LIMITS_NOT_CHECKED}.`,
+  limits({ seen: { limits }, permit, group }) {
+    const { requests, tokens } = permit?.limits ?? {};
+    const left = [
+      ...(requests ? [`${requests.remaining} of ${requests.limit} requests`] : []),
+      ...(tokens ? [`${tokens.remaining} of ${tokens.limit} tokens`] : []),
+    ];
+    const rates = left.length === 0 ? "No rate is limited" : `It would leave ${left.join(" and ")} of the minute`;
+    return `${rates}; ${limits?.inFlight ?? 0} of ${group?.limits.concurrency ?? 0} requests run now.`;
+  },
   routes({ routes }) {
     const able = routes.filter(({ carried }) => !isRefusal(carried)).length;
     return `${able} of ${routes.length} ways to a model server can carry the request.`;
@@ -170,22 +180,31 @@ function priceOf({ terms, offered, group }: Outlook): object | null {
   };
 }
 
-function limitsOf({ group, terms }: Outlook): object | null {
+function limitsOf({ group, terms, seen: { limits } }: Outlook): object | null {
   if (!group) return null;
+  const state = (bucket: Bucket | undefined, limit: number | undefined): object | null => {
+    if (!limits || limit === undefined) return null;
+    const { remaining, resetMs } = bucketState(drain(bucket, limit, limits.storeTimeMs), limit, limits.storeTimeMs);
+    return { remaining, reset_seconds: Math.ceil(resetMs / MS_PER_S) };
+  };
   const { requestsPerMinute, tokensPerMinute, concurrency, perKey } = group.limits;
   return {
-    checked: false,
-    note: LIMITS_NOT_CHECKED,
+    checked: limits !== undefined,
     counted_per: perKey ? "key" : "account",
     requests_per_minute: requestsPerMinute ?? null,
     tokens_per_minute: tokensPerMinute ?? null,
     concurrency,
+    requests: state(limits?.requests, requestsPerMinute),
+    tokens: state(limits?.tokens, tokensPerMinute),
+    in_flight: limits?.inFlight ?? null,
     tokens_of_this_request: terms?.inputTokens ?? null,
   };
 }
 
-function routeOf({ route, actions, carried }: RouteOutlook, audience: Audience): object {
-  const names = audience === "operator" ? { upstream: route.upstream, upstream_model: route.upstreamModel } : {};
+function routeOf({ route, actions, standing, carried }: RouteOutlook, audience: Audience): object {
+  const health = standing === "usable" ? "healthy" : (standing ?? "unknown");
+  const { upstream, upstreamModel } = route;
+  const names = audience === "operator" ? { upstream, upstream_model: upstreamModel, health } : {};
   const refused = isRefusal(carried);
   return {
     ...names,

@@ -210,6 +210,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     clock,
     log: (line) => log.info(line, "admin"),
+    onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
+    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens; the address is not heard for a minute"),
     onCodeFailure({ account, outcome, blocksNow }) {
       metrics.codeFailures.inc({ outcome });
       if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");

@@ -10,7 +10,7 @@ import { type Refusal, refusal } from "./values/errors.ts";
 import { formatUsd } from "./values/money.ts";
 
 export interface UsageParts {
-  readonly usage: Pick<Store, "getAccount" | "readDays">;
+  readonly usage: Pick<Store, "getAccount" | "readDays" | "readLimits">;
 }
 
 /**

@@ -2,6 +2,7 @@
  * Counts failed authentications by client address (DESIGN.md, order of refusal, row 3; reliability row 30): above the
  * limit the 401 becomes a 429 and look-ups of well-formed keys are limited per second. Bounded: a flood of addresses pushes out the ones seen least recently.
  */
+import { addressBucket } from "../values/address-bucket.ts";
 import type { Clock } from "../values/time.ts";
 
 export interface FailedKeyLimits {
@@ -50,7 +51,7 @@ export class FailedKeys {
    */
   failed(address: string | undefined): number | undefined {
     if (address === undefined) return undefined;
-    const entry = this.#entryOf(bucketOf(address));
+    const entry = this.#entryOf(addressBucket(address));
     entry.failures += 1;
     if (entry.failures <= this.#limits.failuresPerMinute) return undefined;
     return Math.ceil((entry.failuresSinceMs + MINUTE_MS - this.#clock.monotonicMs()) / 1_000);
@@ -62,7 +63,7 @@ export class FailedKeys {
    */
   mayLookUp(address: string | undefined): boolean {
     if (address === undefined) return true;
-    const bucket = bucketOf(address);
+    const bucket = addressBucket(address);
     const known = this.#entries.get(bucket);
     if (known === undefined || !this.#isOver(known)) return true;
     const entry = this.#entryOf(bucket);
@@ -101,14 +102,4 @@ export class FailedKeys {
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
-}
-
-/**
- * Whom the failures of an address are counted for. One host usually owns a whole /64 of IPv6, so that it could give
- * every attempt an address of its own. A rarely written form (`::` before the fifth group) falls into a wider bucket.
- */
-function bucketOf(address: string): string {
-  if (!address.includes(":")) return address;
-  const [left = ""] = address.split("::");
-  return `${left.split(":").slice(0, 4).join(":")}::/64`;
 }

@@ -1,10 +1,18 @@
 /**
  * What the store's admission would decide of a request, from what can be read without changing anything: key, cards, plan,
- * group and funds, in the store's own order (`store/embedded/admit.ts`, `store/redis/lua/admit.lua`). Rates and requests
- * in flight cannot be read so, and are taken to allow it.
+ * group, funds and limits, in the store's own order (`store/embedded/admit.ts`, `store/redis/lua/admit.lua`).
  */
-import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../store/admission.ts";
+import type {
+  AdmitAsk,
+  AdmitRefusalCause,
+  AdmitRefused,
+  Admitted,
+  GroupTerms,
+  LimitStates,
+} from "../store/admission.ts";
+import { bucketState, drain, type LimitUsage, take, waitMs } from "../store/buckets.ts";
 import type { Entitlement, KeyView } from "../store/records.ts";
+import { ACCOUNT_CONCURRENCY_MAX } from "../store/settlement.ts";
 import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 
 /** What has been read of a key and its account. */
@@ -12,14 +20,16 @@ export interface Seen {
   readonly view: KeyView;
   /** What running requests hold of the account's balance. */
   readonly held: NanoUsd;
+  /** The limits of the key's scope; undefined: not read, and taken to allow it. */
+  readonly limits?: LimitUsage | undefined;
 }
 
 type Funds = Pick<Admitted, "entitlement" | "unmetered" | "hold">;
 
-const NO_LIMITS = { requests: undefined, tokens: undefined };
+const NO_LIMITS: LimitStates = { requests: undefined, tokens: undefined };
 
-/** The answer that `Store.admit` would give, but for limits. */
-export function foresee(seen: Seen, ask: Pick<AdmitAsk, "plans" | "groups">): Admitted | AdmitRefused {
+/** The answer that `Store.admit` would give. */
+export function foresee(seen: Seen, ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens">): Admitted | AdmitRefused {
   const { key, account, storeTimeMs } = seen.view;
   if (key.status === "revoked") return refused("revoked_key", key.group);
   const terms = ask.groups.find(({ group }) => group === key.group);
@@ -32,6 +42,10 @@ export function foresee(seen: Seen, ask: Pick<AdmitAsk, "plans" | "groups">): Ad
   if (terms === undefined) return refused("group_mismatch", key.group);
   const funds = terms.kind === "time_card" ? cardFunds(running, ask.plans, terms) : balanceFunds(seen, terms);
   if (typeof funds === "string") return refused(funds, key.group);
+  const limited = seen.limits && withinLimits(seen.limits, terms, ask.inputTokens);
+  if (limited?.cause) {
+    return { outcome: "refused", group: key.group, retryAfterMs: undefined, ...limited, cause: limited.cause };
+  }
   return {
     outcome: "admitted",
     accountId: account.id,
@@ -39,8 +53,33 @@ export function foresee(seen: Seen, ask: Pick<AdmitAsk, "plans" | "groups">): Ad
     group: key.group,
     ...funds,
     storeTimeMs,
-    limits: NO_LIMITS,
+    limits: limited?.limits ?? NO_LIMITS,
   };
+}
+
+/** What the limits say of a request, and where they would stand behind it. */
+function withinLimits(
+  usage: LimitUsage,
+  { requestsPerMinute, tokensPerMinute, concurrency }: GroupTerms,
+  inputTokens: number,
+): { readonly cause?: "requests" | "tokens" | "concurrency"; retryAfterMs?: number; readonly limits: LimitStates } {
+  const nowMs = usage.storeTimeMs;
+  let requests = requestsPerMinute === undefined ? undefined : drain(usage.requests, requestsPerMinute, nowMs);
+  let tokens = tokensPerMinute === undefined ? undefined : drain(usage.tokens, tokensPerMinute, nowMs);
+  const limits = (): LimitStates => ({
+    requests: requests && bucketState(requests, requestsPerMinute as number, nowMs),
+    tokens: tokens && bucketState(tokens, tokensPerMinute as number, nowMs),
+  });
+  const forRequest = requests ? waitMs(requests, requestsPerMinute as number, 1, nowMs) : 0;
+  if (forRequest > 0) return { cause: "requests", retryAfterMs: forRequest, limits: limits() };
+  requests = requests && take(requests, 1);
+  const forTokens = tokens ? waitMs(tokens, tokensPerMinute as number, inputTokens, nowMs) : 0;
+  if (forTokens > 0) return { cause: "tokens", retryAfterMs: forTokens, limits: limits() };
+  if (usage.inFlight >= concurrency || usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX) {
+    return { cause: "concurrency", limits: limits() };
+  }
+  tokens = tokens && take(tokens, inputTokens);
+  return { limits: limits() };
 }
 
 /** Cards that have begun and not ended, earliest to expire first. */

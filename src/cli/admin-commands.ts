@@ -75,8 +75,14 @@ export async function createAccount(admin: AdminClient, name: string, plan: stri
   return { json: body, text };
 }
 
-export async function listAccounts(admin: AdminClient, page: { cursor?: string; limit?: string }): Promise<Outcome> {
-  const { body } = await admin.call("GET", `/accounts${query({ cursor: page.cursor, limit: page.limit })}`);
+/** Where a listing begins and how much of it is wanted; without both of them, all of it. */
+export interface PageOptions {
+  readonly cursor?: string;
+  readonly limit?: string;
+}
+
+export async function listAccounts(admin: AdminClient, options: PageOptions): Promise<Outcome> {
+  const body = await pageOrAll(admin, "/accounts", options);
   const rows = itemsOf(body);
   const text = rows.length === 0 ? "No accounts.\n" : table(ACCOUNT_COLUMNS, rows);
   return withMore(body, text, (next) => `More accounts: tollgate account list --cursor ${next}\n`);
@@ -112,15 +118,22 @@ export async function adjust(admin: AdminClient, payment: Payment & { note: stri
   return { json: body, text: movementWords(body, "Adjusted") };
 }
 
-export async function createKey(admin: AdminClient, account: string, group: string): Promise<Outcome> {
-  const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, { group });
+/** @param once the caller's id, under which a repeat makes no second key. */
+export async function createKey(
+  admin: AdminClient,
+  account: string,
+  group: string,
+  once: string | undefined,
+): Promise<Outcome> {
+  const asked = once === undefined ? { group } : { group, idempotency_id: once };
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, asked);
   const words = `Created the key ${cell(body.id)} of account ${cell(body.account)} in group ${cell(body.group)}.`;
   const hint = "This is the only time that the key is shown; only its hash is stored.\n";
   return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
 }
 
 export async function listKeys(admin: AdminClient, account: string): Promise<Outcome> {
-  const { body } = await admin.call("GET", `/accounts/${segment(account)}/keys`);
+  const body = await allPages(admin, (cursor) => `/accounts/${segment(account)}/keys${query({ cursor })}`);
   const rows = itemsOf(body);
   return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
 }
@@ -154,6 +167,25 @@ function movementWords(body: Fields, done: string): string {
     return `The id ${cell(body.id)} was counted before; nothing changed. ${balance}\n`;
   }
   return `${done} ${cell(body.account)} by ${cell(body.usd)} USD. ${balance}\n`;
+}
+
+/** The page that is asked for, or the whole listing as one. */
+export async function pageOrAll(admin: AdminClient, path: string, { cursor, limit }: PageOptions): Promise<Fields> {
+  if (cursor === undefined && limit === undefined) return allPages(admin, (next) => path + query({ cursor: next }));
+  const { body } = await admin.call("GET", path + query({ cursor, limit }));
+  return body;
+}
+
+async function allPages(admin: AdminClient, pathOf: (cursor: string | undefined) => string): Promise<Fields> {
+  const items: Fields[] = [];
+  let body: Fields;
+  let cursor: string | undefined;
+  do {
+    ({ body } = await admin.call("GET", pathOf(cursor)));
+    items.push(...itemsOf(body));
+    cursor = typeof body.next === "string" ? body.next : undefined;
+  } while (cursor !== undefined);
+  return { ...body, items };
 }
 
 export function itemsOf(body: Fields): readonly Fields[] {

@@ -1,6 +1,6 @@
 /** What the commands for codes of time cards ask and print (DESIGN.md section 8). */
 import { type AdminClient, type Fields, segment } from "./admin-client.ts";
-import { itemsOf, type Outcome, query, withMore } from "./admin-commands.ts";
+import { itemsOf, type Outcome, type PageOptions, pageOrAll, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, table } from "./table.ts";
 
@@ -18,17 +18,26 @@ const CODE_COLUMNS: readonly Column[] = [
 ];
 
 /** @throws CliFailure 2 for a count that is none */
-export async function createCodes(admin: AdminClient, card: string, typedCount: string): Promise<Outcome> {
+export async function createCodes(
+  admin: AdminClient,
+  card: string,
+  typedCount: string,
+  once: string | undefined,
+): Promise<Outcome> {
   const count = /^[1-9][0-9]{0,3}$/.test(typedCount) ? Number(typedCount) : 0;
   if (count < 1 || count > CODES_MAX) throw new CliFailure(2, `--count must be a whole number from 1 to ${CODES_MAX}.`);
-  const { body } = await admin.call("POST", "/codes", { card, count });
+  const { body } = await admin.call(
+    "POST",
+    "/codes",
+    once === undefined ? { card, count } : { card, count, idempotency_id: once },
+  );
   const lines = itemsOf(body).map((item) => `${cell(item.code)}  ${cell(item.id)}\n`);
   const hint = "This is the only time that the codes are shown; only their hashes are stored.\n";
   return { json: body, text: lines.join(""), hint };
 }
 
-export async function listCodes(admin: AdminClient, page: { cursor?: string; limit?: string }): Promise<Outcome> {
-  const { body } = await admin.call("GET", `/codes${query({ cursor: page.cursor, limit: page.limit })}`);
+export async function listCodes(admin: AdminClient, options: PageOptions): Promise<Outcome> {
+  const body = await pageOrAll(admin, "/codes", options);
   const rows = itemsOf(body);
   const text = rows.length === 0 ? "No codes.\n" : table(CODE_COLUMNS, rows);
   return withMore(body, text, (next) => `More codes: tollgate code list --cursor ${next}\n`);

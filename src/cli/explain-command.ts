@@ -28,6 +28,7 @@ const STEP_COLUMNS: readonly Column[] = [
 
 const ROUTE_COLUMNS: readonly Column[] = [
   { title: "UPSTREAM", member: "upstream" },
+  { title: "HEALTH", member: "health" },
   { title: "PROTOCOL", member: "protocol" },
   { title: "CARRIES", member: "carries" },
   { title: "TRANSLATION", member: "translation" },

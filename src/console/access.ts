@@ -5,7 +5,9 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { addressBucket } from "../values/address-bucket.ts";
 import type { Secret } from "../values/secret.ts";
+import type { GuessBudget } from "./guess-budget.ts";
 import { Refusal } from "./refusal.ts";
 
 /** What is known of the one who asks. */
@@ -26,32 +28,72 @@ const LOOPBACK_HOST = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::
 /** Throws a Refusal unless the peer may read and change everything. */
 export type AccessCheck = (peer: Peer) => void;
 
+/** Why somebody was not let in: the refusal's code. */
+export type AccessReason = "missing_token" | "wrong_token" | "too_many_wrong_tokens" | "admin_token_required";
+
+/** Hex digits of the token's SHA-256 by which audit lines tell one token from the next. */
+const FINGERPRINT_CHARS = 8;
+
+/** What is remembered of those who guess. */
+export interface TokenGuesses {
+  readonly budget: GuessBudget;
+  /** Told of an address, or an IPv6 network, whose tokens are not looked at from now on. */
+  readonly onBlocked: (from: string) => void;
+}
+
+export interface Access {
+  readonly admin: AccessCheck;
+  /** For the metrics page, which a scraper on this machine reads without a token. */
+  readonly metrics: AccessCheck;
+  /** Who writes, for the audit: `token:` and the beginning of its digest, or `local` where no token is asked for. */
+  readonly who: string;
+}
+
 /**
- * Makes the check for the admin API (`strict`) and the one for metrics, which a scraper on this machine reads without a
- * token.
+ * Makes the checks.
+ * @param guesses counts wrong tokens by address; above its limit the address is answered 429 and no token of its is
+ *   compared, so that a right guess is not noticed either. A unix socket has no address and no such limit: its file's
+ *   permissions decide who may guess.
  */
-export function makeAccess(adminToken: Secret | undefined): { admin: AccessCheck; metrics: AccessCheck } {
+export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesses): Access {
   const wanted = adminToken === undefined ? undefined : digest(adminToken.reveal());
   const admin: AccessCheck = (peer) => {
-    if (wanted !== undefined) assertToken(wanted, peer.headers.authorization);
+    if (wanted !== undefined) assertToken(wanted, peer, guesses);
     else assertOwnMachine(peer);
   };
   const metrics: AccessCheck = (peer) => {
     if (!isLocal(peer)) admin(peer);
   };
-  return { admin, metrics };
+  const who = wanted === undefined ? "local" : `token:${wanted.toString("hex").slice(0, FINGERPRINT_CHARS)}`;
+  return { admin, metrics, who };
 }
 
-function assertToken(wanted: Buffer, authorization: string | undefined): void {
-  const shown = /^Bearer +([!-~]+)$/i.exec(authorization ?? "")?.[1];
+function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: TokenGuesses | undefined): void {
+  const shown = /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
+  // What shows no token guesses none.
+  const guesser = shown === undefined || unix || address === undefined ? undefined : addressBucket(address);
+  const waitMs = guesser === undefined ? 0 : (guesses?.budget.waitMs(guesser) ?? 0);
+  if (waitMs > 0) throw tooManyGuesses(waitMs);
   // Digests have one length, so that the comparison tells nothing of the token's.
   if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
+  if (guesser !== undefined && guesses?.budget.failed(guesser)) guesses.onBlocked(guesser);
   throw new Refusal(
     401,
     shown === undefined ? "missing_token" : "wrong_token",
     shown === undefined ? "The admin API needs the admin token." : "That is not the admin token of this gateway.",
     "Send `authorization: Bearer TOKEN`; TOKEN is admin_token of the configuration or the file admin-token in the data folder.",
     { "www-authenticate": 'Bearer realm="tollgate-admin"' },
+  );
+}
+
+function tooManyGuesses(waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1_000);
+  return new Refusal(
+    429,
+    "too_many_wrong_tokens",
+    "Too many wrong admin tokens came from this address; none is looked at for now.",
+    `Wait ${seconds} s, then send the right token.`,
+    { "retry-after": String(seconds) },
   );
 }
 

@@ -5,6 +5,7 @@
 import type { Store } from "../store/contract.ts";
 import type { Account } from "../store/records.ts";
 import { newAccountTag } from "../values/key.ts";
+import { AccountPage, AccountShape, AccountWithCards } from "./answers.ts";
 import { showAccount, showEntitlement } from "./present.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
@@ -41,6 +42,11 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "POST",
       path: "/accounts",
+      id: "createAccount",
+      summary: "Create an account",
+      description: "Counts once by the account's name.",
+      answers: { 201: AccountShape, 200: AccountShape },
+      refusals: { 409: "`account_exists`: with another plan." },
       body: NewAccount,
       write: {
         what: "account.create",
@@ -59,6 +65,9 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "GET",
       path: "/accounts",
+      id: "listAccounts",
+      summary: "List accounts by name",
+      answers: { 200: AccountPage },
       query: AccountsQuery,
       async handle({ query }) {
         const page = await store.listAccounts(query.cursor, readLimit(query.limit, ACCOUNTS_PAGE_MAX));
@@ -68,6 +77,10 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "GET",
       path: "/accounts/:name",
+      id: "showAccount",
+      summary: "Show an account and its time cards",
+      answers: { 200: AccountWithCards },
+      refusals: { 404: "`unknown_account`." },
       params: AccountPath,
       async handle({ params }) {
         const account = await accountNamed(store, params.name);
@@ -79,6 +92,10 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "PUT",
       path: "/accounts/:name/plan",
+      id: "setPlan",
+      summary: "Change an account's base plan, from the next request on",
+      answers: { 200: AccountShape },
+      refusals: { 404: "`unknown_account`." },
       params: AccountPath,
       body: NewPlan,
       write: {

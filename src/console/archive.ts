@@ -11,6 +11,7 @@ import { digestOf, toPlain } from "../store/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
 import type { AccountTag } from "../values/key.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
+import { ArchivedShape, PlainLines } from "./answers.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "./schema.ts";
@@ -25,6 +26,10 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
     route({
       method: "GET",
       path: "/accounts/:name/ledger/lines",
+      id: "showPlainLines",
+      summary: "Ledger lines as the archive keeps them",
+      answers: { 200: PlainLines },
+      refusals: { 404: "`unknown_account`." },
       params: AccountPath,
       query: LedgerQuery,
       async handle({ params, query }) {
@@ -39,6 +44,14 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
     route({
       method: "POST",
       path: "/accounts/:name/ledger/archive",
+      id: "archiveLedger",
+      summary: "Put an opening line in the place of lines that are kept elsewhere",
+      description: "Counts once by the lines.",
+      answers: { 201: ArchivedShape, 200: ArchivedShape },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`too_young`, `moved`, `not_before`, `not_the_same_lines`, `splits_a_request`, `unbalanced`.",
+      },
       params: AccountPath,
       body: NewArchive,
       write: {

@@ -3,37 +3,55 @@
  */
 
 import { type Store, StoreError } from "../store/contract.ts";
-import type { Account, RedeemAnswer } from "../store/records.ts";
-import { type CodeHash, newCode, readCode } from "../values/code.ts";
+import type { Account, Code, RedeemAnswer } from "../store/records.ts";
+import { type CodeHash, codeIdIn, newCode, readCode } from "../values/code.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
+import { CodePage, CodeShape, NewCodesShape, RedemptionShape } from "./answers.ts";
 import { GuessBudget } from "./guess-budget.ts";
 import { showCode, showEntitlement } from "./present.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption } from "./schema.ts";
 import { assertConfigured } from "./suggest.ts";
+import { Turns } from "./turns.ts";
 
 export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;
   const redemption = new Redemption(parts);
+  const turns = new Turns<Answer>();
   return [
     route({
       method: "POST",
       path: "/codes",
+      id: "createCodes",
+      summary: "Make codes of a card kind; their text is shown in this answer and never again",
+      description:
+        "With an `idempotency_id` a request that is sent again makes no further codes: it is 409 and names the first code " +
+        "of those that were made. Without one it makes others.",
+      answers: { 201: NewCodesShape },
+      refusals: { 409: "`codes_exist`: made before under this `idempotency_id`." },
       body: NewCodes,
       write: {
         what: "code.create",
         target: ({ body }) => body.card,
-        facts: ({ body }) => ({ count: String(body.count) }),
-        whenUnknown: "Codes may exist that nobody has seen: list the codes, void the newest, create others.",
+        facts: ({ body: { count, idempotency_id: once } }) => ({
+          count: String(count),
+          ...(once === undefined ? {} : { idempotency_id: once }),
+        }),
+        whenUnknown:
+          "Codes may exist that nobody has seen: list the codes, void those of this minute, create others. With an " +
+          "idempotency_id the request may be repeated: it makes them once.",
       },
       async handle({ body }) {
-        return issue(parts, body.card, body.count);
+        return turns.of(body.idempotency_id, () => issue(parts, body.card, body.count, body.idempotency_id));
       },
     }),
     route({
       method: "GET",
       path: "/codes",
+      id: "listCodes",
+      summary: "List codes by id, without their text",
+      answers: { 200: CodePage },
       query: CodesQuery,
       async handle({ query }) {
         const page = await store.listCodes(query.cursor, readLimit(query.limit, CODES_PAGE_MAX));
@@ -43,6 +61,10 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "GET",
       path: "/codes/:id",
+      id: "showCode",
+      summary: "Show a code's state",
+      answers: { 200: CodeShape },
+      refusals: { 404: "`unknown_code`." },
       params: CodePath,
       async handle({ params }) {
         const code = await store.getCode(params.id);
@@ -53,6 +75,10 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "POST",
       path: "/codes/:id/void",
+      id: "voidCode",
+      summary: "Void a code that nobody has redeemed, for good",
+      answers: { 200: CodeShape },
+      refusals: { 404: "`unknown_code`.", 409: "`code_used`." },
       params: CodePath,
       write: {
         what: "code.void",
@@ -69,6 +95,11 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "POST",
       path: "/accounts/:name/redemptions",
+      id: "redeemCode",
+      summary: "Redeem a code for an account",
+      description: "Counts once by the code.",
+      answers: { 201: RedemptionShape, 200: RedemptionShape },
+      refusals: { 404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's." },
       params: AccountPath,
       body: NewRedemption,
       write: {
@@ -85,7 +116,7 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
 }
 
 /** Makes codes that are worth what the card kind says now, and goes on being worth that. */
-async function issue(parts: ConsoleParts, card: string, count: number): Promise<Answer> {
+async function issue(parts: ConsoleParts, card: string, count: number, once: string | undefined): Promise<Answer> {
   const { cards } = parts.catalog();
   assertConfigured("card", card, cards.keys());
   const kind = cards.get(card);
@@ -99,7 +130,12 @@ async function issue(parts: ConsoleParts, card: string, count: number): Promise<
     starts,
     quota: quotaSpend as Parameters<Store["createCodes"]>[0]["quota"],
   };
-  const fresh = Array.from({ length: count }, () => newCode(parts.clock.wallMs(), parts.random));
+  const before = once === undefined ? undefined : await parts.store.getCode(codeIdIn(once, 0));
+  if (before !== undefined) throw codesExist(before);
+  const fresh = Array.from({ length: count }, (_, index) => {
+    const code = newCode(parts.clock.wallMs(), parts.random);
+    return once === undefined ? code : { ...code, id: codeIdIn(once, index) };
+  });
   const made = fresh.map(({ id, hash }) => ({ id, hash }));
   await twice(() => parts.store.createCodes(facts, made));
   const items = fresh.map(({ id, text }) => ({ id, code: text }));
@@ -121,8 +157,7 @@ async function twice<T>(work: () => Promise<T>): Promise<T> {
 class Redemption {
   readonly #parts: ConsoleParts;
   readonly #budget: GuessBudget;
-  /** The last redemption of each account that has one under way; bounded by the connections of the listener. */
-  readonly #turns = new Map<string, Promise<Answer>>();
+  readonly #turns = new Turns<Answer>();
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -132,17 +167,7 @@ class Redemption {
   /** @throws Refusal that says no more of an unknown code than of another's. */
   async redeem(account: Account, typed: string): Promise<Answer> {
     const hash = readTyped(typed);
-    const before = this.#turns.get(account.id);
-    const turn = (before ?? Promise.resolve()).then(
-      () => this.#redeem(account, hash),
-      () => this.#redeem(account, hash),
-    );
-    this.#turns.set(account.id, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(account.id) === turn) this.#turns.delete(account.id);
-    }
+    return this.#turns.of(account.id, () => this.#redeem(account, hash));
   }
 
   async #redeem(account: Account, hash: CodeHash): Promise<Answer> {
@@ -212,6 +237,16 @@ function tooManyGuesses(waitMs: number): Refusal {
     "This account has tried too many codes that it cannot redeem; no code is looked up for it for now.",
     `Wait ${seconds} s, then send the right code.`,
     { "retry-after": String(seconds) },
+  );
+}
+
+function codesExist({ id, card, createdAtMs }: Code): Refusal {
+  const made = new Date(createdAtMs).toISOString();
+  return new Refusal(
+    409,
+    "codes_exist",
+    `Codes of the card \`${card}\` were made under this idempotency_id at ${made}, from \`${id}\` on; their text was shown then, and never again.`,
+    "If their text was lost, void those of that instant (tollgate code list, code void), then make others under another id.",
   );
 }
 

@@ -1,5 +1,6 @@
 /** `POST /admin/v1/explain`: what would become of a request of any key. How that is found out is the caller's to bring. */
 import type { Protocol } from "../values/protocol.ts";
+import { ExplanationShape } from "./answers-explanation.ts";
 import { noSuchKey } from "./refusal.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { Explanation } from "./schema.ts";
@@ -26,6 +27,10 @@ export function explainRoutes({ explain }: ConsoleParts & Explainer): readonly C
     route({
       method: "POST",
       path: "/explain",
+      id: "explain",
+      summary: "What would become of a request; nothing is sent, held or charged",
+      answers: { 200: ExplanationShape },
+      refusals: { 404: "`unknown_key`." },
       body: Explanation,
       async handle({ body }) {
         const answer = await explain({

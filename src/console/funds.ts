@@ -3,6 +3,7 @@
  */
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../values/money.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
+import { LedgerPage, MovementShape } from "./answers.ts";
 import { showLedgerLine } from "./present.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
@@ -23,6 +24,14 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "POST",
       path: "/accounts/:name/topups",
+      id: "topUp",
+      summary: "Add funds to an account",
+      description: "Counts once by the payment's id.",
+      answers: { 201: MovementShape, 200: MovementShape },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it.",
+      },
       params: AccountPath,
       body: NewTopup,
       write: {
@@ -38,6 +47,14 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "POST",
       path: "/accounts/:name/adjustments",
+      id: "adjust",
+      summary: "Correct a balance either way",
+      description: "Counts once by the adjustment's id.",
+      answers: { 201: MovementShape, 200: MovementShape },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it.",
+      },
       params: AccountPath,
       body: NewAdjustment,
       write: {
@@ -54,6 +71,10 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "GET",
       path: "/accounts/:name/ledger",
+      id: "showLedger",
+      summary: "Show an account's ledger, oldest line first",
+      answers: { 200: LedgerPage },
+      refusals: { 404: "`unknown_account`." },
       params: AccountPath,
       query: LedgerQuery,
       async handle({ params, query }) {

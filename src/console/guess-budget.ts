@@ -1,6 +1,6 @@
 /**
- * How often somebody may be wrong about a code before codes are not even looked up for them any more (reliability 3.9,
- * row 41). Only failures count. Bounded: a flood of names pushes out those seen least recently.
+ * How often somebody may be wrong about a code, or the admin token, before it is not even looked at for them any more
+ * (reliability 3.9, row 41). Only failures count. Bounded: a flood of names pushes out those seen least recently.
  */
 import type { Clock } from "../values/time.ts";
 
@@ -14,6 +14,13 @@ export interface GuessLimits {
 export const GUESS_LIMITS: GuessLimits = Object.freeze({
   failuresPerMinute: 5,
   failuresPerDay: 20,
+  namesMax: 10_000,
+});
+
+/** Wrong admin tokens by address. A day has no limit of its own: a program with an old token is no reason to lock out. */
+export const TOKEN_GUESS_LIMITS: GuessLimits = Object.freeze({
+  failuresPerMinute: 20,
+  failuresPerDay: Number.POSITIVE_INFINITY,
   namesMax: 10_000,
 });
 

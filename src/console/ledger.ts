@@ -5,6 +5,7 @@ import { type AccountAudit, auditAccount } from "../store/ledger-audit.ts";
 import type { Account } from "../store/records.ts";
 import { formatUsd } from "../values/money.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
+import { VerificationPage } from "./answers.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { LEDGER_PAGE_MAX, VERIFY_PAGE_MAX, VerifyQuery } from "./schema.ts";
 
@@ -16,6 +17,10 @@ export function ledgerRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "GET",
       path: "/ledger/verification",
+      id: "verifyLedger",
+      summary: "Compare accounts with their ledger lines",
+      answers: { 200: VerificationPage },
+      refusals: { 404: "`unknown_account`." },
       query: VerifyQuery,
       async handle({ query }) {
         if (query.account !== undefined) {

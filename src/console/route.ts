@@ -8,6 +8,7 @@ import type { Catalog } from "../values/catalog.ts";
 import type { RandomBytes } from "../values/key.ts";
 import type { Clock } from "../values/time.ts";
 import type { Static, TSchema } from "./schema.ts";
+import type { Shape } from "./shape.ts";
 
 /** What routes work with. */
 export interface ConsoleParts {
@@ -60,7 +61,19 @@ export interface WriteFacts<I> {
   readonly whenUnknown: string;
 }
 
-interface RouteSpec<P, Q, B> {
+/** What the OpenAPI document says of a route beside what it takes. */
+export interface RouteWords {
+  /** Unique; what generated clients call it. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** The forms of its good answers, by status. */
+  readonly answers: Readonly<Record<number, Shape>>;
+  /** Refusals of its own: status, and the codes with what they say. */
+  readonly refusals?: Readonly<Record<number, string>>;
+}
+
+interface RouteSpec<P, Q, B> extends RouteWords {
   readonly method: "GET" | "POST" | "PUT";
   /** Below `/admin/v1`. */
   readonly path: string;

@@ -13,6 +13,10 @@ export const LEDGER_PAGE_MAX = 1_000;
 export const CODES_PAGE_MAX = 200;
 /** Accounts whose usage one page sums up, at most. */
 export const USAGE_PAGE_MAX = 200;
+/** Keys on one page at most. */
+export const KEYS_PAGE_MAX = 200;
+/** Audit lines on one page at most. */
+export const AUDIT_PAGE_MAX = 200;
 /** Page size when none is asked for. */
 export const PAGE_DEFAULT = 100;
 
@@ -22,6 +26,7 @@ const Name = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$",
   description: "1 to 64 characters of A-Z a-z 0-9 . _ @ + -, the first a letter or digit",
   "x-remedy": "Choose a name such as alice or team-7@example.com.",
+  examples: ["alice"],
 });
 
 /** Names of plans, groups and cards: which ones exist is the configuration's to say. */
@@ -30,18 +35,21 @@ const Configured = Type.String({
   maxLength: 128,
   description: "the name of a plan, group or card of the configuration, as a string",
   "x-remedy": "Name one that stands in tollgate.yaml.",
+  examples: ["pro"],
 });
 
 const KeyId = Type.String({
   pattern: "^key_[0-9A-Za-z]{18}$",
   description: "the id of a key: key_ and 18 letters or digits",
   "x-remedy": "Take the id from tollgate key list; never send the key itself.",
+  examples: ["key_4tR0000abcXyZ01234"],
 });
 
 const CodeId = Type.String({
   pattern: "^code_[0-9A-Za-z]{16}$",
   description: "the id of a code: code_ and 16 letters or digits",
   "x-remedy": "Take the id from tollgate code list; never send the code itself.",
+  examples: ["code_0NsPaGdz8KfW2q1T"],
 });
 
 /** What a person typed; its form is judged by `values/code.ts` alone. */
@@ -49,12 +57,14 @@ const CodeText = Type.String({
   maxLength: 64,
   description: "a code, as a string such as XXXX-XXXX-XXXX-XXXX-X",
   "x-remedy": "Send the code as it was sold.",
+  examples: ["XXXX-XXXX-XXXX-XXXX-X"],
 });
 
 const Day = Type.String({
   pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
   description: "a UTC day, YYYY-MM-DD",
   "x-remedy": "Write a day like 2026-08-31.",
+  examples: ["2026-08-31"],
 });
 
 /** The text of an amount; its form is judged by `values/money.ts` alone. */
@@ -62,18 +72,29 @@ const Usd = Type.String({
   maxLength: 64,
   description: 'an amount of US dollars as a string, such as "10.00"',
   "x-remedy": 'Write the amount as a string, "10.00": a JSON number cannot carry money exactly.',
+  examples: ["10.00"],
 });
 
 const PaymentId = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
   description: "your id of this payment: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
   "x-remedy": "Send the payment's own id; the same id never counts twice.",
+  examples: ["pay_1"],
+});
+
+/** Whose answer holds a secret that is shown once: the id says that it is the same request again. */
+const IdempotencyId = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
+  description: "your id of this request: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+  "x-remedy": "Send the same id when you send the same request again; leave it out and each request counts anew.",
+  examples: ["order-4711"],
 });
 
 const Note = Type.String({
   pattern: "^[^\\p{Cc}]{1,256}$",
   description: "1 to 256 characters without control characters",
   "x-remedy": "Say in a few words why the balance is adjusted; the ledger keeps it.",
+  examples: ["refund of invoice 7"],
 });
 
 function wholeNumber(digits: number, description: string) {
@@ -97,6 +118,22 @@ export const AccountsQuery = Type.Object(
       }),
     ),
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${ACCOUNTS_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const KeysQuery = Type.Object(
+  {
+    cursor: Type.Optional(KeyId),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${KEYS_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const AuditQuery = Type.Object(
+  {
+    cursor: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${AUDIT_PAGE_MAX}`)),
   },
   closed,
 );
@@ -225,14 +262,16 @@ export const NewCodes = Type.Object(
       maximum: CODES_MAX,
       description: `a whole number from 1 to ${CODES_MAX}`,
       "x-remedy": `Ask for at most ${CODES_MAX} codes at a time.`,
+      examples: [10],
     }),
+    idempotency_id: Type.Optional(IdempotencyId),
   },
   closed,
 );
 export const NewRedemption = Type.Object({ code: CodeText }, closed);
 export const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, closed);
 export const NewPlan = Type.Object({ plan: Configured }, closed);
-export const NewKey = Type.Object({ group: Configured }, closed);
+export const NewKey = Type.Object({ group: Configured, idempotency_id: Type.Optional(IdempotencyId) }, closed);
 export const NewGroup = Type.Object({ group: Configured }, closed);
 export const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
 export const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }, closed);

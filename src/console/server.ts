@@ -1,22 +1,28 @@
 /**
  * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; what
- * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and usage.ts.
+ * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and others beside them.
  */
 import type { Socket } from "node:net";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { StoreError } from "../store/contract.ts";
+import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
-import { type AccessCheck, makeAccess } from "./access.ts";
+import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
+import { Health, Readiness } from "./answers.ts";
 import { archiveRoutes } from "./archive.ts";
+import { Audit, auditRoutes } from "./audit.ts";
 import { codeRoutes } from "./codes.ts";
 import { complain, type Finding } from "./complaint.ts";
 import { type Explainer, explainRoutes } from "./explain.ts";
 import { fundsRoutes } from "./funds.ts";
+import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
 import { keyRoutes } from "./keys.ts";
 import { ledgerRoutes } from "./ledger.ts";
+import { type Described, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
 import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
 import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./route.ts";
+import { text } from "./shape.ts";
 import { type StoreKeeper, storeRoutes } from "./store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./upstreams.ts";
 import { usageRoutes } from "./usage.ts";
@@ -49,6 +55,10 @@ export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, Up
   readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
   readonly readiness: () => { ready: boolean; reasons: string[] };
+  /** Told of everybody who was not let in. */
+  readonly onAccessRefused?: (reason: AccessReason) => void;
+  /** Told of an address, or an IPv6 network, whose tokens are not looked at for now: too many of them were wrong. */
+  readonly onTokenGuesses?: (from: string) => void;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
 }
@@ -57,6 +67,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Who may call the route; a route that does not say is for the administrator. */
     access?: "anyone" | "metrics";
+    /** What the OpenAPI document says of it. */
+    described?: Described;
   }
 }
 
@@ -70,6 +82,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: "idle",
+    genReqId: () => printRequestId(newRequestId(options.clock.wallMs(), options.random)),
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     ajv: { customOptions: VALIDATION },
     clientErrorHandler: refuseMalformedHttp,
@@ -83,7 +96,9 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     else app.getDefaultJsonParser("error", "error")(request, body as string, done);
   });
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(options, error, request, reply));
-  guard(app, options);
+  const budget = new GuessBudget(options.clock, TOKEN_GUESS_LIMITS);
+  const access = makeAccess(options.adminToken, { budget, onBlocked: (from) => options.onTokenGuesses?.(from) });
+  guard(app, options, access);
   app.setNotFoundHandler(() => {
     throw new Refusal(
       404,
@@ -92,7 +107,17 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
       "The admin API is below /admin/v1/; tollgate --help lists what the command line asks of it.",
     );
   });
-  addPublicRoutes(app, options);
+  app.register(openApiPlugin, OPEN_API_OPTIONS);
+  // Behind the plugin, which looks at each route as it is added.
+  app.register(async (routed) => {
+    addPublicRoutes(routed, options);
+    addAdminRoutes(routed, options, access);
+  });
+  return app;
+}
+
+function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: Access): void {
+  const audit = new Audit(options.clock, options.log);
   const routes = [
     accountRoutes,
     keyRoutes,
@@ -105,37 +130,65 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     storeRoutes,
     upstreamRoutes,
   ].flatMap((make) => make(options));
-  for (const route of routes) addRoute(app, options, route);
-  return app;
+  const document = () => app.swagger();
+  for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) addRoute(app, route, audit, who);
 }
 
 /** Checks access before the body is read, for unknown paths too, so that no route can forget it. */
-function guard(app: FastifyInstance, options: ConsoleOptions): void {
-  const access = makeAccess(options.adminToken);
+function guard(app: FastifyInstance, options: ConsoleOptions, access: Access): void {
   const checkFor = (request: FastifyRequest): AccessCheck | undefined => {
     if (request.routeOptions.config.access === "metrics") return access.metrics;
     return request.routeOptions.config.access === "anyone" ? undefined : access.admin;
   };
   app.addHook("onRequest", async (request, reply) => {
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
+    reply.header("x-request-id", request.id);
     const unix = typeof app.server.address() === "string";
-    checkFor(request)?.({ address: request.socket.remoteAddress, unix, headers: request.headers });
+    try {
+      checkFor(request)?.({ address: request.socket.remoteAddress, unix, headers: request.headers });
+    } catch (error) {
+      if (error instanceof Refusal) options.onAccessRefused?.(error.code as AccessReason);
+      throw error;
+    }
   });
 }
 
 function addPublicRoutes(app: FastifyInstance, options: ConsoleOptions): void {
-  app.get("/healthz", { config: { access: "anyone" } }, async () => ({ alive: true }));
-  app.get("/readyz", { config: { access: "anyone" } }, async (_request, reply) => {
+  app.get("/healthz", { config: { access: "anyone", described: OPEN.healthz } }, async () => ({ alive: true }));
+  app.get("/readyz", { config: { access: "anyone", described: OPEN.readyz } }, async (_request, reply) => {
     const { ready, reasons } = options.readiness();
     return reply.code(ready ? 200 : 503).send({ ready, reasons });
   });
-  app.get("/metrics", { config: { access: "metrics" } }, async (request, reply) => {
+  app.get("/metrics", { config: { access: "metrics", described: OPEN.metrics } }, async (request, reply) => {
     const { contentType, body } = await options.metrics(request.headers.accept);
     return reply.header("content-type", contentType).send(body);
   });
 }
 
-function addRoute(app: FastifyInstance, options: ConsoleOptions, route: ConsoleRoute): void {
+/** The routes beside the admin API, for whoever watches the gateway. */
+const OPEN = {
+  healthz: {
+    id: "healthz",
+    summary: "Whether the process is alive",
+    answers: { 200: Health },
+    access: "anyone",
+  },
+  readyz: {
+    id: "readyz",
+    summary: "Whether the gateway should get traffic",
+    answers: { 200: Readiness, 503: Readiness },
+    access: "anyone",
+  },
+  metrics: {
+    id: "metrics",
+    summary: "Metrics, for Prometheus; without a token for programs on the gateway's machine",
+    answers: { 200: text("The exposition format of Prometheus.", "tollgate_store_up 1") },
+    mediaType: "text/plain",
+    access: "metrics",
+  },
+} as const satisfies Record<string, Described>;
+
+function addRoute(app: FastifyInstance, route: ConsoleRoute, audit: Audit, who: string): void {
   const schema = {
     ...(route.params && { params: route.params }),
     ...(route.query && { querystring: route.query }),
@@ -145,9 +198,12 @@ function addRoute(app: FastifyInstance, options: ConsoleOptions, route: ConsoleR
     method: route.method,
     url: ADMIN_PREFIX + route.path,
     schema,
+    config: { described: route },
     handler: async (request, reply) => {
       const input = { params: request.params, query: request.query, body: request.body };
-      const answer = await (route.write ? audited(options, route, input, request) : handled(route, input));
+      const asker = { who, from: request.socket.remoteAddress ?? "unix", requestId: request.id };
+      const work = () => handled(route, input);
+      const answer = await (route.write ? audit.run(route, input, asker, work) : work());
       return reply.code(answer.status).send(answer.body);
     },
   });
@@ -159,37 +215,6 @@ async function handled(route: ConsoleRoute, input: RouteInput<unknown, unknown, 
     return await route.handle(input);
   } catch (error) {
     throw error instanceof StoreError ? storeRefusal(error, route.write?.whenUnknown) : error;
-  }
-}
-
-/** Runs a write and leaves one audit line, whatever came of it: done, repeated, refused, or unknown (store away). */
-async function audited(
-  options: ConsoleOptions,
-  route: ConsoleRoute,
-  input: RouteInput<unknown, unknown, unknown>,
-  request: FastifyRequest,
-): Promise<Answer> {
-  const write = route.write;
-  const line = (outcome: string, more: object) =>
-    options.log({
-      event: "audit",
-      at: new Date(options.clock.wallMs()).toISOString(),
-      who: "admin",
-      from: request.socket.remoteAddress ?? "unix",
-      what: write?.what,
-      target: write?.target(input),
-      ...write?.facts?.(input),
-      outcome,
-      ...more,
-    });
-  try {
-    const answer = await handled(route, input);
-    line(answer.repeated ? "repeated" : "done", answer.audit ?? {});
-    return answer;
-  } catch (error) {
-    const refused = error instanceof Refusal && error.status < 500;
-    line(refused ? "refused" : "unknown", { cause: error instanceof Refusal ? error.code : "internal" });
-    throw error;
   }
 }
 

@@ -2,6 +2,7 @@
  * `GET /admin/v1/store` and `POST /admin/v1/store/confirm`: whether the store is the one that it was, what differs, and
  * the operator's word that it is to be used as it is (reliability B12). How that is found out is the caller's to bring.
  */
+import { StoreShape } from "./answers.ts";
 import { Refusal } from "./refusal.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { StoreConfirmation } from "./schema.ts";
@@ -39,11 +40,18 @@ export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreK
     route({
       method: "GET",
       path: "/store",
+      id: "showStore",
+      summary: "Whether the store is the one that it was",
+      answers: { 200: StoreShape },
       handle: async () => ({ status: 200, body: await storeStatus() }),
     }),
     route({
       method: "POST",
       path: "/store/confirm",
+      id: "confirmStore",
+      summary: "Use a store that lost data as it is",
+      answers: { 200: StoreShape },
+      refusals: { 409: "`store_changed`." },
       body: StoreConfirmation,
       write: {
         what: "store.confirm",

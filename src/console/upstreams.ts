@@ -1,4 +1,5 @@
 /** `GET /admin/v1/upstreams`: how each upstream does at this process. Whoever knows brings the states. */
+import { UpstreamList } from "./answers.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 
 /** One upstream at this instant. */
@@ -29,6 +30,9 @@ export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): r
     route({
       method: "GET",
       path: "/upstreams",
+      id: "listUpstreams",
+      summary: "How each upstream does at this process",
+      answers: { 200: UpstreamList },
       async handle() {
         return { status: 200, body: { items: upstreams().map(showUpstream) } };
       },

@@ -14,6 +14,7 @@ import {
 } from "../store/day-sums.ts";
 import type { Account } from "../store/records.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
+import { UsagePage } from "./answers.ts";
 import { showUsageTotal } from "./present.ts";
 import { malformed } from "./refusal.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
@@ -27,6 +28,10 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
     route({
       method: "GET",
       path: "/usage",
+      id: "showUsage",
+      summary: "What was spent, per UTC day of the request, over a page of accounts",
+      answers: { 200: UsagePage },
+      refusals: { 404: "`unknown_account`." },
       query: UsageQuery,
       async handle({ query }) {
         const span = readSpan(query, clock.wallMs());

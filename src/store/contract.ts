@@ -11,6 +11,7 @@ import type { CodeHash } from "../values/code.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
+import type { LimitUsage } from "./buckets.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type { ArchiveOutcome } from "./opening.ts";
@@ -75,6 +76,12 @@ export interface Store extends Epochs {
 
   /** What a key may use; undefined when the key is not known. Revoked keys are shown as such. */
   readKey(tag: AccountTag, hash: KeyHash): Promise<KeyView | undefined>;
+
+  /**
+   * Where the limits of a scope (`limitScope` of names.ts) stand, as the next admission would find them. Changes nothing.
+   * Undefined when there is no such account.
+   */
+  readLimits(tag: AccountTag, scope: string): Promise<LimitUsage | undefined>;
 
   /** Creates an account; the tag is the caller's. `exists` when the tag or the name is taken. */
   createAccount(account: { tag: AccountTag; name: string; plan: string }): Promise<Account | "exists">;

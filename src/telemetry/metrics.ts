@@ -149,6 +149,9 @@ export function createMetrics() {
     codeFailures: counter("code_failures_total", "Codes that an account could not redeem, and tries while blocked.", [
       "outcome",
     ]),
+    adminRefusals: counter("admin_refusals_total", "Askers that the admin listener did not let in, by reason.", [
+      "reason",
+    ]),
     streamEnds: counter("stream_ends_total", "Streams ended, by reason.", ["protocol", "reason"]),
     holdExtensions: counter("hold_extensions_total", "Asks to raise the hold of a running stream, by outcome.", [
       "group",

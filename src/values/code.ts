@@ -8,7 +8,7 @@
  * checksum of a key it is public and proves nothing.
  */
 import { createHash } from "node:crypto";
-import { base62, type RandomBytes, randomBase62 } from "./key.ts";
+import { base62, derivedBase62, type RandomBytes, randomBase62 } from "./key.ts";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const SYMBOLS = 16;
@@ -55,6 +55,11 @@ export function newCode(nowMs: number, random: RandomBytes): { text: string; has
   const whole = symbols + checkSymbol(symbols);
   const text = (whole.match(/.{1,4}/g) as string[]).join("-");
   return { text, hash: hashOf(whole), id: `code_${base62(BigInt(nowMs), 8)}${randomBase62(8, random)}` };
+}
+
+/** The id of a code of a batch that was made under the caller's idempotency id: the same for the same place in it. */
+export function codeIdIn(idempotencyId: string, index: number): string {
+  return `code_${derivedBase62(16, "codes", idempotencyId, String(index))}`;
 }
 
 /**

@@ -42,16 +42,33 @@ function checksum(first45: string): string {
   return base62(BigInt(crc32(first45)), 6);
 }
 
+/**
+ * `length` base62 characters that the same texts always give, and others never do: for ids that a repeated request must
+ * find again.
+ */
+export function derivedBase62(length: number, ...texts: readonly string[]): string {
+  const digest = createHash("sha256").update(JSON.stringify(texts)).digest("hex");
+  return base62(BigInt(`0x${digest}`) % 62n ** BigInt(length), length);
+}
+
 /** A new account's tag. */
 export function newAccountTag(random: RandomBytes): AccountTag {
   return randomBase62(10, random) as AccountTag;
 }
 
-/** A new key for an account. The text is shown once and never stored. */
-export function newKey(tag: AccountTag, random: RandomBytes): { text: string; hash: KeyHash; id: string } {
+/**
+ * A new key for an account. The text is shown once and never stored.
+ * @param idempotencyId the caller's id of its making: the key's id, though not its text, follows from it.
+ */
+export function newKey(
+  tag: AccountTag,
+  random: RandomBytes,
+  idempotencyId?: string,
+): { text: string; hash: KeyHash; id: string } {
   const first45 = `sk-${tag}${randomBase62(32, random)}`;
   const text = first45 + checksum(first45);
-  return { text, hash: hashKey(text), id: `key_${tag}${randomBase62(8, random)}` };
+  const tail = idempotencyId === undefined ? randomBase62(8, random) : derivedBase62(8, "key", tag, idempotencyId);
+  return { text, hash: hashKey(text), id: `key_${tag}${tail}` };
 }
 
 /** What is stored of a key or a code. */

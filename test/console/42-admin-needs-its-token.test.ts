@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";
@@ -30,7 +31,7 @@ const ROUTES = [
 ] as const;
 
 test("reliability row 42: with a token every admin path is 401 without it, before anything is looked at", async (t) => {
-  const { ask, log, store } = await startConsole(t);
+  const store = await openTestStore(t);
   const wrong = [
     "",
     `Bearer ${ADMIN_TOKEN}x`,
@@ -41,6 +42,8 @@ test("reliability row 42: with a token every admin path is 401 without it, befor
     `Bearer ${ADMIN_TOKEN} ${ADMIN_TOKEN}`,
   ];
   for (const [method, path] of ROUTES) {
+    // One for each path: an address is not heard any more after twenty wrong tokens.
+    const { ask, log } = await startConsole(t, { store });
     for (const authorization of wrong) {
       const body = method === "GET" ? undefined : { name: "alice" };
       const answer = await ask(method, path, body, { authorization });
@@ -49,9 +52,9 @@ test("reliability row 42: with a token every admin path is 401 without it, befor
       assert.match(answer.json.error.code, /^(missing|wrong)_token$/);
       assert.ok(!answer.text.includes(ADMIN_TOKEN));
     }
+    assert.deepEqual(log, []);
   }
   assert.equal((await store.listAccounts(undefined, 10)).items.length, 0);
-  assert.deepEqual(log, []);
 });
 
 test("with the token the admin API answers; the scheme's case does not matter", async (t) => {
@@ -128,7 +131,7 @@ async function listenWithoutToken(t: TestContext, path: string) {
     store: await openTestStore(t),
     catalog: () => CATALOG,
     adminToken: undefined,
-    random: () => new Uint8Array(),
+    random: randomBytes,
     metrics: async () => ({ contentType: "text/plain", body: "" }),
     readiness: () => ({ ready: true, reasons: [] }),
     clock: systemClock,

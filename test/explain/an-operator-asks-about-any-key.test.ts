@@ -32,8 +32,8 @@ test("in words: the answer, every step, and the ways to a model server", async (
   // 200,000 tokens of context at 2,000 nano-dollars, the dearest of the input prices, and 400 at 10,000.
   assert.match(good.out, /^Worst case +0\.404 USD for 200000 input and 400 output tokens; least 0\.40016 USD$/m);
   assert.match(good.out, /^funds +yes +The balance pays: 0\.404 USD set aside, the whole worst case\.$/m);
-  assert.match(good.out, /^limits +- +limits: not checked here;/m);
-  assert.match(good.out, /^up-chat +chat +yes +none needed +- +set system header$/m);
+  assert.match(good.out, /^limits +yes +No rate is limited; 0 of 100 requests run now\.$/m);
+  assert.match(good.out, /^up-chat +healthy +chat +yes +none needed +- +set system header$/m);
 
   const bad = await explain(poor);
   assert.equal(bad.status, 0, "a question that has an answer");
@@ -95,7 +95,7 @@ test("the operator sees upstreams and rules; an owner neither names nor texts; v
     own,
     /"rules":\[\{"kind":"set","members":\["temperature"\]\},\{"kind":"system","at":"start"\},\{"kind":"header"\}\]/,
   );
-  assert.doesNotMatch(own, /up-chat|confidential|x-vendor/);
+  assert.doesNotMatch(own, /up-chat|healthy|confidential|x-vendor/);
   assert.doesNotMatch(own + ran.out, /canary|127\.0\.0\.1/);
 });
 

@@ -220,7 +220,31 @@ test("the cases reach a lowered limit, a lossy translation and a route that cann
   assert.equal(blind.steps.at(-1).ok, false);
 });
 
-test("the path of decisions ends with the refusal, and limits are honestly left open", async () => {
+test("a limit that is reached is told with the wait that a request is told, and asking takes nothing", async () => {
+  const limited = await here.account({ group: "limited-money" });
+  const body = JSON.stringify(bodyOf("chat", {}));
+  const explain = async () => {
+    const reply = await ask(here, "chat", limited.key, {}, { path: "/v1/explain?protocol=chat", raw: body });
+    return (await reply.json()) as Explanation;
+  };
+  const send = async () => {
+    const reply = await ask(here, "chat", limited.key, {}, { raw: body });
+    await reply.text();
+    return reply;
+  };
+  for (let i = 0; i < 5; i++) assert.equal((await explain()).expected.status, 200);
+  for (let i = 0; i < 2; i++) assert.equal((await send()).status, 200);
+  const told = await explain();
+  const refused = await send();
+  assert.deepEqual([told.expected.status, told.expected.cause, refused.status], [429, "requests", 429]);
+  // Both look at the same bucket, a moment apart.
+  const waits = [told.expected.retry_after_s, Number(refused.headers.get("retry-after"))] as [number, number];
+  assert.ok(waits[0] >= waits[1] && waits[0] - waits[1] <= 1, waits.join(" "));
+  assert.deepEqual([told.limits.requests.remaining, told.limits.requests_per_minute], [0, 2]);
+  assert.equal(told.steps.find(({ step }: Explanation) => step === "limits").ok, false);
+});
+
+test("the path of decisions ends with the refusal", async () => {
   const body = bodyOf("chat", {});
   const explain = async (account: string, raw: object, query = "") => {
     const path = `/v1/explain${query}`;
@@ -239,11 +263,11 @@ test("the path of decisions ends with the refusal, and limits are honestly left 
       "plan true",
       "group true",
       "funds true",
-      "limits null",
+      "limits true",
       "routes true",
     ],
   );
-  assert.equal(good.limits.checked, false);
+  assert.equal(good.limits.checked, true);
   // 80 bytes of text are 27 tokens at 2,000 nano-dollars (a cache write for an hour), and 400 of output at 10,000.
   const inputTokens = Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 3);
   assert.equal(good.price.input_tokens_max, inputTokens);

@@ -5,10 +5,11 @@ import test from "node:test";
 import fc from "fast-check";
 import { foresee } from "../../src/admit/foresee.ts";
 import type { GroupTerms } from "../../src/store/admission.ts";
+import { limitScope } from "../../src/store/names.ts";
 import { newAccountTag, newKey } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { newRequestId } from "../../src/values/request-id.ts";
-import { openTestStore } from "../console/test-store.ts";
+import { openStandingStore } from "../console/test-store.ts";
 
 const plan = fc.constantFrom("free", "pro", "max");
 const group = fc.constantFrom("money", "cards", "days");
@@ -26,30 +27,38 @@ const request = fc.record({
   serving: fc.uniqueArray(group, { maxLength: 3 }),
   holdMin: amount,
   more: amount,
+  inputTokens: fc.integer({ min: 0, max: 40 }),
+});
+const limits = fc.record({
+  requestsPerMinute: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
+  tokensPerMinute: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
+  concurrency: fc.integer({ min: 1, max: 6 }),
+  perKey: fc.boolean(),
 });
 const account = fc.record({
   plan,
   group,
   funds: amount,
   cards: fc.array(card, { maxLength: 4 }),
+  limits,
   requests: fc.array(request, { minLength: 1, maxLength: 8 }),
 });
 
-function termsOf(name: string, holdMin: bigint, more: bigint): GroupTerms {
+type Limits = Pick<GroupTerms, "requestsPerMinute" | "tokensPerMinute" | "concurrency" | "perKey">;
+
+function termsOf(name: string, holdMin: bigint, more: bigint, limited: Limits): GroupTerms {
   return {
     group: name,
     kind: name === "money" ? "pay_per_use" : "time_card",
     holdMin: nanoUsd(holdMin),
     holdFull: nanoUsd(holdMin + more),
-    requestsPerMinute: undefined,
-    tokensPerMinute: undefined,
-    concurrency: 100,
-    perKey: false,
+    ...limited,
   };
 }
 
 test("the same answer, payer and hold, one request after another, with what the earlier ones hold", async (t) => {
-  const store = await openTestStore(t);
+  // The store's clock stands still, so that what is read is true of the same instant.
+  const store = await openStandingStore(t);
   const causes = new Set<string>();
   await fc.assert(
     fc.asyncProperty(account, async (one) => {
@@ -63,19 +72,21 @@ test("the same answer, payer and hold, one request after another, with what the 
         const worth = quota === undefined ? undefined : nanoUsd(quota);
         await store.grant(tag, { id, card: "c", reference: id, quota: worth, ...facts });
       }
-      for (const { plans, serving, holdMin, more } of one.requests) {
-        const groups = serving.map((name) => termsOf(name, holdMin, more));
+      for (const { plans, serving, holdMin, more, inputTokens } of one.requests) {
+        const groups = serving.map((name) => termsOf(name, holdMin, more, one.limits));
         const view = await store.readKey(tag, key.hash);
         const held = (await store.getAccount(tag))?.held;
         assert.ok(view && held !== undefined);
-        const foreseen = foresee({ view, held }, { plans, groups });
+        const limits = await store.readLimits(tag, limitScope(one.group, key.id, one.limits.perKey));
+        assert.ok(limits);
+        const foreseen = foresee({ view, held, limits }, { plans, groups, inputTokens });
         const decided = await store.admit({
           requestId: newRequestId(Date.now(), randomBytes),
           tag,
           keyHash: key.hash,
           plans,
           groups,
-          inputTokens: 0,
+          inputTokens,
           holdTtlMs: 600_000,
           again: false,
         });
@@ -91,11 +102,14 @@ test("the same answer, payer and hold, one request after another, with what the 
     [
       "admitted false",
       "admitted true",
+      "concurrency",
       "group_mismatch",
       "insufficient_balance",
       "no_entitlement",
       "not_in_plan",
       "quota_used",
+      "requests",
+      "tokens",
     ],
     "every answer came up",
   );

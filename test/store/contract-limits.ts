@@ -30,6 +30,42 @@ export function limitTests(ask: Ask): void {
     assert.equal(causeOf(await go(10)), "admitted");
   });
 
+  test("limits are read as the next admission would find them, and reading changes nothing", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lread", { funds: 10_000n });
+    assert.equal(await store.readLimits("LnoAccount" as typeof tag, "big"), undefined);
+    assert.deepEqual(await store.readLimits(tag, "big"), {
+      requests: undefined,
+      tokens: undefined,
+      inFlight: 0,
+      inFlightOfAccount: 0,
+      storeTimeMs: nowMs(),
+    });
+    const groups = [terms({ requestsPerMinute: 7, tokensPerMinute: 600 })];
+    const go = (number: number, holdTtlMs: number) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(number), groups, inputTokens: 100, holdTtlMs }));
+    admitted(await go(1, 1_000));
+    admitted(await go(2, 60_000));
+    const takenAtMs = nowMs();
+    const usage = {
+      requests: { debt: 2 * 60_000, atMs: takenAtMs },
+      tokens: { debt: 200 * 60_000, atMs: takenAtMs },
+      inFlight: 2,
+      inFlightOfAccount: 2,
+      storeTimeMs: takenAtMs,
+    };
+    const before = await store.inspect(tag);
+    assert.deepEqual(await store.readLimits(tag, "big"), usage);
+    const elsewhere = { ...usage, requests: undefined, tokens: undefined, inFlight: 0 };
+    assert.deepEqual(await store.readLimits(tag, "big/key_other"), elsewhere);
+    setTime(nowMs() + 1_000);
+    // The first hold has expired; the buckets are as they were stored.
+    const later = { ...usage, inFlight: 1, inFlightOfAccount: 1, storeTimeMs: nowMs() };
+    assert.deepEqual(await store.readLimits(tag, "big"), later);
+    setTime(takenAtMs);
+    assert.deepEqual(await store.inspect(tag), before);
+  });
+
   test("tokens are taken by estimate and corrected by use; a debt makes the next one wait exactly (lessons F55)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Ltokens", { funds: 10_000n });

@@ -47,6 +47,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   undici: ["src/dispatch/upstream.ts"],
   ioredis: ["src/store/redis/connect.ts"],
   fastify: ["src/console/server.ts"],
+  "@fastify/swagger": ["src/console/openapi.ts"],
   commander: ["src/cli.ts"],
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],

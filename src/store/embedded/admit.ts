@@ -4,11 +4,11 @@
  */
 
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms, LimitStates } from "../admission.ts";
+import { type Bucket, bucketState, drain, take, waitMs } from "../buckets.ts";
 import { admittedOf, bucketTexts, type HoldRecord } from "../hold-record.ts";
 import { limitScope, requestBucket, tokenBucket } from "../names.ts";
 import type { Entitlement } from "../records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
-import { type Bucket, bucketState, drain, take, waitMs } from "./buckets.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, type Live, sweepHolds } from "./live.ts";

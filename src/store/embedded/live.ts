@@ -3,6 +3,7 @@
  * crashed requests owe comes from the journal.
  */
 
+import type { Bucket } from "../buckets.ts";
 import {
   type HoldRecord,
   holdAmount,
@@ -12,7 +13,6 @@ import {
   withAmount,
 } from "../hold-record.ts";
 import { SWEEP_MAX } from "../settlement.ts";
-import type { Bucket } from "./buckets.ts";
 
 export interface Live {
   readonly holds: Map<string, HoldRecord>;

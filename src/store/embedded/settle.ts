@@ -4,12 +4,12 @@
  */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
+import { drain, take } from "../buckets.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
 import { attemptAccounts, dayField, limitScope, settleAccounts, tokenBucket } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
 import { countsOfRequest } from "../token-sums.ts";
-import { drain, take } from "./buckets.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { type Live, releaseHold, sweepHolds } from "./live.ts";

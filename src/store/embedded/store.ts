@@ -33,6 +33,7 @@ import * as epoch from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { inspect, readDays, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
+import { readLimits } from "./limits.ts";
 import { settle } from "./settle.ts";
 
 /**
@@ -92,6 +93,11 @@ class EmbeddedStore implements Store {
     checkTag(tag);
     checkKeyHash(hash);
     return this.#answer((context) => keys.readKey(context, tag, hash));
+  }
+
+  async readLimits(tag: AccountTag, scope: string) {
+    checkTag(tag);
+    return this.#answer((context) => readLimits(context, tag, scope));
   }
 
   async createAccount(account: { tag: AccountTag; name: string; plan: string }) {

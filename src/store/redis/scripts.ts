@@ -23,6 +23,7 @@ const PARTS = {
   credit: ["common"],
   grant: ["common", "cards"],
   "cards-read": ["common", "cards"],
+  "limits-read": ["common", "holds"],
   "days-read": [],
   "ledger-read": [],
   "ledger-archive": ["common"],
@@ -40,7 +41,14 @@ const PARTS = {
 export type ScriptName = keyof typeof PARTS;
 export type Scripts = Readonly<Record<ScriptName, Script>>;
 
-const READ_ONLY: ReadonlySet<string> = new Set(["key-read", "cards-read", "days-read", "ledger-read", "claim-list"]);
+const READ_ONLY: ReadonlySet<string> = new Set([
+  "key-read",
+  "cards-read",
+  "limits-read",
+  "days-read",
+  "ledger-read",
+  "claim-list",
+]);
 
 /** Reads all scripts. The shebang makes Redis refuse a script whole under OOM and check that its keys share a slot. */
 export function loadScripts(): Scripts {

@@ -31,6 +31,7 @@ import { extend } from "./extend.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
+import { readLimits } from "./limits.ts";
 import { Runner } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
@@ -97,6 +98,11 @@ class RedisStore implements Store {
     checkTag(tag);
     checkKeyHash(hash);
     return accounts.readKey(this.#runner, this.#scripts, tag, hash);
+  }
+
+  async readLimits(tag: AccountTag, scope: string) {
+    checkTag(tag);
+    return readLimits(this.#runner, this.#scripts, tag, scope);
   }
 
   async createAccount(account: { tag: AccountTag; name: string; plan: string }) {

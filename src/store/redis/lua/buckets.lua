@@ -1,5 +1,5 @@
 -- Rate buckets: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The same arithmetic as
--- embedded/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
+-- store/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
 
 local UNIT = 60000
 local DEBT_MAX = 4000000000000000

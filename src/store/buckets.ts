@@ -2,7 +2,7 @@
  * Rate buckets, all in integers: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The
  * Lua in `redis/lua/buckets.lua` is the same arithmetic, line by line; the differential test compares them.
  */
-import type { BucketState } from "../admission.ts";
+import type { BucketState } from "./admission.ts";
 
 /** Debt of one token. */
 const UNIT = 60_000;
@@ -13,6 +13,17 @@ export interface Bucket {
   readonly debt: number;
   /** The instant at which `debt` was true. Never goes back: a clock jump mints nothing (reliability 3.4 rule 6). */
   readonly atMs: number;
+}
+
+/** Where a limit scope (`names.ts`) stands, read without a change to it. */
+export interface LimitUsage {
+  /** As stored; undefined: nothing was taken yet, or all has drained. */
+  readonly requests: Bucket | undefined;
+  readonly tokens: Bucket | undefined;
+  /** Requests in flight of the scope, and of the whole account. */
+  readonly inFlight: number;
+  readonly inFlightOfAccount: number;
+  readonly storeTimeMs: number;
 }
 
 /** The bucket as of now. */

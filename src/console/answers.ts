@@ -1,0 +1,314 @@
+/** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
+import {
+  anything,
+  count,
+  day,
+  flag,
+  instant,
+  list,
+  object,
+  oneOf,
+  orNull,
+  page,
+  type Shape,
+  text,
+  usd,
+} from "./shape.ts";
+
+const accountId = text("The account's id.", "acct_4tR0000abc");
+const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234");
+const codeId = text("The code's id, which is no secret.", "code_0NsPaGdz8KfW2q1T");
+const name = text("The account's name.", "alice");
+const repeated = flag("Whether it was so before: the request was sent again and nothing was changed.");
+const group = text("A group of the configuration.", "big");
+const plan = text("A plan of the configuration.", "pro");
+
+const ACCOUNT = {
+  id: accountId,
+  name,
+  plan,
+  balance_usd: usd("What the account has"),
+  held_usd: usd("What running requests have set aside", "0.25"),
+  available_usd: usd("What a new request may still hold: the balance less what is held", "9.75"),
+  spent_usd: usd("Everything ever charged to the balance", "2.50"),
+  topped_up_usd: usd("Everything ever topped up or adjusted", "12.50"),
+  created_at: instant("When it was created."),
+};
+
+export const AccountShape = object("Account", ACCOUNT);
+export const AccountPage = page("AccountPage", AccountShape);
+
+const CARD = {
+  id: text("The code that was redeemed, or the id of the grant.", "code_0NsPaGdz8KfW2q1T"),
+  plan,
+  group,
+  from: instant("When it begins."),
+  until: instant("When it ends."),
+  quota_usd: orNull(usd("What it may be spent for; null without a quota", "5.00")),
+  spent_usd: usd("What was spent of it", "1.00"),
+  held_usd: usd("What running requests have set aside of it", "0.00"),
+  rest_usd: orNull(usd("What a new request may still hold of it; null without a quota", "4.00")),
+};
+const TimeCard = object("TimeCard", CARD);
+
+export const AccountWithCards = object("AccountWithCards", {
+  ...ACCOUNT,
+  entitlements: list(object("ListedTimeCard", { ...CARD, running: flag("Whether it has begun.") })),
+});
+
+const KEY = {
+  id: keyId,
+  account: name,
+  group,
+  status: oneOf("`revoked` is final.", "normal", "revoked"),
+  created_at: instant("When it was created."),
+};
+export const KeyShape = object("Key", KEY);
+export const KeyPage = page("KeyPage", KeyShape);
+export const NewKeyShape = object("NewKey", {
+  ...KEY,
+  key: text("The key itself: shown this once and never again; only its SHA-256 is stored.", `sk-${"0".repeat(48)}`),
+});
+
+export const MovementShape = object("Movement", {
+  account: name,
+  id: text("The caller's id of this movement.", "pay_1"),
+  usd: usd("What was added; negative: taken"),
+  balance_usd: usd("The balance behind it"),
+  repeated,
+});
+
+const Attempt = object("Attempt", {
+  upstream: text("The upstream's name.", "east"),
+  model: text("The model's name there.", "big-1-2026-08"),
+  outcome: text("What became of it.", "ok"),
+  status: orNull(count("The upstream's HTTP status; null without one.", 200)),
+  input_tokens: count("Input tokens.", 12),
+  output_tokens: count("Output tokens.", 340),
+  counted: text("Who counted: the upstream, or this gateway's estimate.", "upstream"),
+  cost_usd: usd("What it costs the operator", "0.003412"),
+  paid_by: text("Who pays for it.", "client"),
+  why: text("Why they do.", ""),
+});
+
+export const LedgerPage = object("LedgerPage", {
+  items: list(
+    object("LedgerLine", {
+      seq: count("The line's number, from 1.", 7),
+      at: instant("When the store wrote it."),
+      kind: oneOf("What moved money.", "usage", "absorbed", "topup", "adjust", "card", "opening"),
+      debit: text("The account of the double entry that gives.", "acct_4tR0000abc"),
+      credit: text("The one that takes.", "revenue:big"),
+      usd: usd("The amount", "0.003412"),
+      balance_usd: usd("The account's balance behind the line", "9.996588"),
+      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
+      group: text("The group, where there is one.", "big"),
+      model: text("The model, where there is one.", "big-1"),
+      key: text("The key's id, where there is one.", "key_4tR0000abcXyZ01234"),
+      usage: anything("What a charge was computed from: token counts, unit prices, multiplier; null for other lines."),
+      attempts: list(Attempt),
+      note: text("What the operator wrote.", "refund"),
+    }),
+  ),
+  next: orNull(count("The `after` of the next page; null on the last one.", 100)),
+});
+
+export const PlainLines = object("PlainLines", {
+  id: accountId,
+  tag: text("The account's tag.", "4tR0000abc"),
+  items: list(
+    object("PlainLine", {
+      seq: count("The line's number.", 7),
+      at_ms: count("Milliseconds since the epoch.", 1_788_177_600_000),
+      kind: text("What moved money.", "usage"),
+      debit: text("The account that gives.", "acct_4tR0000abc"),
+      credit: text("The account that takes.", "revenue:big"),
+      amount: text("Nano-dollars, as an integer.", "3412000"),
+      balance: text("Nano-dollars, as an integer.", "9996588000"),
+      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
+      group: text("The group.", "big"),
+      model: text("The model.", "big-1"),
+      key: text("The key's id.", "key_4tR0000abcXyZ01234"),
+      memo: text("What a charge was computed from, or a note.", ""),
+    }),
+  ),
+  next: orNull(count("The `after` of the next page; null on the last one.", 100)),
+  stay_from_ms: count("Lines from this instant on are never archived.", 1_788_177_600_000),
+});
+
+export const ArchivedShape = object("Archived", {
+  account: name,
+  after: count("The line behind which it began.", 0),
+  through: count("The last line that is archived.", 100),
+  repeated,
+});
+
+export const VerificationPage = page(
+  "VerificationPage",
+  object("Verification", {
+    account: name,
+    id: accountId,
+    outcome: oneOf("`busy`: the account changed all the while; ask again.", "balanced", "unbalanced", "busy"),
+    lines: count("Lines that were read.", 12),
+    balance_usd: usd("The balance of the account"),
+    lines_usd: usd("The sum of its lines"),
+    held_usd: usd("What running requests have set aside", "0.00"),
+    totals_usd: {
+      type: "object",
+      description: "The trial balance: the sum of each account of the double entry.",
+      additionalProperties: { type: "string" },
+    },
+    findings: list(
+      object("Finding", {
+        line: orNull(count("The line at fault.", 7)),
+        what: text("What is wrong with it.", "The line's balance is not that of the line before it plus its amount."),
+      }),
+    ),
+    finding_count: count("Findings in all; the list may have fewer.", 0),
+  }),
+);
+
+const COUNTS = {
+  usd: usd("What was spent", "2.50"),
+  requests: count("Requests that were charged.", 42),
+  input_tokens: count("Input tokens.", 1000),
+  cached_input_tokens: count("Input tokens that came from a cache.", 100),
+  cache_write_tokens: count("Input tokens that went into a cache.", 100),
+  output_tokens: count("Output tokens.", 2000),
+  reasoning_tokens: count("Output tokens that were reasoning.", 500),
+};
+const BY = ["account", "group", "model", "key", "day"];
+export const UsagePage = page(
+  "UsagePage",
+  object(
+    "Usage",
+    {
+      ...Object.fromEntries(
+        BY.map((one) => [one, text(`Of this ${one}; the member is the one that \`by\` names.`, "")]),
+      ),
+      ...COUNTS,
+    },
+    BY,
+  ),
+  {
+    since: day("The first day, UTC."),
+    until: day("The last day, UTC."),
+    by: oneOf("What the sums are by.", ...BY),
+    total: object("UsageTotal", COUNTS),
+    total_usd: usd("What was spent in all, on this page", "2.50"),
+  },
+);
+
+export const CodeShape = object("Code", {
+  id: codeId,
+  card: text("The card kind.", "day"),
+  state: oneOf("`claimed`: on its way to an account.", "unused", "void", "claimed", "redeemed"),
+  plan,
+  group,
+  lasts_seconds: count("How long the card runs.", 86_400),
+  starts: oneOf("When it begins to run.", "at_redemption", "after_previous"),
+  quota_usd: orNull(usd("What it may be spent for; null without a quota", "5.00")),
+  created_at: instant("When it was made."),
+  account_id: orNull(accountId),
+  redeemed_at: orNull(instant("When an account claimed it.")),
+});
+export const CodePage = page("CodePage", CodeShape);
+export const NewCodesShape = object("NewCodes", {
+  card: text("The card kind.", "day"),
+  items: list(
+    object("NewCode", {
+      id: codeId,
+      code: text("The code itself: shown this once and never again.", "XXXX-XXXX-XXXX-XXXX-X"),
+    }),
+  ),
+});
+export const RedemptionShape = object("Redemption", {
+  account: name,
+  code_id: codeId,
+  card: text("The card kind.", "day"),
+  entitlement: TimeCard,
+  repeated,
+});
+
+export const AuditPage = page(
+  "AuditPage",
+  object("AuditLine", {
+    seq: count("The line's number; starts anew with the process.", 12),
+    at: instant("When the write ended."),
+    request_id: text("The `x-request-id` of the answer.", "req_0000000000000000000000ab"),
+    who: text("`token:` and 8 hex digits of the SHA-256 of the token that was shown, or `local`.", "token:1f2e3d4c"),
+    from: text("The peer's address, or `unix`.", "127.0.0.1"),
+    what: text("What was done.", "key.create"),
+    target: text("To which account, key, card or code.", "alice"),
+    outcome: oneOf(
+      "`unknown`: the store did not answer; it may have been done.",
+      "done",
+      "repeated",
+      "refused",
+      "unknown",
+    ),
+    cause: orNull(text("The code of the refusal.", "id_used")),
+    facts: {
+      type: "object",
+      description: "Names, ids and amounts that belong to it; never a secret.",
+      additionalProperties: { type: "string" },
+    },
+  }),
+);
+
+const Epoch: Shape = orNull(
+  object("Epoch", {
+    id: text("The mark of a history of the store.", "9f86d081884c"),
+    counted_seconds: count("Seconds that a gateway counted in it.", 86_400),
+  }),
+);
+export const StoreShape = object("StoreState", {
+  state: oneOf(
+    "`stopped`: the store lost data and waits for an operator; `restoring`: the journal gives back what it has.",
+    "good",
+    "stopped",
+    "restoring",
+    "unknown",
+  ),
+  waiting_charges: count("Charges that wait for the store.", 0),
+  differences: list(
+    object("StoreDifference", {
+      part: count("The part of the store, from 0.", 0),
+      finding: oneOf("What is the matter with it.", "empty", "older", "another", "told"),
+      remembered: Epoch,
+      found: Epoch,
+    }),
+  ),
+  confirm: orNull(text("What a confirmation must name.", "a1b2c3d4e5f6")),
+});
+
+export const UpstreamList = object("UpstreamList", {
+  items: list(
+    object("Upstream", {
+      name: text("The upstream's name.", "east"),
+      health: oneOf("`probe`: the next request decides.", "healthy", "probe", "resting"),
+      reason: orNull(text("Why it is not healthy.", "failures")),
+      rest_seconds: count("How long it is still left alone.", 0),
+      in_flight: count("Requests there now.", 3),
+      max_concurrency: count("The most at once.", 200),
+      queued: count("Requests in line for it.", 0),
+      outcomes: {
+        type: "object",
+        description: "Outcomes of attempts within its window, by kind.",
+        additionalProperties: { type: "integer" },
+      },
+      limited_models: list(
+        object("LimitedModel", {
+          model: text("A model's name there.", "big-1-2026-08"),
+          rest_seconds: count("How long it is still left alone.", 4),
+        }),
+      ),
+    }),
+  ),
+});
+
+export const Health = object("Health", { alive: flag("Always true.") });
+export const Readiness = object("Readiness", {
+  ready: flag("Whether the gateway should get traffic."),
+  reasons: list(text("Why not.", "draining")),
+});

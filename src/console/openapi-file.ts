@@ -1,0 +1,37 @@
+/**
+ * The published OpenAPI document. `node src/console/openapi-file.ts` writes it; a test compares it with the running server.
+ */
+import { writeFileSync } from "node:fs";
+import type { Store } from "../store/contract.ts";
+import type { Catalog } from "../values/catalog.ts";
+import { systemClock } from "../values/time.ts";
+import { createConsole } from "./server.ts";
+
+/** The text of `docs/openapi.json`: every route, on a server that is never asked anything. */
+export async function openApiFileText(): Promise<string> {
+  const nobody = (): never => {
+    throw new Error("nobody is asked for the document");
+  };
+  const app = createConsole({
+    store: {} as Store,
+    catalog: (): Catalog => nobody(),
+    random: nobody,
+    clock: systemClock,
+    adminToken: undefined,
+    metrics: nobody,
+    readiness: nobody,
+    log: nobody,
+    explain: nobody,
+    storeStatus: nobody,
+    confirmStore: nobody,
+    upstreams: nobody,
+  });
+  await app.ready();
+  const text = `${JSON.stringify(app.swagger(), null, 2)}\n`;
+  await app.close();
+  return text;
+}
+
+if (import.meta.main) {
+  writeFileSync(new URL("../../docs/openapi.json", import.meta.url), await openApiFileText());
+}

@@ -1,0 +1,142 @@
+/**
+ * The OpenAPI 3.1 document of the admin listener, from the routes themselves: what they take is the schemas that judge it,
+ * what they answer stands beside each of them (`answers.ts`). The only file that imports @fastify/swagger.
+ */
+import swagger from "@fastify/swagger";
+import { type ConsoleRoute, type RouteWords, route } from "./route.ts";
+import { anything, object, type Shape, text } from "./shape.ts";
+
+/** What the document is made of: a route of the admin API, or one of the open ones. */
+export type Described = RouteWords &
+  Partial<Pick<ConsoleRoute, "method" | "params" | "query" | "body" | "write">> & {
+    /** The type of its good answers, where that is not JSON. */
+    readonly mediaType?: string;
+    /** Who may ask; the administrator where nothing is said. */
+    readonly access?: "anyone" | "metrics";
+  };
+
+const ErrorShape = object("Error", {
+  error: object("ErrorFacts", {
+    code: text("What programs match on; never changes its meaning.", "unknown_account"),
+    message: text("What is wrong, in a sentence.", "There is no account named `alice`."),
+    remedy: text("What to do about it.", "List the accounts (tollgate account list)."),
+  }),
+});
+
+const SECURITY = [{ adminToken: [] }];
+
+/** Refusals that every route of the admin API has. */
+const ALWAYS: Readonly<Record<number, string>> = {
+  401: "`missing_token`, `wrong_token`.",
+  403: "`admin_token_required`: the gateway has no admin token, and the asker is not a program on its machine.",
+  429: "`too_many_wrong_tokens` from this address; `retry-after` says for how long.",
+  500: "`internal`: a defect; the log says more.",
+  503: "`store_unavailable`, `store_older`, `not_confirmed`: the remedy says whether to send the request again.",
+};
+const JUDGED = "`malformed`, `missing_member`, `unknown_member`, `not_json`, or a name that the configuration lacks.";
+const WITH_BODY: Readonly<Record<number, string>> = { 413: "`too_large`.", 415: "`not_json`." };
+
+export const openApiPlugin = swagger;
+
+/** Options of the plugin. Routes carry what they say of themselves as `config.described`. */
+export const OPEN_API_OPTIONS = {
+  openapi: {
+    openapi: "3.1.0",
+    info: {
+      title: "Tollgate admin API",
+      version: "1",
+      description:
+        "Accounts, keys, funds, codes and the ledger of a Tollgate gateway. Amounts are strings of US dollars, instants " +
+        "ISO 8601 in UTC. Every answer carries `x-request-id`. Listings have `limit` and a cursor; `next` is null on the " +
+        "last page. A write may be sent again: it counts once, by its name, its id or its `idempotency_id`.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "http://127.0.0.1:8788", description: "The default of `admin:` in tollgate.yaml." }],
+    components: {
+      securitySchemes: {
+        adminToken: {
+          type: "http",
+          scheme: "bearer",
+          description: "`admin_token`, or the one made into the data folder.",
+        },
+      },
+    },
+    security: SECURITY,
+  },
+  transform: ({ schema, url, route }: { schema: unknown; url: string; route: object }) => {
+    const { described } = (route as { readonly config?: { readonly described?: Described } }).config ?? {};
+    return { schema: described ? schemaOf(described) : { ...(schema as object), hide: true }, url };
+  },
+  transformObject: (made: { openapiObject?: object }) => withComponents(made.openapiObject ?? {}),
+} as unknown as Parameters<typeof swagger>[1];
+
+/** What the plugin reads of a route. */
+function schemaOf(described: Described): object {
+  const { id, summary, description, params, query, body, answers, mediaType = "application/json" } = described;
+  const good = Object.entries(answers).map(([status, shape]) => [
+    status,
+    { description: goodWords(Number(status), described), content: { [mediaType]: { schema: shape } } },
+  ]);
+  const refused = Object.entries(refusalsOf(described)).map(([status, words]) => [
+    status,
+    { description: words, content: { "application/json": { schema: ErrorShape } } },
+  ]);
+  return {
+    operationId: id,
+    summary,
+    ...(description && { description }),
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(body && { body }),
+    ...(described.access && { security: described.access === "metrics" ? [{}, ...SECURITY] : [{}] }),
+    response: Object.fromEntries([...good, ...refused]),
+  };
+}
+
+function goodWords(status: number, { write }: Described): string {
+  if (status === 201) return "Done.";
+  return write ? "Done, or it was so before." : "The answer.";
+}
+
+function refusalsOf({ access, params, query, body, refusals }: Described): Readonly<Record<number, string>> {
+  if (access === "anyone") return refusals ?? {};
+  const judged: Readonly<Record<number, string>> = params || query || body ? { 400: JUDGED } : {};
+  return { ...judged, ...ALWAYS, ...(body && WITH_BODY), ...refusals };
+}
+
+/** Puts every form that has a title among the components, once, and a reference in its place. */
+function withComponents(document: object): object {
+  const schemas: Record<string, unknown> = {};
+  const visit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(visit);
+    if (typeof value !== "object" || value === null) return value;
+    const visited = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, visit(member)]));
+    const { title, type, ...rest } = visited;
+    if (typeof title !== "string" || typeof rest.properties !== "object") return visited;
+    // What may be null is the form, or null.
+    if (Array.isArray(type)) {
+      schemas[title] = { title, type: "object", ...rest };
+      return { anyOf: [{ $ref: `#/components/schemas/${title}` }, { type: "null" }] };
+    }
+    schemas[title] = visited;
+    return { $ref: `#/components/schemas/${title}` };
+  };
+  const { components, ...rest } = visit(document) as { readonly components: object };
+  const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { ...rest, components: { ...components, schemas: sorted } };
+}
+
+/** `GET /admin/v1/openapi.json`. @param document gives the document once the server is ready. */
+export function openApiRoutes(document: () => object): readonly ConsoleRoute[] {
+  const Document: Shape = anything("This document.");
+  return [
+    route({
+      method: "GET",
+      path: "/openapi.json",
+      id: "showOpenApi",
+      summary: "This API as an OpenAPI 3.1 document",
+      answers: { 200: Document },
+      handle: async () => ({ status: 200, body: document() }),
+    }),
+  ];
+}
