@@ -14,12 +14,14 @@ import { serveModel } from "./pipeline.ts";
 import type { RequestRecord } from "./record.ts";
 import { refuseBadKey } from "./refuse.ts";
 import type { PipelineParts } from "./run.ts";
+import type { SideRate } from "./side-rate.ts";
 import { StoreError } from "./store/contract.ts";
 import type { KeyView } from "./store/records.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { PROTOCOLS, type Protocol } from "./values/protocol.ts";
 
-export type SideParts = PipelineParts & CountParts & UsageParts;
+/** What only these endpoints need. */
+export type SideParts = PipelineParts & CountParts & UsageParts & { readonly sideRate: SideRate };
 
 /** One request on its way. */
 interface SideRun {
@@ -77,6 +79,8 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   record.groupKnown(view.key.group);
   if (route.kind === "models") return json(models(run, route.id, view, parts));
   if (route.kind !== "side") throw new Error(`no side endpoint: ${route.kind}`);
+  const tooOften = route.name === "usage" || route.name === "explain" ? parts.sideRate.ask(view.key.id) : undefined;
+  if (tooOften) return tooOften;
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
   if (route.name === "explain") return explanation(run, view, parts);
