@@ -1,0 +1,162 @@
+/**
+ * Row G2: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has admission and settlement of the
+ * previous version, each with its shared parts in front, as that version sent them.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test, { type TestContext } from "node:test";
+import type { AdmitAsk, Admitted } from "../../src/store/admission.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { admittedOf, type HoldRecord } from "../../src/store/hold-record.ts";
+import { auditAccount } from "../../src/store/ledger-audit.ts";
+import { dayField, settleAccounts } from "../../src/store/names.ts";
+import type { SettleAsk } from "../../src/store/settlement.ts";
+import { ACCOUNT_CONCURRENCY_MAX, SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../src/store/settlement.ts";
+import { utcDay } from "../../src/values/time.ts";
+import { startRedis, type TestRedis } from "../rig/redis.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import { openUrl } from "./benches.ts";
+
+const sourceOf = (name: string) => readFileSync(new URL(`previous/${name}.lua`, import.meta.url), "utf8");
+const ADMIT = sourceOf("admit");
+const SETTLE = sourceOf("settle");
+const GROUPS = [terms({ requestsPerMinute: 60, tokensPerMinute: 6_000, concurrency: 3 })];
+
+interface Fleet {
+  readonly store: Store;
+  /** The previous version's admission. */
+  admitBefore(ask: AdmitAsk): Promise<Admitted | string>;
+  /** The previous version's settlement. @returns the outcome. */
+  settleBefore(ask: SettleAsk): Promise<string>;
+}
+
+async function fleet(t: TestContext): Promise<Fleet> {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const store = await openUrl(redis);
+  t.after(() => store.close());
+  return {
+    store,
+    async admitBefore(ask) {
+      const keys = [`{a:${ask.tag}}`, `{a:${ask.tag}}:h`, `{a:${ask.tag}}:hx`, `{a:${ask.tag}}:d:${ask.requestId}`];
+      const groups = ask.groups.map((one) => [
+        one.group,
+        one.kind,
+        `${one.holdFull}`,
+        `${one.holdMin}`,
+        `${one.requestsPerMinute ?? ""}`,
+        `${one.tokensPerMinute ?? ""}`,
+        `${one.concurrency}`,
+        one.perKey ? "1" : "0",
+      ]);
+      const [outcome, second = ""] = await run(redis, ADMIT, keys, [
+        ask.requestId,
+        ask.keyHash,
+        JSON.stringify(ask.plans),
+        JSON.stringify(groups),
+        `${ask.inputTokens}`,
+        `${ask.holdTtlMs}`,
+        ask.again ? "1" : "0",
+        `${ACCOUNT_CONCURRENCY_MAX}`,
+      ]);
+      return outcome === "admitted" ? admittedOf(ask.tag, JSON.parse(second) as HoldRecord) : second;
+    },
+    async settleBefore(ask) {
+      const account = `{a:${ask.tag}}`;
+      const day = `${account}:day:${utcDay(ask.admittedAtMs)}`;
+      const keys = [account, `${account}:h`, `${account}:hx`, `${account}:d:${ask.requestId}`, `${account}:l`, day];
+      const { payer, revenue, overHold, absorbed, upstream } = settleAccounts(ask);
+      const [outcome = ""] = await run(redis, SETTLE, keys, [
+        ask.requestId,
+        `${ask.admittedAtMs}`,
+        ask.entitlement ?? "",
+        `${ask.amount}`,
+        `${ask.absorbed}`,
+        `${ask.tokensTaken}`,
+        `${ask.tokensUsed}`,
+        `${ask.tokensPerMinute ?? ""}`,
+        ask.voided ? "1" : "0",
+        ask.group,
+        payer,
+        revenue,
+        overHold,
+        absorbed,
+        upstream,
+        ask.group,
+        ask.model,
+        ask.keyId,
+        ask.memo,
+        dayField(ask.group, ask.model, ask.keyId),
+        `${SETTLE_HORIZON_MS}`,
+        `${SETTLED_MARK_MS}`,
+      ]);
+      return outcome;
+    },
+  };
+}
+
+/** Runs a script. @returns the texts of its reply, a list of bulk strings. */
+async function run(redis: TestRedis, script: string, keys: string[], values: string[]): Promise<string[]> {
+  const reply = await redis.command("EVAL", script, `${keys.length}`, ...keys, ...values);
+  assert.match(reply, /^\*/, reply);
+  // Each text stands on the line behind its length; none of ours has a line break.
+  return [...reply.matchAll(/\$\d+\r\n([^\r]*)\r\n/g)].map((match) => match[1] as string);
+}
+
+test("what either version admits the other settles, once, and gives the same answer when it is asked again", async (t) => {
+  const { store, admitBefore, settleBefore } = await fleet(t);
+  const tag = await makeAccount(store, "Mixed", { funds: 1_000n });
+  const asks = [1, 2].map((number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS, inputTokens: 50 })) as [
+    AdmitAsk,
+    AdmitAsk,
+  ];
+  const before = await admitBefore(asks[0]);
+  assert.ok(typeof before === "object", String(before));
+  const now = admitted(await store.admit(asks[1]));
+  assert.deepEqual(await store.admit(asks[0]), before, "today's reads the previous one's hold");
+  assert.deepEqual(await admitBefore(asks[1]), now, "and the other way round");
+  assert.equal(now.limits.requests?.remaining, 58, "both take from one bucket");
+  assert.equal((await store.getAccount(tag))?.held, 200n);
+
+  const charge = { amount: 30n, tokensTaken: 50, tokensUsed: 40 };
+  const [first, second] = [settleAsk(asks[0], before, charge), settleAsk(asks[1], now, charge)];
+  assert.equal((await store.settle(first)).outcome, "settled");
+  assert.equal(await settleBefore(second), "settled");
+  assert.equal(await settleBefore(first), "duplicate");
+  assert.equal((await store.settle(second)).outcome, "duplicate");
+  assert.equal((await store.settle(settleAsk(asks[1], now, { ...charge, amount: 31n }))).outcome, "mismatch");
+
+  const state = await store.inspect(tag);
+  assert.deepEqual([state?.account.balance, state?.account.held, state?.inFlight], [940n, 0n, 0]);
+  const audit = await auditAccount(store, tag, { pause: async () => {}, pageLines: 100, holds: true });
+  // These charges have no memo to be computed again from; numbers, balances and sums are as they should be.
+  assert.deepEqual(
+    audit?.findings.filter(({ what }) => !what.startsWith("Its memo")),
+    [],
+  );
+  const days = await store.readDays(tag, utcDay(now.storeTimeMs), utcDay(now.storeTimeMs));
+  assert.deepEqual(
+    days.map(({ amount }) => amount),
+    [60n],
+    "money of both, though only today's counts requests and tokens",
+  );
+});
+
+test("both count the same requests in flight, and what one voids the other may admit", async (t) => {
+  const { store, admitBefore, settleBefore } = await fleet(t);
+  const tag = await makeAccount(store, "MixedFull", { funds: 1_000n });
+  const askOf = (number: number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS });
+  const before = await admitBefore(askOf(1));
+  assert.ok(typeof before === "object");
+  admitted(await store.admit(askOf(2)));
+  admitted(await store.admit(askOf(3)));
+  assert.equal(await admitBefore(askOf(4)), "concurrency");
+  const refused = await store.admit(askOf(5));
+  assert.equal(refused.outcome === "refused" && refused.cause, "concurrency");
+  assert.equal(await settleBefore(settleAsk(askOf(1), before, { voided: true })), "settled");
+  admitted(await store.admit(askOf(6)));
+  // Taken back by today's before the previous one's ask arrives: it holds nothing.
+  await store.settle(settleAsk(askOf(7), before, { voided: true }));
+  assert.equal(await admitBefore(askOf(7)), "concurrency");
+  assert.equal((await store.inspect(tag))?.inFlight, 3);
+});
