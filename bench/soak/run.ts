@@ -1,0 +1,270 @@
+/**
+ * One soak: so many streams at once for so long, with faults on both sides, and then the books. How to read the result:
+ * docs/soak.md.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import { type Complain, type Counted, compareBooks, ledgerOf } from "./books.ts";
+import { type Chance, chanceOf } from "./chance.ts";
+import { ask, clientAgent, type Seen } from "./client.ts";
+import { type House, type LogLine, openHouse, type SoakAccount } from "./house.ts";
+import { HEALTHY, type Payer, type Scenario, scenarioOf } from "./scenario.ts";
+import { lowest, type Sample, sampleOf, sumOf, type Trend, trendOf } from "./watch.ts";
+
+export interface SoakOptions {
+  readonly seconds: number;
+  readonly streams: number;
+  readonly store: "embedded" | "redis";
+  readonly seed: number;
+  /** Between two events of one stream. */
+  readonly eventMs: number;
+  /** Told now and then how it stands. */
+  readonly onSample?: (sample: Sample, answered: number) => void;
+}
+
+export interface SoakResult {
+  readonly ok: boolean;
+  readonly options: Omit<SoakOptions, "onSample">;
+  readonly requests: number;
+  readonly counted: Counted;
+  /** Requests with nothing wrong on either side, and how many of them were answered to the end. */
+  readonly healthy: { readonly asked: number; readonly complete: number };
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly ends: Readonly<Record<string, number>>;
+  /** Of the second half; the rise is the fitted line's. Heap: the least of each row of samples. */
+  readonly rssMib: Trend;
+  readonly heapMib: Trend;
+  readonly descriptors: { readonly start: number; readonly most: number; readonly end: number };
+  readonly loopP99Ms: { readonly median: number; readonly most: number };
+  /** From the last answer until nothing of the load was left. */
+  readonly quietSeconds: number;
+  readonly inFlightMost: number;
+  readonly upstreamRestarts: number;
+  /** What was found, each with how often and one example; empty in a good run. */
+  readonly violations: readonly { readonly what: string; readonly times: number; readonly example: unknown }[];
+}
+
+const SAMPLE_MS = 2_500;
+/** Samples of which the one with the least heap counts. */
+const HEAP_ROW = 8;
+/** Shorter runs end before the heap has found its size; their memory is told and not judged. */
+const JUDGED_SECONDS = 240;
+/** The fitted line may rise by this share of its mean, or by so much, over the second half. */
+const RISE_SHARE_MAX = 0.08;
+const RISE_MIB_MAX = 16;
+/** Descriptors more than at the start, when all is quiet again. */
+const DESCRIPTORS_MARGIN = 8;
+const QUIET_MS_MAX = 90_000;
+const POLL_MS = 500;
+const RESTART_MS = 60_000;
+const TOPUP_MS = 10_000;
+const TOPUP_USD = "0.003";
+/** Share of what nothing was wrong with that must be answered to its end, upstreams being killed now and then. */
+const HEALTHY_SHARE_MIN = 0.6;
+/** So many addresses that those of bad keys are seldom blocked, and so few that it happens. */
+const ADDRESSES = 5_000;
+
+/** Runs one soak; rejects only when it could not be run. */
+export async function soak(options: SoakOptions): Promise<SoakResult> {
+  const house = await openHouse(options.store);
+  try {
+    return await new Soak(house, options).run();
+  } finally {
+    await house.close();
+  }
+}
+
+interface Findings {
+  readonly atStart: Sample;
+  readonly atEnd: Sample;
+  readonly quietFromMs: number;
+  readonly counted: Counted;
+  readonly log: readonly LogLine[];
+}
+
+class Soak {
+  readonly #house: House;
+  readonly #options: SoakOptions;
+  readonly #agent = clientAgent();
+  readonly #seen: Seen[] = [];
+  readonly #samples: Sample[] = [];
+  readonly #violations = new Map<string, { what: string; times: number; example: unknown }>();
+  readonly #accounts: ReadonlyMap<Payer, readonly SoakAccount[]>;
+  readonly #startedMs = performance.now();
+  readonly #over = new AbortController();
+  #number = 0;
+  #restarts = 0;
+  #topups = 0;
+
+  constructor(house: House, options: SoakOptions) {
+    this.#house = house;
+    this.#options = options;
+    this.#accounts = Map.groupBy(house.accounts, ({ payer }) => payer);
+  }
+
+  async run(): Promise<SoakResult> {
+    const atStart = await sampleOf(this.#house, this.#startedMs);
+    const { seconds, streams, seed } = this.#options;
+    const work = Array.from({ length: streams }, (_, i) => this.#client(chanceOf(seed * 1_000_003 + i)));
+    const besides = [
+      this.#every(SAMPLE_MS, () => this.#sample()),
+      this.#every(Math.min(RESTART_MS, seconds * 600), () => this.#house.restartUpstream(this.#restarts++)),
+      this.#every(TOPUP_MS, () => this.#topUp()),
+    ];
+    await wait(seconds * 1_000);
+    this.#over.abort();
+    await Promise.all([...work, ...besides]);
+    this.#agent.destroy();
+    // Idle connections to them live for a minute, which a short run does not wait for.
+    if (seconds < JUDGED_SECONDS) this.#house.stopUpstreams();
+    const quietFromMs = performance.now();
+    const atEnd = await this.#quiet(atStart);
+    const ledger = (await Promise.all(this.#house.accounts.map(({ name }) => ledgerOf(this.#house, name)))).flat();
+    await this.#audit();
+    const { code, log } = await this.#house.stopGateway();
+    if (code !== 0) this.#complain("the gateway ended badly", code);
+    for (const line of log)
+      if (line.text !== undefined || Number(line.level) >= 50) this.#complain("an error in the log", line);
+    const counted = compareBooks({ seen: this.#seen, log, ledger }, this.#complain);
+    return this.#result({ atStart, atEnd, quietFromMs, counted, log });
+  }
+
+  readonly #complain: Complain = (what, example) => {
+    const known = this.#violations.get(what) ?? { what, times: 0, example };
+    known.times++;
+    this.#violations.set(what, known);
+  };
+
+  /** One of the streams: one request after the other. */
+  async #client(chance: Chance): Promise<void> {
+    // Not all at once: the first wave would stay one.
+    await wait(chance.between(0, Math.min(5_000, this.#options.seconds * 100)));
+    while (!this.#over.signal.aborted) {
+      const scenario = scenarioOf(chance, this.#number++, this.#options.eventMs);
+      const key = this.#keyOf(scenario, chance);
+      const address = `10.0.${chance.between(0, ADDRESSES >> 8)}.${chance.between(0, 255)}`;
+      this.#seen.push(await ask(scenario, { url: this.#house.url, agent: this.#agent, key, address }));
+    }
+  }
+
+  #keyOf({ payer }: Scenario, chance: Chance): string {
+    if (payer === "nobody") return `sk-${String(chance.between(0, 999)).padStart(48, "0")}`;
+    return chance.pick(this.#accounts.get(payer) ?? []).key;
+  }
+
+  async #every(ms: number, task: () => Promise<unknown>): Promise<void> {
+    const { signal } = this.#over;
+    for (;;) {
+      await wait(ms, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      await task().catch((error: unknown) => this.#complain("something beside the streams failed", String(error)));
+    }
+  }
+
+  async #sample(): Promise<void> {
+    const sample = await sampleOf(this.#house, this.#startedMs);
+    this.#samples.push(sample);
+    this.#options.onSample?.(sample, this.#seen.length);
+  }
+
+  async #topUp(): Promise<void> {
+    const id = `more-${this.#topups++}`;
+    for (const { name } of this.#accounts.get("poor") ?? []) {
+      await this.#house.admin("POST", `/accounts/${name}/topups`, { usd: TOPUP_USD, id });
+    }
+  }
+
+  /** Waits until nothing is left of the load. */
+  async #quiet(atStart: Sample): Promise<Sample> {
+    const untilMs = performance.now() + QUIET_MS_MAX;
+    for (;;) {
+      const metrics = await this.#house.metrics();
+      const sample = await sampleOf(this.#house, this.#startedMs);
+      const left = {
+        in_flight: sumOf(metrics, "tollgate_in_flight"),
+        queued: sumOf(metrics, "tollgate_queued"),
+        journal_unsettled: sumOf(metrics, "tollgate_journal_unsettled"),
+        unrecorded_charges: sumOf(metrics, "tollgate_unrecorded_charges"),
+        dead_letters: sumOf(metrics, "tollgate_dead_letters"),
+        descriptors: Math.max(0, sample.descriptors - atStart.descriptors - DESCRIPTORS_MARGIN),
+      };
+      const open = Object.entries(left).filter(([, value]) => value !== 0);
+      if (open.length === 0) return sample;
+      if (performance.now() > untilMs) {
+        for (const [name, value] of open) this.#complain(`${name} does not come to rest`, value);
+        return sample;
+      }
+      await wait(POLL_MS);
+    }
+  }
+
+  /** The gateway's own audit of every account, holds one by one. */
+  async #audit(): Promise<void> {
+    for (const { name } of this.#house.accounts) {
+      const path = `/ledger/verification?account=${name}`;
+      const { items } = await this.#house.admin<{ items: { outcome: string; held_usd: string }[] }>("GET", path);
+      const [audit] = items;
+      if (audit?.outcome !== "balanced") this.#complain("an account is not balanced", { name, audit });
+      if (Number(audit?.held_usd) !== 0) this.#complain("something is still held", { name, audit });
+    }
+  }
+
+  #result({ atStart, atEnd, quietFromMs, counted, log }: Findings): SoakResult {
+    const { onSample: _, ...options } = this.#options;
+    const half = this.#samples.filter(({ seconds }) => seconds > this.#options.seconds / 2);
+    const rssMib = trendOf(half, ({ rssMib }) => rssMib);
+    const heapMib = trendOf(lowest(half, HEAP_ROW), ({ heapMib }) => heapMib);
+    if (this.#options.seconds >= JUDGED_SECONDS) {
+      for (const [name, trend] of Object.entries({ rss: rssMib, heap: heapMib })) {
+        const bound = Math.max(RISE_MIB_MAX, trend.mean * RISE_SHARE_MAX);
+        if (trend.rise > bound) this.#complain(`${name} rises`, { trend, bound });
+      }
+    }
+    const healthy = this.#healthy(log);
+    if (healthy.complete < healthy.asked * HEALTHY_SHARE_MIN) this.#complain("too few complete answers", healthy);
+    const delays = this.#samples.map(({ loopP99Ms }) => loopP99Ms).sort((a, b) => a - b);
+    const requests = log.filter(({ msg }) => msg === "request");
+    const violations = [...this.#violations.values()];
+    return {
+      ok: violations.length === 0,
+      options,
+      requests: this.#seen.length,
+      counted,
+      healthy,
+      statuses: tally(this.#seen.map(({ status }) => String(status))),
+      ends: tally(requests.map(({ stream_end, cause }) => String(stream_end ?? cause))),
+      rssMib: rounded(rssMib),
+      heapMib: rounded(heapMib),
+      descriptors: {
+        start: atStart.descriptors,
+        most: Math.max(...this.#samples.map(({ descriptors }) => descriptors)),
+        end: atEnd.descriptors,
+      },
+      loopP99Ms: { median: Math.round(delays[delays.length >> 1] ?? 0), most: Math.round(delays.at(-1) ?? 0) },
+      quietSeconds: Math.round(atEnd.seconds - (quietFromMs - this.#startedMs) / 1_000),
+      inFlightMost: Math.max(...this.#samples.map(({ inFlight }) => inFlight)),
+      upstreamRestarts: this.#restarts,
+      violations,
+    };
+  }
+
+  #healthy(log: readonly LogLine[]): SoakResult["healthy"] {
+    const ends = new Map(log.map((line) => [line.request, line]));
+    const asked = this.#seen.filter(({ scenario }) => HEALTHY.has(scenario.kind));
+    const complete = asked.filter(({ requestId, status }) => {
+      const end = ends.get(requestId)?.stream_end;
+      return status === 200 && (end === undefined || end === "complete");
+    });
+    return { asked: asked.length, complete: complete.length };
+  }
+}
+
+function tally(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+function rounded({ mean, rise, most }: Trend): Trend {
+  const one = (value: number): number => Math.round(value * 10) / 10;
+  return { mean: one(mean), rise: one(rise), most: one(most) };
+}
