@@ -61,7 +61,7 @@ function configOf(dir: string, store: string, ports: readonly number[]): string 
     names(protocol).map(
       (name, i) =>
         `  ${name}: {protocol: ${protocol}, base_url: "http://127.0.0.1:${ports[i]}/v1", api_key: soak,` +
-        " timeouts: {connect: 1s, first_byte: 3s, whole: 15s, idle: 3s, total: 60s}," +
+        " timeouts: {connect: 1s, first_byte: 3s, whole: 5s, idle: 3s, total: 60s}," +
         " max_concurrency: 400, health: {cool_down: 1s, cool_down_max: 3s}}",
     ),
   );
