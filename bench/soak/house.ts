@@ -40,6 +40,8 @@ const UPSTREAM = fileURLToPath(new URL("upstream.ts", import.meta.url));
 const ADMIN_TOKEN = "soak-admin-token-0123";
 const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 50;
+const TRIES_MAX = 5;
+const TRY_AGAIN_MS = 1_000;
 /** How long a model server stays away. */
 const AWAY_MS = 700;
 
@@ -184,11 +186,15 @@ async function serving(child: ChildProcess, log: string): Promise<{ listen: stri
 function adminOf(adminUrl: string): House["admin"] {
   return async <T>(method: string, path: string, body?: object): Promise<T> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, ...(body ? { "content-type": "application/json" } : {}) };
-    const reply = await fetch(`${adminUrl}/admin/v1${path}`, {
-      method,
-      headers,
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
+    const send = () =>
+      fetch(`${adminUrl}/admin/v1${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    let reply = await send();
+    // A busy store is no finding; what reads, or has an id of its own, may be sent again.
+    const mayRepeat = method === "GET" || path.endsWith("/topups");
+    for (let tries = 1; mayRepeat && reply.status === 503 && tries < TRIES_MAX; tries++) {
+      await wait(TRY_AGAIN_MS);
+      reply = await send();
+    }
     if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${await reply.text()}`);
     return (await reply.json()) as T;
   };
