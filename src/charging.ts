@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { type Gate, guardedStore } from "./guarded-store.ts";
 import { replay } from "./replayed-writes.ts";
+import { Absences } from "./settle/absences.ts";
 import type { DeadLetter } from "./settle/journal/dead-letters.ts";
 import { openDeadLetters } from "./settle/journal/dead-letters.ts";
 import { openJournal } from "./settle/journal/open.ts";
@@ -15,7 +16,7 @@ import { createSettler, type Settler } from "./settle/settler.ts";
 import { type Store, StoreError } from "./store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "./store/settlement.ts";
 import { older, openStoreEpoch, type StoreEpoch } from "./store-epoch.ts";
-import { epochFile } from "./store-epoch-file.ts";
+import { type EpochFile, epochFile } from "./store-epoch-file.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { JournalSettings } from "./values/settings.ts";
@@ -31,7 +32,19 @@ export interface ChargingParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** What the machine gives; a simulation has a disk and chances of its own. */
+  readonly machine?: ChargingMachine;
 }
+
+export interface ChargingMachine {
+  /** Takes the journal's folder. */
+  readonly open: typeof openJournal;
+  /** Where the mark is kept that the store had, as in `epochFile`. */
+  readonly epochFile: (dir: string) => EpochFile;
+  readonly random: (bytes: number) => Buffer;
+}
+
+const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomBytes };
 
 export interface Charging {
   readonly journal: Journal;
@@ -52,9 +65,9 @@ export interface Charging {
 
 /** Takes the journal's folder. @throws JournalLockedError when another process has it, or as the file system does. */
 export async function openCharging(parts: ChargingParts): Promise<Charging> {
-  const { settings, clock, metrics, log } = parts;
+  const { settings, clock, metrics, log, machine = MACHINE } = parts;
   const alarm = (message: string, error?: unknown) => log.error({ reason: reasonOf(error) }, message);
-  const { journal, log: records, leftovers, disk } = await openJournal(settings, { clock, alarm });
+  const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
   const onLetter = (letter: DeadLetter) => log.error(factsOf(letter), "the store does not take a charge: dead letter");
   const deadLetters = await openDeadLetters(disk, clock, onLetter).catch(async (error) => {
     await journal.close();
@@ -62,10 +75,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   });
   const epoch = await openStoreEpoch({
     store: parts.store,
-    file: epochFile(settings.dir),
+    file: machine.epochFile(settings.dir),
     clock,
     log,
-    random: randomBytes,
+    random: machine.random,
     onChange: (stopped) => metrics.storeOlder.set(stopped ? 1 : 0),
   }).catch(async (error) => {
     await journal.close();
@@ -77,8 +90,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const store = guard(parts.store);
   // What is given back goes through while all else still waits.
   const replayStore = guardedStore(parts.store, gateOf(epoch));
+  const absences = new Absences(clock);
   const settler = createSettler({
     store,
+    absences,
     async restored() {
       if (!(await verifier.freshRound())) throw new StoreError("unavailable", "what the store lost is not back yet");
     },
@@ -96,6 +111,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const verifier = createVerifier({
     log: records,
     store: replayStore,
+    absences,
     clock,
     deadLetters,
     async storeIdentity() {
@@ -110,8 +126,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     ...(parts.sharded ? { shardOf: (tag: string) => tag } : {}),
     async applyAdmin(record) {
       await epoch.check();
-      const problem = await replay(record, replayStore);
-      if (problem !== undefined) log.error(factsOfWrite(record, problem), "the store does not take a write again");
+      const notTaken = await replay(record, replayStore);
+      if (!notTaken) return;
+      if (notTaken.absent) absences.doubt(`${record.kind} ${record.id}`, notTaken.problem);
+      log.error(factsOfWrite(record, notTaken.problem), "the store does not take a write again");
     },
     onRestored(ask, answer) {
       metrics.restoredCharges.inc();
@@ -120,6 +138,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
+    // An account that is in nobody's journal must not keep everybody out.
+    onSent(identity) {
+      followed = historyOf(identity);
+    },
     onFollowed(identity) {
       followed = historyOf(identity);
       log.info({ store: identity }, "the journal follows this store");

@@ -6,7 +6,7 @@
  * store has it, and the operator is answered as ever; that it is in one place only is told to the log.
  */
 import type { AdminRecord, Journal } from "./settle/journal.ts";
-import { type Store, UnconfirmedError } from "./store/contract.ts";
+import { type Store, StoreError, UnconfirmedError } from "./store/contract.ts";
 import { overlay } from "./store/overlay.ts";
 import type { Account, Key, Redemption } from "./store/records.ts";
 
@@ -62,7 +62,9 @@ function accountWrites(
     createAccount: (account) =>
       noted(store.createAccount(account), async (answer) => {
         const made = answer === "exists" ? await store.findAccount(account.name) : answer;
-        if (made) await noteAccount(made, "account_create");
+        // Neither made nor there: the store has lost it in between, and whoever asks must ask again.
+        if (!made) throw new StoreError("unavailable", "the account that was there a moment ago is gone");
+        await noteAccount(made, "account_create");
       }),
     setPlan: (...ask) =>
       noted(store.setPlan(...ask), async (account) => account && noteAccount(account, "account_plan")),

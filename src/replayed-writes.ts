@@ -24,32 +24,41 @@ export type ReplayStore = Pick<
   | "redeem"
 >;
 
+/** Why the store cannot take a write again. */
+export interface NotTaken {
+  readonly problem: string;
+  /** What the write is about is not there: it may come back. */
+  readonly absent: boolean;
+}
+
 /**
  * @returns why the store cannot take the write again; undefined when it has it now.
  * Rejects with StoreError while the store is away.
  */
-export async function replay(record: AdminRecord, store: ReplayStore): Promise<string | undefined> {
+export async function replay(record: AdminRecord, store: ReplayStore): Promise<NotTaken | undefined> {
   const facts = new Facts(record.payload);
   try {
     return await WRITES[record.kind]?.(facts, store);
   } catch (error) {
     if (error instanceof UnreadableError || error instanceof RangeError || error instanceof TypeError) {
-      return error.message;
+      return refused(error.message);
     }
     throw error;
   }
 }
 
-type Write = (facts: Facts, store: ReplayStore) => Promise<string | undefined>;
+type Write = (facts: Facts, store: ReplayStore) => Promise<NotTaken | undefined>;
 
-const NO_ACCOUNT = "its account is not there";
+const refused = (problem: string): NotTaken => ({ problem, absent: false });
+const absent = (problem: string): NotTaken => ({ problem, absent: true });
+const NO_ACCOUNT = absent("its account is not there");
 
 const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   async account_create(facts, store) {
     const tag = facts.tag();
     await store.createAccount({ tag, name: facts.text("name"), plan: facts.text("plan") });
     const account = await store.setPlan(tag, facts.text("plan"), facts.count("revision"));
-    return account === undefined ? "another account has its name" : undefined;
+    return account === undefined ? refused("another account has its name") : undefined;
   },
   async account_plan(facts, store) {
     const account = await store.setPlan(facts.tag(), facts.text("plan"), facts.count("revision"));
@@ -70,7 +79,10 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
       note: facts.text("note"),
     } as const;
     const { outcome } = await store.credit(facts.tag(), payment);
-    return outcome === "credited" || outcome === "duplicate" ? undefined : `the store answers ${outcome}`;
+    if (outcome === "unknown_account") return NO_ACCOUNT;
+    // The payment that brought the funds may be in another gateway's journal.
+    if (outcome === "refused" && payment.amount < 0n) return absent("the funds that it takes are not there");
+    return outcome === "credited" || outcome === "duplicate" ? undefined : refused(`the store answers ${outcome}`);
   },
   async grant(facts, store) {
     return facts.has("hash") ? redeemAgain(facts, store) : grantAgain(facts, store);
@@ -78,7 +90,8 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   async code(facts, store) {
     if (facts.has("void")) {
       const code = await store.voidCode(facts.text("void"));
-      return code?.state === "void" ? undefined : `the code is ${code?.state ?? "not there"}`;
+      if (code === undefined) return absent("the code is not there");
+      return code.state === "void" ? undefined : refused(`the code is ${code.state}`);
     }
     const codes = facts.list("codes").map((code) => ({ id: code.text("id"), hash: code.text("hash") as CodeHash }));
     await store.createCodes(facts.card(), codes);
@@ -87,23 +100,24 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
 };
 
 /** The record says what became of the key: a change to a key that was revoked by then is a revocation. */
-async function changeKey(facts: Facts, store: ReplayStore): Promise<string | undefined> {
+async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const tag = facts.tag();
   const [id, group, revision] = [facts.text("id"), facts.text("group"), facts.count("revision")];
   const revoked = facts.text("status") === "revoked";
   const key = await (revoked ? store.revokeKey(tag, id, revision) : store.setKeyGroup(tag, id, group, revision));
-  return key === undefined ? "the key is not there" : undefined;
+  return key === undefined ? absent("the key is not there") : undefined;
 }
 
 /** The code first, should it be lost as well; then the claim, which is where another account may have been faster. */
-async function redeemAgain(facts: Facts, store: ReplayStore): Promise<string | undefined> {
+async function redeemAgain(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const [tag, hash] = [facts.tag(), facts.text("hash") as CodeHash];
   await store.createCodes(facts.card(), [{ id: facts.text("id"), hash }]);
   const { outcome } = await store.redeem({ hash, tag, fromMs: facts.count("fromMs") });
-  return outcome === "redeemed" || outcome === "again" ? undefined : `the store answers ${outcome}`;
+  if (outcome === "unknown_account") return NO_ACCOUNT;
+  return outcome === "redeemed" || outcome === "again" ? undefined : refused(`the store answers ${outcome}`);
 }
 
-async function grantAgain(facts: Facts, store: ReplayStore): Promise<string | undefined> {
+async function grantAgain(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const granted = await store.grant(facts.tag(), {
     id: facts.text("id"),
     card: facts.text("card"),

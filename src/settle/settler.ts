@@ -7,7 +7,8 @@ import { type Store, StoreError } from "../store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "../store/settlement.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { RequestId } from "../values/request-id.ts";
-import type { Clock } from "../values/time.ts";
+import { afterTurn, type Clock } from "../values/time.ts";
+import type { Absences } from "./absences.ts";
 import { type Answer, type DeadLetters, letterFor } from "./journal/dead-letters.ts";
 import type { Leftover } from "./journal/startup.ts";
 import type { Journal } from "./journal.ts";
@@ -19,9 +20,11 @@ export interface SettlerParts {
   readonly clock: Clock;
   /**
    * Resolves when a store that has lost an account has been given back what is known of it; rejects with StoreError while
-   * that cannot be done. Without it an unknown account is believed at once.
+   * that cannot be done. Without it only the store is asked.
    */
   readonly restored?: () => Promise<void>;
+  /** Doubts that an account is not there; without it that is believed at once. */
+  readonly absences?: Absences;
   /** Between 0 and 1; the machine's unless given. */
   readonly random?: () => number;
   /** Told of every answer, for metrics. */
@@ -55,8 +58,8 @@ const RETRY_MAX_MS = 2_000;
  * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on behind that
  * puts the settlement on the wire before the client's last bytes (promise 5).
  */
-function writtenOut(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+function writtenOut(clock: Clock): Promise<void> {
+  return new Promise((resolve) => void afterTurn(clock, resolve));
 }
 
 export function createSettler(parts: SettlerParts): Settler {
@@ -100,6 +103,8 @@ export function createSettler(parts: SettlerParts): Settler {
 
   async function take(ask: SettleAsk, orphan: boolean, answer: Answer): Promise<void> {
     const letter = letterFor(ask, orphan, answer);
+    if (letter?.reason === "unknown_account") parts.absences?.doubt(ask.tag, "the account of a charge is not there");
+    else parts.absences?.found(ask.tag);
     if (letter) await parts.deadLetters.add(letter);
     journal.ack(ask.requestId, letter ? "dead" : "settled");
     if (!("defect" in answer)) parts.onSettled(ask, answer);
@@ -142,7 +147,7 @@ export function createSettler(parts: SettlerParts): Settler {
   return {
     async settle(ask) {
       await record(ask, false).sent;
-      await writtenOut();
+      await writtenOut(clock);
     },
     resume({ ask, final, orphan }) {
       if (!final) return record(ask, true).answered;

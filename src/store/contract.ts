@@ -89,7 +89,6 @@ export interface Store extends Epochs {
   findAccount(name: string): Promise<Account | undefined>;
   /** Accounts by name, `limit` at most 200 a page. */
   listAccounts(cursor: string | undefined, limit: number): Promise<Page<Account>>;
-  /** Setting the plan that an account has already changes nothing. */
   setPlan(tag: AccountTag, plan: string, revision?: number): Promise<Account | undefined>;
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */

@@ -236,8 +236,11 @@ export class LedgerWalk {
     if (!line) return;
     this.#usage = undefined;
     const figures = this.#figuresOf(line);
-    // A card without a quota pays whatever it is, and its lines are of 0.
-    const unmetered = this.#cards.get(line.debit)?.quota === 0n;
+    // A card without a quota pays whatever it is, and its lines are of 0. Its own line may be behind theirs: a store that
+    // lost both can get the charge back first.
+    const quota = this.#cards.get(line.debit)?.quota;
+    const isNothing = line.amount + absorbed === 0n;
+    const unmetered = quota === 0n || (quota === undefined && isNothing && line.debit.startsWith("ent_"));
     if (figures) this.#compare(line, line.amount + absorbed, unmetered ? 0n : figures.owed);
   }
 

@@ -10,7 +10,7 @@ export interface Account {
   readonly tag: AccountTag;
   readonly name: string;
   readonly plan: string;
-  /** From 1; grows by one with every change of the plan, as Key.revision does. */
+  /** From 1; grows with every change of the plan, as Key.revision does. */
   readonly planRevision: number;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
@@ -26,7 +26,10 @@ export interface Key {
   readonly group: string;
   readonly status: "normal" | "revoked";
   readonly createdAtMs: number;
-  /** Grows by one with every change; a replayed write with a lower revision changes nothing. */
+  /**
+   * From 1; then the store's time at the last change, milliseconds, and always more than before. A write that is done again
+   * with a lower one changes nothing. A store that has lost changes so gives the next one a higher revision than they had.
+   */
   readonly revision: number;
 }
 

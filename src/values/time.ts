@@ -10,6 +10,18 @@ export interface Clock {
   wallMs(): number;
   /** Runs `task` once after `ms`; the result cancels it. Does not keep the process alive. */
   after(ms: number, task: () => void): () => void;
+  /** Runs `task` once this turn of the event loop is over; the result cancels it. See `afterTurn`. */
+  afterTurn?(task: () => void): () => void;
+}
+
+/**
+ * Runs `task` behind everything that came in with this turn of the event loop, by a clock that has turns of its own (a
+ * simulation), else by the machine's. The result cancels it.
+ */
+export function afterTurn(clock: Clock, task: () => void): () => void {
+  if (clock.afterTurn) return clock.afterTurn(task);
+  const immediate = setImmediate(task);
+  return () => clearImmediate(immediate);
 }
 
 /** The machine's clock. */

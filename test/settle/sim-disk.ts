@@ -32,6 +32,8 @@ export class SimDisk implements Disk {
   /** While set, syncs of segments wait for it. */
   gate: Promise<void> | undefined;
   syncs = 0;
+  /** Writes that went well. */
+  writes = 0;
 
   async list(): Promise<readonly string[]> {
     this.#call("list");
@@ -71,6 +73,7 @@ export class SimDisk implements Disk {
           throw error;
         }
         this.#put(stored, position, copy);
+        this.writes++;
       },
       sync: async () => {
         if (!open) throw failure("EBADF", name);

@@ -1,4 +1,5 @@
 /** Opens the journal that keeps its records on disk. */
+import type { RequestId } from "../../values/request-id.ts";
 import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Journal, JournalHealth } from "../journal.ts";
@@ -33,6 +34,8 @@ export interface JournalLog {
   /** As the last process left it. */
   readonly progress: Progress;
   note(progress: Progress): void;
+  /** The store has taken a charge once more: to a walk it is as new as one that was acknowledged now. */
+  restored(id: RequestId): void;
   /** Removes what need not be kept. @param verifiedBefore segments before this one are verified twice. */
   clean(verifiedBefore: number): Promise<void>;
 }
@@ -179,6 +182,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       progress = next;
       writer.append(make(RECORD.note, next));
     },
+    restored: (id) => void writer.append(make(RECORD.ack, { id, outcome: "settled" })),
     clean,
   };
   return { journal, log, leftovers };

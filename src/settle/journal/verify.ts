@@ -7,9 +7,10 @@
 import { type Store, StoreError } from "../../store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
+import { type Absences, AbsentError } from "../absences.ts";
 import type { AdminRecord } from "../journal.ts";
 import { type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
-import { goBack, type Verified } from "./go-back.ts";
+import { goBack, type Verified, type Waiting } from "./go-back.ts";
 import type { JournalLog } from "./open.ts";
 import { type ShardOf, VerifyPass } from "./pass.ts";
 import type { ChargePayload, Place, Progress } from "./payload.ts";
@@ -22,6 +23,8 @@ export interface VerifierParts {
   readonly store: Pick<Store, "settle">;
   readonly clock: Clock;
   readonly deadLetters: Pick<DeadLetters, "add">;
+  /** Doubts that an account is not there; without it that is believed at once. */
+  readonly absences?: Absences;
   /** Which server, and which of its lives, answers for the store; undefined when it cannot be told. */
   readonly storeIdentity: () => Promise<string | undefined>;
   /** Does an acknowledged administrative write again, which changes nothing when the store still has it. */
@@ -35,6 +38,8 @@ export interface VerifierParts {
   readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;
   /** Another server answers; what it lacks is being sent. */
   readonly onIdentity: (before: string, now: string) => void;
+  /** All that can be sent to this server now has been; what waits for another gateway's journal may be missing. */
+  readonly onSent?: (identity: string) => void;
   /** This server has all that it must have, as far as a change of servers goes. */
   readonly onFollowed?: (identity: string) => void;
   readonly onError: (error: unknown) => void;
@@ -50,15 +55,28 @@ export interface Verifier {
   stop(): Promise<void>;
 }
 
+/** What a walk to a server has left over. */
+interface Walk {
+  readonly server: string;
+  waiting: Waiting;
+}
+
 export function createVerifier(parts: VerifierParts): Verifier {
   const { log, store, clock, deadLetters } = parts;
   const verifyAdmin = async (record: AdminRecord): Promise<void> => parts.applyAdmin?.(record);
   const passes = DELAYS_MS.map((delayMs, index) => {
     const from = log.progress.verified[index] ?? { segment: 0, offset: 0 };
-    const verify = async (charge: ChargePayload): Promise<void> => void (await settleAgain(charge, true));
+    const verify = async (charge: ChargePayload): Promise<void> => {
+      if ((await settleAgain(charge, true)) === "restored") hasGivenBack = true;
+    };
     return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin }, from);
   });
   let { identity, sureAtMs } = log.progress;
+  /** The server that was last seen to answer; the one that is followed but for the time of a walk. */
+  let answering = identity;
+  /** Something may have been given back to the server that answers now, by a walk of an earlier process perhaps. */
+  let hasGivenBack = true;
+  let walked: Walk | undefined;
   let noted = "";
   let running: Promise<boolean> | undefined;
   let cancel: () => void = () => {};
@@ -73,13 +91,16 @@ export function createVerifier(parts: VerifierParts): Verifier {
     });
     const outcome = "defect" in answer ? "defect" : answer.outcome;
     if (outcome === "unknown_account" && !bury) return "unknown";
-    if (outcome === "unknown_account" && (await parts.storeIdentity()) !== identity) {
+    if (outcome === "unknown_account" && (await parts.storeIdentity()) !== answering) {
       throw new StoreError("unavailable", "another server answers for the store");
     }
     const letter = letterFor(ask, orphan, answer);
+    if (letter?.reason === "unknown_account") parts.absences?.doubt(ask.tag, "the account of a charge is not there");
+    else parts.absences?.found(ask.tag);
     if (letter) await deadLetters.add(letter);
     if ("defect" in answer || answer.outcome !== "settled") return "present";
     parts.onRestored(ask, answer);
+    log.restored(ask.requestId);
     return "restored";
   }
 
@@ -87,25 +108,63 @@ export function createVerifier(parts: VerifierParts): Verifier {
     const askedAtMs = clock.wallMs();
     const now = await parts.storeIdentity();
     if (now === undefined) return;
-    if (now === identity) {
-      sureAtMs = askedAtMs;
-      return;
+    answering = now;
+    if (now !== identity && identity !== undefined) {
+      if (walked?.server !== now) walked = { server: now, waiting: await walk(identity, now) };
+      await sendWaiting(walked);
+      await demandSame(now);
     }
-    if (identity !== undefined) {
-      parts.onIdentity(identity, now);
-      const verify = (charge: ChargePayload) => settleAgain(charge, false);
-      const eachAlone = parts.isWholeLoss?.(identity, now) ? (tag: string) => tag : undefined;
-      await goBack(Math.min(askedAtMs, sureAtMs ?? askedAtMs), {
-        log,
-        verify,
-        verifyAdmin,
-        shardOf: parts.shardOf ?? eachAlone,
-      });
-    }
+    walked = undefined;
+    hasGivenBack = false;
+    sureAtMs = askedAtMs;
+    if (now === identity) return;
     // Only now: a walk that was cut short begins again.
     identity = now;
-    sureAtMs = askedAtMs;
     parts.onFollowed?.(now);
+  }
+
+  /** @returns what this server could not take yet. */
+  async function walk(before: string, now: string): Promise<Waiting> {
+    parts.onIdentity(before, now);
+    const isWhole = hasGivenBack || parts.isWholeLoss?.(before, now) === true;
+    hasGivenBack = true;
+    const verify = (charge: ChargePayload) => settleAgain(charge, false);
+    const waiting = await goBack(Math.min(clock.wallMs(), sureAtMs ?? Number.NEGATIVE_INFINITY), {
+      log,
+      verify,
+      verifyAdmin,
+      shardOf: parts.shardOf,
+      isWhole,
+    });
+    await demandSame(now);
+    parts.onSent?.(now);
+    return waiting;
+  }
+
+  /** None holds another up. Rejects with AbsentError while what one of them needs may yet come back. */
+  async function sendWaiting(walk: Walk): Promise<void> {
+    let absence: AbsentError | undefined;
+    const isAbsent = (error: unknown): true => {
+      if (!(error instanceof AbsentError)) throw error;
+      absence = error;
+      return true;
+    };
+    const writes: AdminRecord[] = [];
+    for (const record of walk.waiting.writes) {
+      if (await verifyAdmin(record).then(() => false, isAbsent)) writes.push(record);
+    }
+    const charges: ChargePayload[] = [];
+    for (const charge of walk.waiting.charges) {
+      if (await settleAgain(charge, true).then(() => false, isAbsent)) charges.push(charge);
+    }
+    walk.waiting = { writes, charges };
+    if (absence) throw absence;
+  }
+
+  /** Another server may have taken over while a walk was under way: it has some of what was sent and lacks the rest. */
+  async function demandSame(server: string): Promise<void> {
+    if ((await parts.storeIdentity()) !== server)
+      throw new StoreError("unavailable", "the store changed servers again");
   }
 
   function note(): void {

@@ -5,6 +5,7 @@
  * segment is opened and every record that matters is written once more; when that fails too the journal is broken, says
  * so, and tries again until it is not.
  */
+import { afterTurn } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
 import type { DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
@@ -45,6 +46,8 @@ export class Writer {
   /** Records for which there was no segment at once. */
   #queue: Entry[] = [];
   #waiters: Waiter[] = [];
+  /** ACKs that are not on the disk yet. Nobody waits for them, but without its ACK no charge is verified. */
+  #acks = new Set<Entry>();
   #pumping: Promise<void> | undefined;
   #syncing: Promise<void> | undefined;
   #cancelGroup: (() => void) | undefined;
@@ -86,6 +89,7 @@ export class Writer {
   /** Writes at once where there is room. False when nothing can be written now. */
   append(entry: Entry): boolean {
     const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
+    if (entry.type === RECORD.ack) this.#acks.add(entry);
     if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
     if (this.#queue.length === 0 && this.#fits(frame)) {
       try {
@@ -199,7 +203,8 @@ export class Writer {
       void this.#sync();
     };
     const waitMs = fsync === "always" ? 0 : this.#syncedAtMs + GROUP_MS - clock.monotonicMs();
-    this.#cancelGroup = waitMs > 0 ? clock.after(waitMs, run) : afterThisTurn(run);
+    // Not before everything that came in with this turn has been written.
+    this.#cancelGroup = waitMs > 0 ? clock.after(waitMs, run) : afterTurn(clock, run);
   }
 
   #sync(): Promise<void> {
@@ -214,6 +219,7 @@ export class Writer {
     this.#syncedAtMs = this.#parts.clock.monotonicMs();
     const epoch = this.#epoch;
     const batch = new Set(this.#waiters.filter((waiter) => waiter.entry.segment > 0));
+    const acks = [...this.#acks].filter(({ segment }) => segment > 0);
     // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
     const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.end }));
     this.#dirty.clear();
@@ -221,7 +227,7 @@ export class Writer {
     for (const { segment } of segments) failure ??= await this.#syncOne(segment);
     if (epoch !== this.#epoch) return;
     if (failure !== undefined) this.#fail(failure);
-    else this.#synced(segments, batch);
+    else this.#synced(segments, batch, acks);
   }
 
   async #syncOne(segment: OpenSegment): Promise<unknown> {
@@ -237,7 +243,12 @@ export class Writer {
     }
   }
 
-  #synced(segments: readonly { segment: OpenSegment; end: number }[], batch: ReadonlySet<Waiter>): void {
+  #synced(
+    segments: readonly { segment: OpenSegment; end: number }[],
+    batch: ReadonlySet<Waiter>,
+    acks: readonly Entry[],
+  ): void {
+    for (const ack of acks) this.#acks.delete(ack);
     for (const { segment, end } of segments) {
       segment.synced = end;
       if (segment !== this.#current && !this.#dirty.has(segment)) this.#retire(segment);
@@ -268,7 +279,8 @@ export class Writer {
   }
 
   #rewrite(): void {
-    const again = new Set([...this.#parts.live(), ...this.#waiters.map(({ entry }) => entry), ...this.#queue]);
+    const waiting = this.#waiters.map(({ entry }) => entry);
+    const again = new Set([...this.#parts.live(), ...waiting, ...this.#acks, ...this.#queue]);
     for (const entry of again) entry.segment = 0;
     this.#queue = [...again];
     this.#pump();
@@ -306,10 +318,4 @@ function close(file: DiskFile): void {
   } catch {
     // What matters was synced before; a descriptor that cannot be closed is the kernel's to keep.
   }
-}
-
-/** Once everything that came in with this turn of the event loop has been written. */
-function afterThisTurn(task: () => void): () => void {
-  const immediate = setImmediate(task);
-  return () => clearImmediate(immediate);
 }

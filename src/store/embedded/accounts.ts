@@ -50,9 +50,8 @@ export function setPlan(context: Context, tag: AccountTag, plan: string, replaye
   const { db } = context;
   const row = findAccountRow(db, tag);
   if (row === undefined) return undefined;
-  const changes = replayed === undefined ? row.plan !== plan : replayed > row.planRevision;
-  if (!changes) return getAccount(context, tag);
-  const revision = replayed ?? row.planRevision + 1;
+  if (replayed !== undefined && replayed <= row.planRevision) return getAccount(context, tag);
+  const revision = replayed ?? Math.max(row.planRevision + 1, context.nowMs());
   db.commitFull(() => db.run("UPDATE accounts SET plan = ?, plan_revision = ? WHERE tag = ?", plan, revision, tag));
   return getAccount(context, tag);
 }

@@ -13,11 +13,11 @@ export type Row = Readonly<Record<string, SQLInputValue>>;
 /** A database with its statements prepared once, and two strengths of commit. */
 export class Database {
   readonly #db: DatabaseSync;
-  readonly #lock: DatabaseSync;
+  readonly #lock: DatabaseSync | undefined;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
 
-  constructor(db: DatabaseSync, lock: DatabaseSync) {
+  constructor(db: DatabaseSync, lock?: DatabaseSync) {
     this.#db = db;
     this.#lock = lock;
   }
@@ -48,7 +48,7 @@ export class Database {
   close(): void {
     this.#statements.clear();
     this.#db.close();
-    this.#lock.close();
+    this.#lock?.close();
   }
 
   #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T): T {
@@ -87,11 +87,18 @@ export function openDatabase(dir: string): Database {
   chmodSync(dir, 0o700);
   const lock = takeLock(join(dir, "tollgate.lock"));
   try {
-    return new Database(openTables(join(dir, "tollgate.db")), lock);
+    const path = join(dir, "tollgate.db");
+    makePrivate(path);
+    return new Database(openTables(path), lock);
   } catch (error) {
     lock.close();
     throw error;
   }
+}
+
+/** The same tables in memory, which nobody else can have and nothing outlives: the model of a store in simulations. */
+export function memoryDatabase(): Database {
+  return new Database(openTables(":memory:"));
 }
 
 /** SQLite gives the files that it makes beside the database (-wal, -shm) the database's own mode. */
@@ -116,7 +123,6 @@ function takeLock(path: string): DatabaseSync {
 }
 
 function openTables(path: string): DatabaseSync {
-  makePrivate(path);
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
     db.exec("PRAGMA journal_mode = WAL");

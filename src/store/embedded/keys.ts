@@ -52,7 +52,7 @@ export function listKeys(context: Context, tag: AccountTag): Key[] {
   return context.db.all("SELECT * FROM keys WHERE tag = ? ORDER BY created, id", tag).map((row) => toKey(tag, row));
 }
 
-/** Setting the group that a key has already changes nothing, so that a repeated write is harmless. */
+/** A change has the store's time for a revision, also when the key has the group already: `redis/lua/key-change.lua`. */
 export function setKeyGroup(
   context: Context,
   tag: AccountTag,
@@ -61,16 +61,16 @@ export function setKeyGroup(
   replayed?: number,
 ): Key | undefined {
   return changeKey(context, tag, keyId, (key) => {
-    const changes = replayed === undefined ? key.group !== group : replayed > key.revision;
-    if (key.status === "revoked" || !changes) return undefined;
-    return { group, status: "normal", revision: replayed ?? key.revision + 1 };
+    if (key.status === "revoked" || (replayed !== undefined && replayed <= key.revision)) return undefined;
+    return { group, status: "normal", revision: replayed ?? Math.max(key.revision + 1, context.nowMs()) };
   });
 }
 
-export function revokeKey(context: Context, tag: AccountTag, keyId: string, replayed = 0): Key | undefined {
-  return changeKey(context, tag, keyId, ({ group, status, revision }) =>
-    status === "revoked" ? undefined : { group, status: "revoked", revision: Math.max(replayed, revision + 1) },
-  );
+export function revokeKey(context: Context, tag: AccountTag, keyId: string, replayed?: number): Key | undefined {
+  return changeKey(context, tag, keyId, ({ group, status, revision }) => {
+    if (status === "revoked") return undefined;
+    return { group, status: "revoked", revision: Math.max(revision + 1, replayed ?? context.nowMs()) };
+  });
 }
 
 function changeKey(

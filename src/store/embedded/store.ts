@@ -25,6 +25,7 @@ import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
 import { archiveLedger } from "./archive.ts";
+import { bootId } from "./boot.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
@@ -42,12 +43,17 @@ import { settle } from "./settle.ts";
  * @throws StoreError when the folder is in use or cannot be opened.
  */
 export function openEmbedded(dir: string, now: () => number): Store {
-  return new EmbeddedStore(
+  return embeddedOver(
     new Context(
       answering(() => openDatabase(dir)),
       now,
     ),
   );
+}
+
+/** The store over a database that is open already; the simulation's is in memory. */
+export function embeddedOver(context: Context): Store {
+  return new EmbeddedStore(context);
 }
 
 /** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
@@ -68,6 +74,7 @@ function isOfTheDisk(error: unknown): error is Error {
 
 class EmbeddedStore implements Store {
   readonly #context: Context;
+  readonly #bootId = bootId();
   #open = true;
 
   constructor(context: Context) {
@@ -217,9 +224,9 @@ class EmbeddedStore implements Store {
     return this.#answer((context) => inspect(context, tag));
   }
 
-  /** The database's own, for as long as the file lives. */
+  /** The database's own, for as long as the file lives, and the machine's run. */
   async identity() {
-    return this.#answer((context) => String(context.db.get("SELECT id FROM identity")?.id));
+    return this.#answer((context) => `${context.db.get("SELECT id FROM identity")?.id}:${this.#bootId}`);
   }
 
   readonly epochParts = 1;

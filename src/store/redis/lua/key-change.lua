@@ -1,6 +1,7 @@
--- Changes a key's group, or with an empty group revokes it. What is so already does not change, and a revoked key
--- changes no more, so that a repeated write is harmless. A group that is set again counts only above the key's revision;
--- a revocation counts whatever came in between.
+-- Changes a key's group, or with an empty group revokes it. A revoked key changes no more, so that a repeated write is
+-- harmless. A revision is the store's time: what is said to a store that forgot earlier changes stands above these when
+-- they are done again, also when it changes nothing. A group that is set again counts only above the key's revision; a
+-- revocation counts whatever came in between.
 -- KEYS account; ARGV id, group or '', revision of a replay or ''
 local account = KEYS[1]
 local hash = redis.call('HGET', account, 'ki:' .. ARGV[1])
@@ -13,10 +14,9 @@ if ARGV[2] == '' then
   key[3] = 'revoked'
 else
   if replayed and not (replayed > revision) then return stored end
-  if not replayed and key[2] == ARGV[2] then return stored end
   key[2] = ARGV[2]
 end
-key[5] = text(math.max(revision + 1, replayed or 0))
+key[5] = text(math.max(revision + 1, replayed or clock()))
 local changed = cjson.encode(key)
 redis.call('HSET', account, 'k:' .. hash, changed)
 return changed
