@@ -42,9 +42,11 @@ export interface ChargingMachine {
   /** Where the mark is kept that the store had, as in `epochFile`. */
   readonly epochFile: (dir: string) => EpochFile;
   readonly random: (bytes: number) => Buffer;
+  /** Between 0 and 1: how retries spread. */
+  readonly jitter: () => number;
 }
 
-const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomBytes };
+const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomBytes, jitter: Math.random };
 
 export interface Charging {
   readonly journal: Journal;
@@ -94,6 +96,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const settler = createSettler({
     store,
     absences,
+    random: machine.jitter,
     async restored() {
       if (!(await verifier.freshRound())) throw new StoreError("unavailable", "what the store lost is not back yet");
     },

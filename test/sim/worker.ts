@@ -1,0 +1,9 @@
+/** One thread: seeds come in, results go out. */
+import { parentPort } from "node:worker_threads";
+import { type Result, simulate } from "./simulation.ts";
+
+parentPort?.on("message", async (seeds: number[]) => {
+  const results: Result[] = [];
+  for (const seed of seeds) results.push(await simulate(seed));
+  parentPort?.postMessage(results);
+});
