@@ -104,7 +104,11 @@ class Run {
         await this.#both((store) => store.listCards(tag));
         return;
       case "archive":
-        await this.#both((store) => archiveThrough(store, tag, o.through));
+        await this.#both(async (store) => {
+          const [head] = await store.readLedger(tag, 0, 1);
+          const archived = head?.kind === "opening" ? head.seq : 0;
+          return head && o.through > archived ? archiveThrough(store, tag, o.through) : "nothing to archive";
+        });
         return;
       case "voidCode":
         await this.#both((store) => store.voidCode(this.#codeId(o.code)));
