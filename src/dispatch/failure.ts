@@ -109,6 +109,15 @@ const CODES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
 /** OpenSSL's names for a chain or a certificate that it does not accept. */
 const CERTIFICATE = /^(?:CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO$)/;
 
+/**
+ * What undici refuses to read although it is HTTP, by its own words, because all of it has one code. A 100 is among it:
+ * we never ask for one (`docs/decisions/an-unasked-100-continue-is-no-answer.md`).
+ */
+const UNDICI_REFUSALS: ReadonlyMap<unknown, string> = new Map([
+  ["bad response", "100 Continue that nobody asked for"],
+  ["bad upgrade", "a change of protocol that nobody asked for"],
+]);
+
 function codes(kind: FailureKind, names: string): [string, FailureKind][] {
   return names.split(" ").map((name) => [name, kind]);
 }
@@ -118,9 +127,11 @@ function codes(kind: FailureKind, names: string): [string, FailureKind][] {
  * can hold addresses, and a proxy's can hold credentials.
  */
 export function failureOfError(error: unknown): Failure {
-  const { name, code } = error as { name?: unknown; code?: unknown };
+  const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown };
   // undici's parser errors have no code where llhttp gives a number only.
   if (name === "HTTPParserError") return failure("bad_framing", name);
+  const odd = code === "UND_ERR_SOCKET" ? UNDICI_REFUSALS.get(message) : undefined;
+  if (odd !== undefined) return failure("bad_framing", odd);
   if (typeof code !== "string") return failure("connection_cut", "the connection failed");
   return failure(CODES.get(code) ?? (CERTIFICATE.test(code) ? "tls_failed" : "connection_cut"), code);
 }

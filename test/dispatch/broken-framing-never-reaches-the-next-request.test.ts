@@ -36,7 +36,7 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
   [
     "C9: 101 nobody asked for",
     "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
-    "unavailable",
+    "invalid",
   ],
 ];
 

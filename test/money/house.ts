@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Agent, request } from "undici";
 import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
 import { formatUsd, parseUsd } from "../../src/values/money.ts";
-import { type GatewayProcess, spawnGateway, testConfig } from "../rig/gateway.ts";
+import { type ConfigPlaces, type GatewayProcess, spawnGateway, testConfig } from "../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 
 /** The token that `testConfig` gives to the admin API. */
@@ -22,7 +22,7 @@ export const HOLD_LIFE_MS = TOTAL_MS + 60_000;
  * timeouts, a trusted front, so that no address gathers the failures of revoked keys, and idempotency keys for the tests
  * that send one.
  */
-function moneyConfig(places: { upstreamUrl: string; dir: string; store: string | undefined }): string {
+export function moneyConfig(places: ConfigPlaces): string {
   const timeouts = `{first_byte: ${TOTAL_MS}ms, whole: ${TOTAL_MS}ms, idle: ${TOTAL_MS}ms, total: ${TOTAL_MS}ms}`;
   const cheap =
     '{plans: [free, pro], price: {input: "1", cached_input: "0.001", output: "0.001"}, context_tokens: 200000, routes: [{upstream: up-chat}]}';

@@ -220,12 +220,12 @@ export interface GatewayProcess {
 /**
  * Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves.
  * @param nodeArgs flags for Node itself.
- * @param openFilesMax what `ulimit -n` is set to.
+ * @param world what the machine gives it: what `ulimit -n` is set to, and variables beside those of this process.
  */
 export async function spawnGateway(
   text: string,
   nodeArgs: readonly string[] = [],
-  { openFilesMax }: { openFilesMax?: number } = {},
+  { openFilesMax, env }: { readonly openFilesMax?: number; readonly env?: Readonly<Record<string, string>> } = {},
 ): Promise<GatewayProcess> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
@@ -236,6 +236,7 @@ export async function spawnGateway(
   const child = spawn(program as string, args, {
     cwd: dir,
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
   });
   const printed: string[] = [];
   // A test that is cut short must not leave its gateway behind.

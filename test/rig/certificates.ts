@@ -1,0 +1,28 @@
+/** Certificates of test authorities, made by openssl in a folder of their own that goes with the process. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** A certificate for `localhost` that nobody but itself vouches for; undefined where there is no openssl. */
+export function selfSigned(): Certificate | undefined {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-certificate-"));
+  try {
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "1"];
+    execFileSync("openssl", ["req", "-x509", ...curve, ...subject, "-keyout", "key.pem", "-out", "cert.pem"], {
+      cwd: dir,
+      stdio: "ignore",
+    });
+    return { key: readFileSync(join(dir, "key.pem"), "utf8"), cert: readFileSync(join(dir, "cert.pem"), "utf8") };
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
