@@ -9,6 +9,7 @@ import { Agent, request } from "undici";
 import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
 import { formatUsd, parseUsd } from "../../src/values/money.ts";
 import { type ConfigPlaces, type GatewayProcess, spawnGateway, testConfig } from "../rig/gateway.ts";
+import type { MachineClock } from "../rig/machine-clock.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 
 /** The token that `testConfig` gives to the admin API. */
@@ -97,6 +98,8 @@ export async function startHouse(options: {
   gateways?: number;
   /** Redis lives in the test's time; set it with `redis.setTime`. */
   faketime?: boolean;
+  /** The wall clocks of the processes, in the order in which they start; the machine's own where there is none. */
+  clocks?: readonly MachineClock[];
 }): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-money-"));
   const simulator = await startSimulator();
@@ -105,11 +108,13 @@ export async function startHouse(options: {
   const gateways: GatewayProcess[] = [];
   let opened = 0;
   const open = async (): Promise<GatewayProcess> => {
-    opened += 1;
+    const number = opened++;
     // A journal belongs to one process; with the embedded store there is one at a time, which finds the last one's.
-    const journal = redis ? `journal-${opened}` : "journal";
+    const journal = redis ? `journal-${number + 1}` : "journal";
     const gateway = await spawnGateway(
       config.replace(JSON.stringify(join(dir, "journal")), JSON.stringify(join(dir, journal))),
+      [],
+      { env: options.clocks?.[number]?.env ?? {} },
     );
     gateways.push(gateway);
     return gateway;

@@ -1,0 +1,88 @@
+/** Row E2: the clocks of two gateways are ten minutes apart on either side of the right time, and nothing changes. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import {
+  admin,
+  ask,
+  chat,
+  type House,
+  ledgerOf,
+  nano,
+  openAccount,
+  startHouse,
+  untilNothingHeld,
+} from "../money/house.ts";
+import type { GatewayProcess } from "../rig/gateway.ts";
+import { machineClock } from "../rig/machine-clock.ts";
+
+const FUNDS = 10_000_000_000n;
+const APART_S = 600;
+
+async function two(run: (house: House, ahead: GatewayProcess, behind: GatewayProcess) => Promise<void>): Promise<void> {
+  const clocks = [machineClock(APART_S), machineClock(-APART_S)];
+  try {
+    // The store's time stands still, so that a bucket's figures are exact.
+    const house = await startHouse({ store: "redis", gateways: 2, faketime: true, clocks });
+    try {
+      const [ahead, behind] = house.gateways;
+      assert.ok(ahead && behind);
+      await run(house, ahead, behind);
+      const apartMs = lastTimeOf(ahead) - lastTimeOf(behind);
+      assert.ok(apartMs > (2 * APART_S - 60) * 1_000, "the clocks were not apart at all");
+    } finally {
+      await house.close();
+    }
+  } finally {
+    for (const clock of clocks) clock.close();
+  }
+}
+
+/** When the process says that it finished its last request, by its own clock. */
+function lastTimeOf(gateway: GatewayProcess): number {
+  const line = gateway
+    .output()
+    .split("\n")
+    .findLast((text) => text.includes('"msg":"request"'));
+  const { time } = JSON.parse(line ?? "{}") as { time: string | number };
+  return new Date(time).getTime();
+}
+
+test("they share one bucket, and the next request on either sees what was changed on the other", {
+  timeout: 120_000,
+}, async () => {
+  await two(async (_house, ahead, behind) => {
+    const { key, keyId, name } = await openAccount(behind, { funds: FUNDS, group: "sixty-a-minute" });
+    let admitted = 0;
+    for (let i = 0; i < 64; i++) {
+      const answer = await ask(i % 2 === 0 ? ahead : behind, key, chat());
+      if (answer.status === 200) admitted += 1;
+      else assert.equal(answer.cause, "requests");
+    }
+    assert.equal(admitted, 60);
+    await admin(behind, "PUT", `/keys/${keyId}/group`, { group: "money" });
+    assert.equal((await ask(ahead, key, chat())).status, 200);
+    await admin(ahead, "POST", `/keys/${keyId}/revoke`, {});
+    assert.equal((await ask(behind, key, chat())).cause, "revoked_key");
+    const { balance } = await untilNothingHeld(ahead, name);
+    const lines = (await ledgerOf(behind, name)).filter((line) => line.kind === "usage");
+    assert.equal(lines.length, 61);
+    const spent = lines.reduce((sum, line) => sum + nano(line.usd), 0n);
+    assert.equal(balance, FUNDS - (spent < 0n ? -spent : spent));
+  });
+});
+
+test("neither takes the other's running requests for old ones", { timeout: 120_000 }, async () => {
+  await two(async ({ simulator }, ahead, behind) => {
+    const { key, name } = await openAccount(ahead, { funds: FUNDS, group: "five-at-a-time" });
+    simulator.hold();
+    const running = [ahead, behind, ahead, behind, ahead].map((gateway) => ask(gateway, key, chat({ stream: true })));
+    await simulator.waitFor(5);
+    for (const gateway of [ahead, behind]) assert.equal((await ask(gateway, key, chat())).cause, "concurrency");
+    simulator.release();
+    for (const answer of await Promise.all(running)) assert.equal(answer.status, 200);
+    await untilNothingHeld(behind, name);
+    const charges = (await ledgerOf(ahead, name)).filter((line) => line.kind === "usage");
+    assert.equal(new Set(charges.map((line) => line.reference)).size, 5);
+    assert.equal(charges.length, 5);
+  });
+});
