@@ -1,3 +1,4 @@
+/** Reliability row 84: a bad file leaves the running configuration as it was, and is told. */
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";

@@ -98,12 +98,16 @@ export async function startHouse(options: {
   gateways?: number;
   /** Redis lives in the test's time; set it with `redis.setTime`. */
   faketime?: boolean;
+  redisArgs?: readonly string[];
   /** The wall clocks of the processes, in the order in which they start; the machine's own where there is none. */
   clocks?: readonly MachineClock[];
 }): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-money-"));
   const simulator = await startSimulator();
-  const redis = options.store === "redis" ? await startRedis({ faketime: options.faketime ?? false }) : undefined;
+  const redis =
+    options.store === "redis"
+      ? await startRedis({ faketime: options.faketime ?? false, args: options.redisArgs ?? [] })
+      : undefined;
   const config = moneyConfig({ upstreamUrl: simulator.url, dir, store: redis?.url });
   const gateways: GatewayProcess[] = [];
   let opened = 0;

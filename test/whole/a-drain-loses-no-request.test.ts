@@ -1,4 +1,4 @@
-/** Promise 12, and row 81: SIGTERM under a running stream, and a process without `__proto__`. */
+/** Promise 12, and rows A6 and 81: SIGTERM under a running stream, and a process without `__proto__`. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
