@@ -99,3 +99,27 @@ test("an inspector that throws is a defect: run rejects and the upstream is let 
   const socket = await asked.promise;
   await closing(socket);
 });
+
+test("D1: gone while a long request is still being written to a server that does not read", async (t) => {
+  const asked = Promise.withResolvers<Socket>();
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.pause();
+      asked.resolve(socket);
+    });
+  });
+  const { dispatcher } = rig(t, [upstream("east", await listening(t, server))]);
+  const client = new AbortController();
+  const body = Buffer.alloc(16 * 1024 * 1024, 0x20);
+  const encodeFor = () => ({ body, token: { chunks: [], model: "" } });
+  const running = dispatcher.run(ask([route("east")], { signal: client.signal, encodeFor }));
+  const socket = await asked.promise;
+  const closed = closing(socket);
+  client.abort();
+  const result = await running;
+  assert.ok(!result.answered && result.clientGone);
+  assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
+  socket.resume();
+  await closed;
+});
