@@ -23,7 +23,7 @@ export const HOLD_LIFE_MS = TOTAL_MS + 60_000;
  * timeouts, a trusted front, so that no address gathers the failures of revoked keys, and idempotency keys for the tests
  * that send one.
  */
-export function moneyConfig(places: ConfigPlaces): string {
+function moneyConfig(places: ConfigPlaces): string {
   const timeouts = `{first_byte: ${TOTAL_MS}ms, whole: ${TOTAL_MS}ms, idle: ${TOTAL_MS}ms, total: ${TOTAL_MS}ms}`;
   const cheap =
     '{plans: [free, pro], price: {input: "1", cached_input: "0.001", output: "0.001"}, context_tokens: 200000, routes: [{upstream: up-chat}]}';
@@ -99,7 +99,7 @@ export async function startHouse(options: {
   /** Redis lives in the test's time; set it with `redis.setTime`. */
   faketime?: boolean;
   redisArgs?: readonly string[];
-  /** The wall clocks of the processes, in the order in which they start; the machine's own where there is none. */
+  /** The wall clocks of the processes, one each in no particular order; the machine's own where there is none. */
   clocks?: readonly MachineClock[];
 }): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-money-"));
