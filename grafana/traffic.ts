@@ -221,7 +221,8 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "timeseries",
           title: "What does the gateway itself add? (s, 99th)",
-          description: "`admit`: until the store has decided. `convert`: until the upstream's body is ready.",
+          description:
+            "`admit`: until the store has decided. `convert`: until the upstream's body is ready. `relay`: the end of an answer waits for its charge to be durable.",
           unit: UNIT.seconds,
           queries: [{ expr: quantile(0.99, "tollgate_added_latency_seconds", "phase", ""), legend: "{{phase}}" }],
           thresholds: { warn: 0.02, alarm: 0.2 },

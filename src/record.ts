@@ -195,8 +195,9 @@ export class RequestRecord {
     }
   }
 
-  /** The charge is durable. */
+  /** The charge is durable, which is what the end of the client's answer has waited for. */
   settled(): void {
+    this.#phase("relay", this.#settlingSinceMs);
     this.#trace?.part("settle", this.#settlingSinceMs, this.#parts.clock.monotonicMs());
   }
 
