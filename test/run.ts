@@ -27,7 +27,7 @@ function filesOf(selection: readonly string[]): string[] {
 }
 
 /** Folders whose tests start several processes each and load all cores: one file at a time, behind the others. */
-const ALONE = /^test\/(chaos|money|fronts|workers|soak)\//;
+const ALONE = /^test\/(chaos|money|fronts|outage|workers|soak)\//;
 
 ensureSystemPackages();
 const files = filesOf(positionals);

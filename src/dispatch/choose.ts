@@ -40,7 +40,10 @@ export function choose<T>(ask: DispatchAsk<T>, routes: readonly Route[], fleet: 
   return last.kind === "refused" && well.length > 0 ? found : last;
 }
 
-/** Chooses again after a failure; undefined when the failure is the answer. Who has failed once does not wait in line. */
+/**
+ * Chooses again after a failure; undefined when the failure is the answer. Who has failed once does not wait in line. An
+ * upstream that we merely doubt is asked before nobody is: our judgement never costs an answer that could be had.
+ */
 export function chooseNext<T>(
   ask: DispatchAsk<T>,
   routes: readonly Route[],
@@ -50,7 +53,14 @@ export function chooseNext<T>(
 ): Choice<T> | undefined {
   const well = routes.filter((route) => isWell(route, fleet));
   const found = firstWithRoom(ask, routesAfter(well, tried, failed), fleet);
-  return found.kind === "chosen" ? found.choice : undefined;
+  if (found.kind === "chosen") return found.choice;
+  const doubted = soonestFirst(routes, well, fleet).filter(
+    ({ upstream, upstreamModel }) =>
+      upstream !== tried.upstream && fleet.get(upstream)?.health.isOnlyDoubted(upstreamModel),
+  );
+  if (doubted.length === 0) return undefined;
+  const last = firstWithRoom(ask, routesAfter(doubted, tried, failed), fleet);
+  return last.kind === "chosen" ? last.choice : undefined;
 }
 
 /** Begins the attempt at a candidate whose place has been granted. */

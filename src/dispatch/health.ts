@@ -70,6 +70,8 @@ export class Health {
   #repeated = 0;
   #restUntilMs = Number.NEGATIVE_INFINITY;
   #probing = false;
+  /** Until when the upstream has asked to be left alone. */
+  #askedUntilMs = Number.NEGATIVE_INFINITY;
   readonly #limitedUntilMs = new Map<string, number>();
 
   constructor(settings: HealthSettings, parts: HealthParts) {
@@ -84,6 +86,14 @@ export class Health {
     if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "resting";
     if (this.#ejected === undefined) return "usable";
     return this.#probing ? "resting" : "probe";
+  }
+
+  /** Whether only our own judgement keeps requests away: what an upstream asked for itself is always kept. */
+  isOnlyDoubted(model: string): boolean {
+    const nowMs = this.#parts.clock.monotonicMs();
+    return (
+      this.#ejected !== undefined && nowMs >= this.#askedUntilMs && nowMs >= (this.#limitedUntilMs.get(model) ?? nowMs)
+    );
   }
 
   /** How long it should still be left alone, in milliseconds; 0 while only a probe is awaited. */
@@ -153,6 +163,7 @@ export class Health {
 
   #failed(kind: "local" | "remote" | "forbidden", verdict: Verdict, nowMs: number): void {
     const askedMs = this.#bounded(verdict.retryAfterS);
+    if (askedMs !== undefined) this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + askedMs);
     if (this.#ejected !== undefined) {
       // Those that were under way when it was ejected, or had nowhere else to go, do not make it worse; the probe does.
       if (verdict.probe) this.#eject(this.#ejected, nowMs, askedMs);

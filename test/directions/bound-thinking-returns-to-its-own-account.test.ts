@@ -3,7 +3,7 @@
  * and stays behind where `account_bound_thinking` says that only the upstream that thought may.
  */
 import assert from "node:assert/strict";
-import test, { after, afterEach, before } from "node:test";
+import test, { afterEach, beforeEach } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { SeenRequest } from "../../src/simulator/server.ts";
@@ -15,7 +15,7 @@ let account: TestAccount;
 
 const routes = (protocol: string) => `{upstream: up-${protocol}}, {upstream: second-${protocol}, priority: 1}`;
 
-before(async () => {
+beforeEach(async () => {
   here = await startDirections(
     [true, false]
       .flatMap((bound) => [
@@ -27,8 +27,7 @@ before(async () => {
   account = await here.account();
 });
 
-afterEach(() => here.simulator.clearPrograms());
-after(() => here.close());
+afterEach(() => here.close());
 
 /** Whether a request was made with the credential of this upstream. */
 function isFor(upstream: string): (seen: SeenRequest) => boolean {

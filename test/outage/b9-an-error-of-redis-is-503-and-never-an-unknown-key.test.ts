@@ -4,6 +4,8 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { openStore } from "../../src/store/open.ts";
+import { Secret } from "../../src/values/secret.ts";
 import { scene, settledState } from "./rig.ts";
 
 const ERRORS = [
@@ -25,6 +27,9 @@ for (const error of ERRORS) {
   const name = error.split(" ")[0] as string;
   test(`${name}`, async (t) => {
     const s = await scene(t);
+    // Past the proxy: a ledger is read by a script, too.
+    const direct = await openStore({ kind: "redis", url: new Secret(s.redis.url) });
+    t.after(() => direct.close());
     assert.equal(await s.status(), "200");
     s.proxy.answerWith(error, 1);
     assert.equal(await s.status("messages"), "200", "once, at admission");
@@ -37,7 +42,8 @@ for (const error of ERRORS) {
     s.here.simulator.release();
     assert.deepEqual(await running, ["200", "200", "200"], "served to the end, whatever the store says");
     for (let i = 0; i < 6; i++) assert.equal(await s.status(), "503 store_unavailable");
-    assert.equal((await s.here.store.inspect(s.account.tag))?.ledger.filter(({ kind }) => kind === "usage").length, 2);
+    const state = await direct.inspect(s.account.tag);
+    assert.equal(state?.ledger.filter(({ kind }) => kind === "usage").length, 2);
 
     s.proxy.answerWith(error, 0);
     await settledState(s, 5);
