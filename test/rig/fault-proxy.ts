@@ -113,6 +113,7 @@ class Link {
   readonly #replies = new Messages();
   readonly #owed: Owed[] = [];
   readonly #held: (() => void)[] = [];
+  readonly #late: { readonly bytes: Buffer; readonly dueMs: number }[] = [];
   #silent = false;
 
   constructor(client: Socket, redisPort: number, faults: Faults) {
@@ -183,11 +184,23 @@ class Link {
     }
   }
 
+  /** In the order in which they came, whatever the delay is by then: a real server never changes it. */
   #toClient(bytes: Buffer): void {
     if (this.#silent) return;
-    const { delayMs } = this.#faults;
-    if (delayMs === 0) this.#client.write(bytes);
-    // Timers of one length fire in the order in which they were set.
-    else setTimeout(() => this.#client.destroyed || this.#client.write(bytes), delayMs);
+    const dueMs = performance.now() + this.#faults.delayMs;
+    if (this.#faults.delayMs === 0 && this.#late.length === 0) this.#client.write(bytes);
+    else if (this.#late.push({ bytes, dueMs }) === 1) this.#sendLate();
+  }
+
+  #sendLate(): void {
+    for (let first = this.#late[0]; first; first = this.#late[0]) {
+      const waitMs = first.dueMs - performance.now();
+      if (waitMs > 0) {
+        setTimeout(() => this.#sendLate(), waitMs);
+        return;
+      }
+      this.#late.shift();
+      if (!this.#client.destroyed) this.#client.write(first.bytes);
+    }
   }
 }
