@@ -14,6 +14,8 @@ import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
 
 const MS_PER_S = 1_000;
+/** Stands for every member that no protocol lists. */
+const UNLISTED = "unlisted";
 /** The client left before it had an answer: nginx's own number for it. */
 const CLIENT_GONE_STATUS = 499;
 
@@ -62,6 +64,7 @@ export class RequestRecord {
   #firstTokenMs: number | undefined;
   #attempts: readonly AttemptRecord[] = [];
   #charge: Charge | undefined;
+  #answeredBy: string | undefined;
   #extensions = 0;
   #holdNano = 0n;
   #settlingSinceMs = 0;
@@ -121,9 +124,15 @@ export class RequestRecord {
     for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
   }
 
-  /** Fields of the client's request that the answer's translation left out (promise 9). */
-  translated(to: string, dropped: readonly string[]): void {
-    for (const field of dropped) this.#parts.metrics.translationLoss.inc({ from: this.#facts.protocol, to, field });
+  /**
+   * Fields of the client's request that the answer's translation left out (promise 9).
+   * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
+   */
+  translated(to: string, dropped: readonly string[], unlisted: number): void {
+    const from = this.#facts.protocol;
+    const { translationLoss } = this.#parts.metrics;
+    for (const field of dropped.slice(0, dropped.length - unlisted)) translationLoss.inc({ from, to, field });
+    if (unlisted > 0) translationLoss.inc({ from, to, field: UNLISTED }, unlisted);
   }
 
   /** The first semantic frame has been handed to the client. */
@@ -174,6 +183,13 @@ export class RequestRecord {
   extended(outcome: string): void {
     this.#extensions++;
     this.#parts.metrics.holdExtensions.inc({ group: this.#labels().group, outcome });
+  }
+
+  /** @param name of the model that has answered by the upstream's own word, where it is another than was asked for. */
+  answeredBy(name: string | undefined, { upstream }: Route): void {
+    if (name === undefined) return;
+    this.#answeredBy = name;
+    this.#parts.metrics.otherModel.inc({ upstream, model: this.#labels().model });
   }
 
   charged(charge: Charge): void {
@@ -248,6 +264,7 @@ export class RequestRecord {
       model: this.#model === undefined ? undefined : quoted(this.#model),
       group: this.#group,
       upstream: this.#attempts.at(-1)?.upstream,
+      answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
       attempts: this.#attempts.length,
       attempt_reasons: this.#attempts
         .filter((one) => one.outcome !== "ok")

@@ -117,7 +117,8 @@ export async function dispatched(
   run.attempts = result.attempts;
   run.record.dispatched(result.attempts);
   if (result.answered) {
-    run.record.translated(result.route.protocol, result.token.exchange.request.dropped);
+    const { dropped, unlisted } = result.token.exchange.request;
+    run.record.translated(result.route.protocol, dropped, unlisted);
     return result;
   }
   if (result.clientGone) return undefined;
@@ -255,6 +256,7 @@ function replyHeaders(
 export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
   if (!run.permit || run.settled) return;
   run.settled = true;
+  if (ending.route) run.record.answeredBy(ending.measured.answeredBy, ending.route);
   const charge = settlementOf(run.permit, { ...ending, attempts: run.attempts });
   run.record.charged(charge);
   await parts.settler.settle(charge.ask);

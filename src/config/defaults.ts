@@ -68,6 +68,8 @@ export const DEFAULTS = {
   /** For how long at first; doubles with each repetition up to the longest. */
   healthCoolDownMs: 5 * SECOND_MS,
   healthCoolDownMaxMs: 5 * MINUTE_MS,
+  /** What becomes of a body's members that nobody here knows. */
+  unknownMembers: "drop",
   /** What becomes of an upstream's stream when its client has left. */
   onClientGone: "abort",
   /** Output tokens of a model that names no maximum; lowered to the context where that is smaller. */
@@ -76,7 +78,7 @@ export const DEFAULTS = {
   defaultOutputTokens: 8_192,
   /** Body bytes that count as one input token in the estimate. */
   inputBytesPerToken: 3,
-  /** What one image, and one file, adds to the input estimate, in tokens. */
+  /** The least that one image, and one file, adds to the input estimate, in tokens. */
   imageTokens: 1_600,
   fileTokens: 3_000,
   /** Share of the traffic among routes of one priority. */
@@ -116,6 +118,9 @@ export const LIMITS = {
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
   headersPerUpstreamMax: 32,
+  passedMembersMax: 64,
+  answersAsMax: 32,
+  optionsPerPriceMax: 32,
   modelsPerGroupMax: 1_000,
   /** Rules of one group, model or upstream; an attempt has three such lists. */
   rulesMax: 32,

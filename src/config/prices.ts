@@ -13,16 +13,21 @@ type UnitPricesFile = Pick<PriceFile, "input" | "cached_input" | "cache_write" |
  * (rounded up to a whole nano-dollar per million tokens), a cache write for an hour twice.
  */
 export function readPrice(reader: Reader, path: Path, price: Loose<PriceFile> | undefined): Price {
-  const { tiers = {}, above_tokens = [], tools = {} } = price ?? {};
+  const { tiers = {}, above_tokens = [], tools = {}, options = {} } = price ?? {};
+  for (const name of Object.keys(options)) {
+    if (name in tools)
+      reader.refuse([...path, "options", name], "must not be a tool's name too: both are charged by it");
+  }
+  const perCall = (key: "tools" | "options", prices: Readonly<Record<string, string | number | undefined>>) =>
+    Object.entries(prices).map(([name, usd]) => [name, readUsd(reader, [...path, key, name], usd) ?? 0n] as const);
   return {
     ...readUnitPrices(reader, path, price),
     tiers: new Map(
       Object.entries(tiers).map(([name, tier]) => [name, readUnitPrices(reader, [...path, "tiers", name], tier)]),
     ),
     aboveTokens: readSteps(reader, [...path, "above_tokens"], above_tokens),
-    tools: new Map(
-      Object.entries(tools).map(([name, usd]) => [name, readUsd(reader, [...path, "tools", name], usd) ?? 0n]),
-    ),
+    // An extra that a request asks for is charged as one call.
+    tools: new Map([...perCall("tools", tools), ...perCall("options", options)]),
   };
 }
 

@@ -5,6 +5,7 @@
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { decodeUtf8 } from "../wire/json.ts";
+import { AnsweredModel } from "./answered-model.ts";
 import { decodeReply as decodeChatReply } from "./chat/reply-decode.ts";
 import { encodeReply as encodeChatReply } from "./chat/reply-encode.ts";
 import * as chatRequest from "./chat/request.ts";
@@ -38,6 +39,8 @@ import { stopReply } from "./stop-emulation.ts";
 import { areWatchable } from "./stop-matcher.ts";
 import type { StreamEncoder } from "./stream-encoder.ts";
 import { type ReplyDecoder, TranslatedStream } from "./translated-stream.ts";
+import { translationHeader } from "./translation-header.ts";
+import { surplusOf, unlisted } from "./unlisted.ts";
 import { invalid } from "./watch.ts";
 
 /** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
@@ -83,7 +86,9 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  return new Translation(encoded, context);
+  const surplus = surplusOf(request);
+  if (permitted.strict && surplus[0] !== undefined) return unlisted(surplus[0]);
+  return new Translation(encoded, surplus, context);
 };
 
 function refuseStops(client: Protocol): Refusal {
@@ -97,9 +102,11 @@ class Translation implements Exchange {
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
 
-  constructor({ body, dropped, plan }: Encoded, context: ConvertContext) {
-    this.request = { body, dropped };
-    this.translation = translationHeader(dropped);
+  /** @param surplus members of the client's body that no protocol lists: no translation carries them. */
+  constructor({ body, dropped, plan }: Encoded, surplus: readonly string[], context: ConvertContext) {
+    const left = [...dropped, ...surplus];
+    this.request = { body, dropped: left, unlisted: surplus.length };
+    this.translation = translationHeader(left);
     this.#plan = plan;
     this.#context = context;
   }
@@ -111,9 +118,16 @@ class Translation implements Exchange {
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return decoded;
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
+    const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
+    answered.see(json);
     return {
       body: CODECS[this.#plan.client].encodeReply(reply, this.#plan, this.#context),
-      counts: { usage: reply.usage, final: true, producedBytes: decoded.producedBytes },
+      counts: {
+        usage: reply.usage,
+        final: true,
+        producedBytes: decoded.producedBytes,
+        answeredBy: answered.other,
+      },
     };
   }
 
@@ -126,16 +140,4 @@ class Translation implements Exchange {
       this.#plan.emulateStop,
     );
   }
-}
-
-/** The most names in the header, and the most characters of one. */
-const NAMES_MAX = 20;
-const NAME_CHARS_MAX = 64;
-
-/** The header that declares the losses. Names may hold words of a client's body, so only harmless characters pass. */
-export function translationHeader(dropped: readonly string[]): string {
-  if (dropped.length === 0) return "exact";
-  const names = dropped.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX).replace(/[^\w.[\]-]/g, "_"));
-  const more = dropped.length > NAMES_MAX ? `,+${dropped.length - NAMES_MAX}` : "";
-  return `lossy; dropped=${names.join(",")}${more}`;
 }

@@ -8,6 +8,7 @@ import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { totalInput, type Usage } from "../values/tokens.ts";
+import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, type AttemptNote, accountFor } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { type MemoFacts, memoOf } from "./memo.ts";
@@ -37,7 +38,7 @@ export interface Charge {
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { route, attempts = [] } = ending;
   if (!route) return { ask: unanswered(terms, accountFor(attempts, terms, undefined)), metered: undefined };
-  const metered = meteredOf(terms, ending.measured);
+  const metered = meteredOf(terms, ending.measured, route);
   const account = accountFor(attempts, terms, { ...ending, route, metered });
   const ask = ending.delivered
     ? posted(terms, ending, metered, account.notes)
@@ -68,9 +69,9 @@ export function costSoFar(
   return { usage, cost: amount };
 }
 
-function meteredOf(terms: ChargeTerms, seen: Ending["measured"]): Metered {
+function meteredOf(terms: ChargeTerms, seen: Ending["measured"], route?: Route): Metered {
   const measured = believable(seen, terms) ? seen : { ...seen, usage: undefined };
-  return meter({ ...measured, inputEstimate: terms.terms.inputEstimate });
+  return withOptions(meter({ ...measured, inputEstimate: terms.terms.inputEstimate }), terms.terms, route);
 }
 
 /** A count above what the model can read or write at all is a lie, whoever tells it (reliability rows C10, 64). */
@@ -128,6 +129,7 @@ function memo(
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
+    answeredBy: ending.measured.answeredBy,
   });
 }
 

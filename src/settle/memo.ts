@@ -11,6 +11,8 @@ export interface MemoFacts {
   readonly hold: bigint;
   readonly catalog: string;
   readonly upstream: string | undefined;
+  /** The model that answered by the upstream's own word, where that is another than the one asked for and charged. */
+  readonly answeredBy?: string | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
@@ -36,6 +38,7 @@ export function memoOf(facts: MemoFacts): string {
     hold: String(facts.hold),
     catalog: facts.catalog,
     upstream: facts.upstream,
+    answered_by: facts.answeredBy,
     attempts: attempts?.length ? attempts : undefined,
   });
 }

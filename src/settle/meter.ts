@@ -11,6 +11,8 @@ export interface Measured {
   readonly final: boolean;
   /** UTF-8 bytes of text, reasoning and tool arguments that were produced. */
   readonly producedBytes: number;
+  /** The model that the upstream says has answered, where that is another than was asked for. */
+  readonly answeredBy?: string | undefined;
   /** Input tokens at 4 bytes each. */
   readonly inputEstimate: number;
 }

@@ -125,6 +125,11 @@ export function createMetrics() {
     ]),
     holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
+    otherModel: counter(
+      "other_model_answers_total",
+      "Answers that name another model than the one that was asked for.",
+      ["upstream", "model"],
+    ),
     upstreamHealthy: gauge("upstream_healthy", "1 while an upstream is asked, 0 while it is passed over.", [
       "upstream",
     ]),

@@ -88,6 +88,36 @@ export function* elementSpans(array: Uint8Array): Generator<JsonSpan> {
   }
 }
 
+/** One member of an object: [nameStart, end) is all of it, [start, end) its value. */
+export interface MemberSpan extends JsonSpan {
+  /** Escapes decoded. */
+  readonly name: string;
+  /** Whether the name is written as it is, without escapes. */
+  readonly plain: boolean;
+  readonly nameStart: number;
+}
+
+/** The members of the object that a valid JSON text is, one by one; nothing when it is something else. */
+export function* memberSpans(object: Uint8Array): Generator<MemberSpan> {
+  const buffer = asBuffer(object);
+  let i = skipSpace(object, 0);
+  if (object[i] !== OPEN_OBJECT) return;
+  i = skipSpace(object, i + 1);
+  while (object[i] === QUOTE) {
+    const nameStart = i;
+    const nameEnd = skipString(object, nameStart);
+    if (nameEnd < 0) return;
+    const start = skipSpace(object, skipSpace(object, nameEnd) + 1);
+    const end = skipValue(object, start);
+    if (end < 0) return;
+    const raw = buffer.toString("utf8", nameStart + 1, nameEnd - 1);
+    const plain = !raw.includes("\\");
+    yield { name: plain ? raw : decodeString(buffer, nameStart, nameEnd), plain, nameStart, start, end };
+    i = skipSpace(object, end);
+    if (object[i] === COMMA) i = skipSpace(object, i + 1);
+  }
+}
+
 function spliceMember(
   body: Uint8Array,
   looked: Looked | undefined,

@@ -19,7 +19,14 @@ import {
 } from "./json-token.ts";
 import { asBuffer, startsWithBom } from "./utf8.ts";
 
-export { elementSpans, findNested, type JsonSpan, spliceNested } from "./json-nested.ts";
+export {
+  elementSpans,
+  findNested,
+  type JsonSpan,
+  type MemberSpan,
+  memberSpans,
+  spliceNested,
+} from "./json-nested.ts";
 export { decodeUtf8 } from "./utf8.ts";
 
 /** Where one top-level member stands in the body; offsets are byte positions. */

@@ -3,6 +3,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
@@ -18,6 +19,8 @@ export interface ChatWatchOptions {
   readonly includeUsage: boolean;
   /** The client's model name, when the route renames it. */
   readonly rename: string | undefined;
+  /** Told of each chunk; undefined: nobody asks which model it is. */
+  readonly answered?: AnsweredModel;
 }
 
 export class ChatWatcher implements Watcher {
@@ -46,6 +49,7 @@ export class ChatWatcher implements Watcher {
     if (text === DONE) return this.#seeDone(event);
     const chunk = parseObject(text);
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
+    this.#options.answered?.see(chunk);
     const error = objectOf(chunk.error);
     if (error) return this.#refuse(reported(error.type, error.code));
     if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));

@@ -3,6 +3,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
@@ -16,6 +17,7 @@ const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
 
 export class MessagesWatcher implements Watcher {
   readonly #rename: string | undefined;
+  readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
   #outputCounted = false;
@@ -26,9 +28,13 @@ export class MessagesWatcher implements Watcher {
   readonly #openBlocks = new Set<number>();
   #ended = false;
 
-  /** @param rename the client's model name, when the route renames it. */
-  constructor(rename: string | undefined) {
+  /**
+   * @param rename the client's model name, when the route renames it.
+   * @param answered told of each event.
+   */
+  constructor(rename: string | undefined, answered?: AnsweredModel) {
     this.#rename = rename;
+    this.#answered = answered;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -41,6 +47,7 @@ export class MessagesWatcher implements Watcher {
     if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error);

@@ -1,6 +1,7 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
 import type { Usage } from "../../values/tokens.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { type JsonObject, parseObject } from "../json-object.ts";
@@ -26,6 +27,7 @@ const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
  */
 export abstract class StreamDecoder {
   protected readonly sink: EventSink;
+  readonly #answered: AnsweredModel;
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
   protected usageIsWhole = true;
@@ -37,6 +39,7 @@ export abstract class StreamDecoder {
   /** @param ids chance for the ids of calls that come without one (G4). */
   constructor(plan: ReplyPlan, ids: Ids) {
     this.sink = new EventSink(plan, ids);
+    this.#answered = new AnsweredModel(plan.upstreamModel, plan.answersAs);
   }
 
   /** Set when the upstream reported an error or said what its protocol does not allow. */
@@ -56,8 +59,10 @@ export abstract class StreamDecoder {
     if (text.trim() === DONE) this.readDone();
     else {
       const payload = parseObject(text);
-      if (payload) this.read(payload, event.event);
-      else this.refuse(invalid("an event is not a JSON object"));
+      if (payload) {
+        this.#answered.see(payload);
+        this.read(payload, event.event);
+      } else this.refuse(invalid("an event is not a JSON object"));
     }
     return this.#taken();
   }
@@ -94,6 +99,7 @@ export abstract class StreamDecoder {
       usage: this.usage,
       final: isOver && this.usageIsWhole && this.usage !== undefined,
       producedBytes: this.sink.producedBytes,
+      answeredBy: this.#answered.other,
     };
   }
 

@@ -3,6 +3,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
@@ -18,6 +19,7 @@ const CALL_ITEM = /_call$/;
 
 export class ResponsesWatcher implements Watcher {
   readonly #rename: string | undefined;
+  readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
   #producedBytes = 0;
@@ -30,9 +32,11 @@ export class ResponsesWatcher implements Watcher {
   /**
    * @param rename the client's model name, when the route renames it.
    * @param openEnded whether `truncate` may be called, which must know all that went by.
+   * @param answered told of each event.
    */
-  constructor(rename: string | undefined, openEnded = false) {
+  constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel) {
     this.#rename = rename;
+    this.#answered = answered;
     this.#delivered = openEnded ? new DeliveredItems() : undefined;
   }
 
@@ -46,6 +50,7 @@ export class ResponsesWatcher implements Watcher {
     if (text === "[DONE]") return NOTHING;
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
