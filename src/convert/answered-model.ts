@@ -53,6 +53,11 @@ export class AnsweredModel {
     for (const block of arrayOf(payload.content)) this.#fallback(block);
   }
 
+  /** What there is to note of it among an attempt's counts. */
+  get noted(): { readonly answeredBy?: string } {
+    return this.other === undefined ? {} : { answeredBy: this.other };
+  }
+
   #fallback(value: unknown): void {
     const block = objectOf(value);
     if (block?.type === "fallback") this.#name(objectOf(block.to)?.model);

@@ -69,7 +69,7 @@ class Passthrough implements Exchange {
     if ("reason" in read) return read;
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
     this.#answered.see(json);
-    return { body: renamed, counts: { ...read, answeredBy: this.#answered.other } };
+    return { body: renamed, counts: { ...read, ...this.#answered.noted } };
   }
 
   stream(): StreamConverter {
@@ -200,7 +200,7 @@ class PassthroughStream implements StreamConverter {
   }
 
   counts(): Counts {
-    return { ...this.#watcher.counts(), answeredBy: this.#answered.other };
+    return { ...this.#watcher.counts(), ...this.#answered.noted };
   }
 
   fail(...args: Parameters<StreamConverter["fail"]>): Uint8Array {

@@ -126,7 +126,7 @@ class Translation implements Exchange {
         usage: reply.usage,
         final: true,
         producedBytes: decoded.producedBytes,
-        answeredBy: answered.other,
+        ...answered.noted,
       },
     };
   }

@@ -74,7 +74,7 @@ function base64Of(value: unknown): Encoded | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   const comma = value.startsWith("data:") ? value.slice(0, DATA_URL_HEAD_CHARS_MAX).indexOf(",") : -1;
   const text = comma === -1 ? value : value.slice(comma + 1);
-  return NOT_BASE64.test(text) ? undefined : { text, bytes: Math.floor((text.length * 3) / 4) };
+  return NOT_BASE64.test(text) ? undefined : { text, bytes: Buffer.byteLength(text, "base64") };
 }
 
 const DATA_URL_HEAD_CHARS_MAX = 256;

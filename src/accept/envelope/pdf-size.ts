@@ -16,12 +16,13 @@ export interface PdfSize {
 export interface ReadingBudget {
   /** Bytes that may come out of compressed streams. */
   bytes: number;
-  /** Streams that may be looked at; each costs some 20 us however small it is. */
+  /** Marks of streams and names of pages that may be looked at; each costs some 20 us, or 1 us, however small it is. */
   streams: number;
+  names: number;
 }
 
 export function readingBudget(): ReadingBudget {
-  return { bytes: 8 * 1024 * 1024, streams: 1_000 };
+  return { bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000 };
 }
 
 /** Whether these are the first bytes of a PDF; readers look for the mark within the first kilobyte. */
@@ -31,15 +32,16 @@ export function isPdf(head: Buffer): boolean {
 
 /** Pages and text, or undefined when the file hides them: encrypted, packed in rare ways, or beyond the budget. */
 export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined {
-  const pages = countPages(pdf);
+  const pages = countPages(pdf, budget);
   if (pages === undefined) return undefined;
   const found = { pages, textBytes: 0 };
-  for (const { dictionary, start } of streamsOf(pdf)) {
+  for (const stream of streamsOf(pdf)) {
     if (budget.streams-- <= 0) return undefined;
-    const read = readStream(dictionary, pdf.subarray(start), budget);
+    if (stream === "end") continue;
+    const read = readStream(stream.dictionary, pdf.subarray(stream.start), budget);
     if (read === "hidden") return undefined;
     if (read === "no text") continue;
-    const inside = countPages(read);
+    const inside = countPages(read, budget);
     if (inside === undefined) return undefined;
     found.pages += inside;
     found.textBytes += stringBytes(read);
@@ -50,12 +52,16 @@ export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined
 /** How far back a stream's dictionary is looked for. */
 const DICTIONARY_BYTES_MAX = 4_096;
 
-function* streamsOf(pdf: Buffer): Generator<{ readonly dictionary: string; readonly start: number }> {
+/** Every place where a stream begins, and every other place where the word stands. */
+function* streamsOf(pdf: Buffer): Generator<{ readonly dictionary: string; readonly start: number } | "end"> {
   for (let at = pdf.indexOf("stream"); at >= 0; at = pdf.indexOf("stream", at + 6)) {
     const next = at + 6;
     const lineEnd = pdf[next] === 0x0d && pdf[next + 1] === 0x0a ? 2 : pdf[next] === 0x0a || pdf[next] === 0x0d ? 1 : 0;
     const isEnd = pdf[at - 1] === 0x64 && pdf[at - 2] === 0x6e && pdf[at - 3] === 0x65;
-    if (lineEnd === 0 || isEnd) continue;
+    if (lineEnd === 0 || isEnd) {
+      yield "end";
+      continue;
+    }
     const before = pdf.toString("latin1", Math.max(0, at - DICTIONARY_BYTES_MAX), at);
     const from = before.lastIndexOf("obj");
     yield { dictionary: plainNames(from < 0 ? before : before.slice(from)), start: next + lineEnd };
@@ -150,12 +156,12 @@ function looksLikeText(sample: Buffer): boolean {
  * Pages by their own objects, and by what the page tree lists, since one object may be listed many times. Undefined for
  * a tree whose lists stand elsewhere.
  */
-function countPages(bytes: Buffer): number | undefined {
+function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
   let objects = 0;
   let listed = 0;
   for (let at = bytes.indexOf("/"); at >= 0; at = bytes.indexOf("/", at + 1)) {
-    const first = bytes[at + 1];
-    if (first !== LETTER_K && first !== LETTER_P && first !== HASH) continue;
+    if (!mayBeCounted(bytes[at + 1], bytes[at + 2])) continue;
+    if (budget.names-- <= 0) return undefined;
     const name = NAME.exec(plainNames(bytes.toString("latin1", at + 1, at + NAME_BYTES)))?.[0];
     if (name === "Page") objects++;
     if (name !== "Kids") continue;
@@ -168,8 +174,14 @@ function countPages(bytes: Buffer): number | undefined {
   return Math.max(objects, listed);
 }
 
-const LETTER_K = 0x4b;
-const LETTER_P = 0x50;
+/** Whether a name begins like `Page` or `Kids`, or is spelled with #xx at its beginning. */
+function mayBeCounted(first: number | undefined, second: number | undefined): boolean {
+  if (first === HASH) return true;
+  return (
+    (first === 0x50 && (second === 0x61 || second === HASH)) || (first === 0x4b && (second === 0x69 || second === HASH))
+  );
+}
+
 const LETTER_R = 0x52;
 const HASH = 0x23;
 /** Room for a name of four letters, each spelled as #xx, and for what follows it. */

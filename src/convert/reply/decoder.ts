@@ -99,7 +99,7 @@ export abstract class StreamDecoder {
       usage: this.usage,
       final: isOver && this.usageIsWhole && this.usage !== undefined,
       producedBytes: this.sink.producedBytes,
-      answeredBy: this.#answered.other,
+      ...this.#answered.noted,
     };
   }
 

@@ -1,7 +1,7 @@
 /** Members of a messages request, those of its beta versions included. */
 
 import { joined, shape } from "./shape.ts";
-import { CACHE_CONTROL, SHARED, TEMPLATE_SWITCHES } from "./shared.ts";
+import { CACHE_CONTROL, SHARED, STREAM_OPTIONS, TEMPLATE_SWITCHES } from "./shared.ts";
 
 /** Of all tools: the client's own, those with a type that the client runs, and those that the server runs. */
 const TOOL = shape(
@@ -37,8 +37,8 @@ const OFFICIAL = shape(
 
 /** Servers of open models that offer this protocol as well. */
 const SERVERS = shape(
-  { plain: "min_p repetition_penalty seed reasoning_effort enable_thinking" },
-  { chat_template_kwargs: TEMPLATE_SWITCHES },
+  { plain: "min_p repetition_penalty seed reasoning_effort enable_thinking user" },
+  { chat_template_kwargs: TEMPLATE_SWITCHES, stream_options: STREAM_OPTIONS },
 );
 
 export const MESSAGES = joined(SHARED, joined(SERVERS, OFFICIAL));
