@@ -38,10 +38,21 @@ export function spliceRequest(
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */
 export function refusedState(request: ClientRequest): Refusal | undefined {
-  const stateField = firstStateField(request);
-  if (stateField === undefined) return undefined;
+  const { protocol, json } = request;
+  const root = protocol === "responses" ? "input" : "messages";
+  const inConversation = () => firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
+  return refusedStateMember(request) ?? refuseState(request, inConversation());
+}
+
+/** The refusal of a member beside the conversation that refers to an upstream's memory, or undefined. */
+export function refusedStateMember(request: ClientRequest): Refusal | undefined {
+  return refuseState(request, firstStateMember(request.json, MEMBERS[request.protocol]));
+}
+
+function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
+  if (param === undefined) return undefined;
   const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
-  return refusal("unsupported_parameter", { model: request.model, param: stateField, detail });
+  return refusal("unsupported_parameter", { model, param, detail });
 }
 
 /** The refusal of switching thinking off where the route's model cannot and the operator wants that known. */
@@ -87,15 +98,6 @@ const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: R
       return request.json.store === false ? {} : { store: "false" };
     },
   };
-
-/** The path of the first member that refers to upstream-side state, or undefined. */
-function firstStateField(request: ClientRequest): string | undefined {
-  const { json, protocol } = request;
-  const top = firstStateMember(json, MEMBERS[protocol]);
-  if (top !== undefined) return top;
-  const root = protocol === "responses" ? "input" : "messages";
-  return firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
-}
 
 /** The first member that names or makes state at the upstream, at the top or in what the protocol lists below it. */
 function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | undefined {

@@ -28,6 +28,7 @@ import { encodeReply as encodeMessagesReply } from "./messages/reply-encode.ts";
 import * as messagesRequest from "./messages/request.ts";
 import { MessagesStreamDecoder } from "./messages/stream-decode.ts";
 import { MessagesStreamEncoder } from "./messages/stream-encode.ts";
+import { refusedStateMember } from "./passthrough-request.ts";
 import type { DecodedReply } from "./reply/decoder.ts";
 import { decodeReply as decodeResponsesReply } from "./responses/reply-decode.ts";
 import { encodeReply as encodeResponsesReply } from "./responses/reply-encode.ts";
@@ -40,7 +41,7 @@ import { areWatchable } from "./stop-matcher.ts";
 import type { StreamEncoder } from "./stream-encoder.ts";
 import { type ReplyDecoder, TranslatedStream } from "./translated-stream.ts";
 import { translationHeader } from "./translation-header.ts";
-import { surplusOf, unlisted } from "./unlisted.ts";
+import { withoutUnlisted } from "./unlisted.ts";
 import { invalid } from "./watch.ts";
 
 /** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
@@ -79,16 +80,19 @@ const CODECS: Readonly<Record<Protocol, Codec>> = {
 
 /** Opens an exchange on a route of another protocol than the client's, or says what it cannot carry. */
 export const openTranslation: OpenExchange = (request, route, permitted, context) => {
-  const hub = CODECS[request.protocol].decodeRequest(request.json, request);
+  const state = refusedStateMember(request);
+  if (state) return state;
+  // A translation carries nothing that no protocol lists, whatever the upstream's configuration passes.
+  const listed = withoutUnlisted(request, {}, permitted);
+  if (isRefusal(listed)) return listed;
+  const hub = CODECS[request.protocol].decodeRequest(listed.json, request);
   if (isRefusal(hub)) return hub;
   const refused = refusedOff(hub.reasoning.off ? hub.reasoning.param : undefined, route);
   if (refused) return refused;
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  const surplus = surplusOf(request);
-  if (permitted.strict && surplus[0] !== undefined) return unlisted(surplus[0]);
-  return new Translation(encoded, surplus, context);
+  return new Translation(encoded, listed.dropped, context);
 };
 
 function refuseStops(client: Protocol): Refusal {
@@ -102,10 +106,10 @@ class Translation implements Exchange {
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
 
-  /** @param surplus members of the client's body that no protocol lists: no translation carries them. */
-  constructor({ body, dropped, plan }: Encoded, surplus: readonly string[], context: ConvertContext) {
-    const left = [...dropped, ...surplus];
-    this.request = { body, dropped: left, unlisted: surplus.length };
+  /** @param unlisted members of the client's body that no protocol lists. */
+  constructor({ body, dropped, plan }: Encoded, unlisted: readonly string[], context: ConvertContext) {
+    const left = [...dropped, ...unlisted];
+    this.request = { body, dropped: left, unlisted: unlisted.length };
     this.translation = translationHeader(left);
     this.#plan = plan;
     this.#context = context;

@@ -31,13 +31,12 @@ export function withoutUnlisted(
   return { remove, set, json: without(json, remove, set), dropped };
 }
 
-/** The names of what a translation does not carry because nobody knows it. */
-export function surplusOf({ surplus, protocol, body, scan }: ClientRequest): readonly string[] {
+function surplusOf({ surplus, protocol, body, scan }: ClientRequest): readonly string[] {
   return surplus ?? inspectMembers(protocol, body, scan).surplus;
 }
 
 /** The refusal of a member that nobody knows, to a client that wants nothing left out. */
-export function unlisted(param: string): Refusal {
+function unlisted(param: string): Refusal {
   const detail = `"${param}" is not known here, and nothing may be left out.`;
   return refusal("unsupported_parameter", { param, detail });
 }
