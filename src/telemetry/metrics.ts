@@ -162,7 +162,7 @@ export function createMetrics() {
       "group",
       "outcome",
     ]),
-    translationLoss: counter("translation_loss_total", "Request fields that a translation left out.", [
+    translationLoss: counter("translation_loss_total", "Request fields that were left out.", [
       "from",
       "to",
       "field",

@@ -61,6 +61,9 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(ask(here, "chat", undefined));
   await read(ask(here, "chat", rich.key, { model: "no-such-model" }));
   for (let index = 0; index < 3; index++) await read(ask(here, "messages", limited.key));
+  // A server that answers with another model than it was asked for.
+  simulator.program({ text, model: "another-model" });
+  await read(ask(here, "chat", rich.key));
   // An upstream that fails, and one whose credential is refused.
   simulator.program({ fault: { status: 500 } }, { times: 2 });
   await read(ask(here, "chat", rich.key));
