@@ -6,10 +6,10 @@ import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
 import { decodeUtf8, isJsonFault, type JsonFault, type JsonScan, scanJson } from "../wire/json.ts";
-import { conversationObjects, member } from "./envelope/conversation.ts";
-import { HostedTools } from "./envelope/hosted-tools.ts";
-import { MediaCount, type MediaPiece } from "./envelope/media.ts";
-import { mistakenPart, refusedName } from "./envelope/names.ts";
+import { member } from "./envelope/conversation.ts";
+import { ConversationFacts } from "./envelope/conversation-facts.ts";
+import type { MediaPiece } from "./envelope/media.ts";
+import { refusedName } from "./envelope/names.ts";
 import { limitAlias, optionsOf, type Tier, tierFault, tierOf } from "./envelope/purchases.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -163,15 +163,8 @@ function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"]
 }
 
 function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope | Refusal {
-  const media = new MediaCount();
-  const tools = new HostedTools(facts.name);
-  tools.seeTop(json);
-  for (const met of conversationObjects(facts.name, json)) {
-    const mistaken = mistakenPart(met);
-    if (mistaken) return mistaken;
-    media.see(met);
-    tools.see(met);
-  }
+  const { media, tools, refused } = new ConversationFacts(facts.name, json);
+  if (refused) return refused;
   const chat = facts.name === "chat";
   const tier: Tier | undefined = tierOf(json);
   return {

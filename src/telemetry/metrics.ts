@@ -162,11 +162,7 @@ export function createMetrics() {
       "group",
       "outcome",
     ]),
-    translationLoss: counter("translation_loss_total", "Request fields that were left out.", [
-      "from",
-      "to",
-      "field",
-    ]),
+    translationLoss: counter("translation_loss_total", "Request fields that were left out.", ["from", "to", "field"]),
     journalUnsettled: gauge("journal_unsettled", "Charges that the store has not acknowledged yet."),
     journalOldest: gauge("journal_oldest_seconds", "Age of the oldest charge that the store has not acknowledged."),
     journalFill: gauge("journal_fill_ratio", "Share of journal.bytes_max in use; at 0.8 new requests are refused."),

@@ -3,7 +3,7 @@
  * (DESIGN.md promise 14). The tables are in `members/`, one file per protocol; here they are held against the bytes of a
  * body, so that a name that stands twice, or is spelled with escapes, cannot mean one thing here and another upstream.
  */
-import { elementSpans, type JsonScan, memberSpans } from "../wire/json.ts";
+import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";
 import { MESSAGES } from "./members/messages.ts";
 import { RESPONSES } from "./members/responses.ts";
@@ -27,7 +27,8 @@ export const NONE_PASSED: PassedMembers = Object.freeze({ all: false, names: new
 
 /** Why a body must be refused for the name of a member. */
 export interface NameFault {
-  readonly fault: "mistaken" | "escaped" | "duplicate";
+  /** `many`: more than `UNLISTED_MAX` names are not listed; `path` and `known` are of the one that is too much. */
+  readonly fault: "mistaken" | "escaped" | "duplicate" | "many";
   /** The name as written (escapes decoded), with the names that lead to it. */
   readonly path: string;
   /** The known name that it could be taken for, or is. */
@@ -46,56 +47,52 @@ export interface Inspected {
 /** More names than any header repeats and any person reads. */
 export const SURPLUS_MAX = 100;
 
+/** How many names a body may have that are not listed: each is folded and taken out, which nobody may have at length. */
+export const UNLISTED_MAX = 10_000;
+
 /** Looks at every name that the protocol's shape reaches. @param scan of this very body. */
 export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan): Inspected {
   const inspector = new Inspector();
-  const top = MEMBERS[protocol];
-  for (const { name, nameStart, valueStart, valueEnd } of scan.members) {
-    const inner = inspector.see(name, isWrittenAt(body, nameStart, name), name, top);
-    if (inner) inspector.into(body.subarray(valueStart, valueEnd), inner, name);
+  const top: Place = { shape: MEMBERS[protocol], path: "" };
+  for (const { name, nameStart, valueStart } of scan.members) {
+    const inner = inspector.see(name, isWrittenAt(body, nameStart, name), false, top);
+    if (inner) visitNames(body, valueStart, inner, inspector.see);
     if (inspector.fault) break;
   }
   return { fault: inspector.fault, surplus: [...inspector.surplus] };
 }
 
+/** Where a name stands: what its object may have, and the names that lead to it, each followed by a dot. */
+interface Place {
+  readonly shape: Shape;
+  readonly path: string;
+}
+
 class Inspector {
   fault: NameFault | undefined;
   readonly surplus = new Set<string>();
+  #unlisted = 0;
 
-  /** @returns the shape of what stands under the name, if it has one. */
-  see(name: string, plain: boolean, path: string, shape: Shape): Shape | undefined {
+  /** @returns the place of what stands under the name, if its names matter. */
+  readonly see = (name: string, plain: boolean, again: boolean, { shape, path }: Place): Place | undefined => {
+    if (this.fault) return undefined;
     const standing = shape.standings.get(name);
-    if (standing !== undefined && !plain) this.fault = { fault: "escaped", path, known: name };
-    if (standing === undefined) {
-      const known = mistakenFor(name, shape);
-      if (known !== undefined) this.fault = { fault: "mistaken", path, known };
+    if (again) this.#blame("duplicate", path + name, name);
+    if (standing === undefined || standing === "envelope") {
+      const known = standing === undefined ? mistakenFor(name, shape) : undefined;
+      if (known !== undefined) this.#blame("mistaken", path + name, known);
+      if (++this.#unlisted > UNLISTED_MAX) this.#blame("many", path + name, name);
+      if (this.surplus.size < SURPLUS_MAX) this.surplus.add(path + name);
     }
-    if ((standing === undefined || standing === "envelope") && this.surplus.size < SURPLUS_MAX) this.surplus.add(path);
-    return shape.inside.get(name);
-  }
+    if (standing === undefined) return undefined;
+    if (!plain) this.#blame("escaped", path + name, name);
+    const inner = shape.inside.get(name);
+    return inner && { shape: inner, path: `${path}${name}.` };
+  };
 
-  /** Objects, and objects in arrays. Scanning has bounded the depth (JSON_LIMITS). */
-  into(raw: Uint8Array, shape: Shape, path: string): void {
-    if (raw[0] !== OPEN_ARRAY) {
-      this.#object(raw, shape, path);
-      return;
-    }
-    for (const { start, end } of elementSpans(raw)) {
-      this.into(raw.subarray(start, end), shape, path);
-      if (this.fault) return;
-    }
-  }
-
-  #object(raw: Uint8Array, shape: Shape, path: string): void {
-    const seen = new Set<string>();
-    for (const { name, plain, start, end } of memberSpans(raw)) {
-      const here = `${path}.${name}`;
-      if (seen.has(name)) this.fault = { fault: "duplicate", path: here, known: name };
-      else seen.add(name);
-      const inner = this.see(name, plain, here, shape);
-      if (inner) this.into(raw.subarray(start, end), inner, here);
-      if (this.fault) return;
-    }
+  /** The first fault is the one to tell. */
+  #blame(fault: NameFault["fault"], path: string, known: string): void {
+    this.fault ??= { fault, path, known };
   }
 }
 
@@ -171,7 +168,7 @@ class Pruner {
   }
 
   #object(raw: Uint8Array, shape: Shape, path: string): Uint8Array {
-    const kept: Uint8Array[] = [];
+    const kept: { readonly name: Uint8Array; readonly value: Uint8Array }[] = [];
     let changed = false;
     for (const { name, nameStart, start, end } of memberSpans(raw)) {
       const here = `${path}.${name}`;
@@ -183,9 +180,11 @@ class Pruner {
       const value = raw.subarray(start, end);
       const pruned = inner ? this.value(value, inner, here) : value;
       changed ||= pruned !== value;
-      kept.push(Buffer.concat([raw.subarray(nameStart, start), pruned]));
+      kept.push({ name: raw.subarray(nameStart, start), value: pruned });
     }
-    return changed ? listed("{", kept, "}") : raw;
+    if (!changed) return raw;
+    const members = kept.map((member) => Buffer.concat([member.name, member.value]));
+    return listed("{", members, "}");
   }
 }
 

@@ -26,6 +26,7 @@ export {
   type MemberSpan,
   memberSpans,
   spliceNested,
+  visitNames,
 } from "./json-nested.ts";
 export { decodeUtf8 } from "./utf8.ts";
 

@@ -102,6 +102,21 @@ for (const [name, protocol, body, expected] of REFUSED) {
   });
 }
 
+for (const hidden of ["type", "source", "data"]) {
+  test(`"${hidden}" is not hidden by V8's memory of names with a backslash (nodejs/node#63785)`, () => {
+    const escaped = `\\u00${hidden.charCodeAt(0).toString(16)}${hidden.slice(1)}`;
+    const mistaken = escaped.slice(0, hidden.length);
+    // A text that anybody may have sent before. From then on V8 gives the first name for the second one.
+    JSON.parse(`{"before ${hidden}":0,${JSON.stringify(mistaken)}:0}`);
+    const block = `{"before ${hidden}":0,"${escaped}":"document"}`;
+    const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[${block}]}]}`;
+    const found = read("messages", body);
+    // A V8 that reads it right passes the name; one that does not must not pass the body.
+    const readRight = !isRefusal(found) && JSON.stringify(found.json).includes(`"${hidden}":"document"`);
+    assert.ok(readRight || fault("messages", body) === `unsupported_parameter content[].${mistaken}`);
+  });
+}
+
 test("row 46: 50,000 integer-like names are read in bounded time", () => {
   const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 65_536}":0`).join(",");
   const found = read("chat", `{"model":"m","messages":[],"metadata":{${names}}}`);

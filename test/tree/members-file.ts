@@ -1,7 +1,7 @@
 /** The tables of docs/members.md, from the code; `npm run members` writes them behind the words that a person wrote. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { MEMBERS, type Shape, type Standing } from "../../src/values/members.ts";
 import { SHARED } from "../../src/values/members/shared.ts";
+import { MEMBERS, type Shape, type Standing } from "../../src/values/members.ts";
 import { PROTOCOL_NAMES } from "../../src/values/protocol.ts";
 
 const FILE = "docs/members.md";

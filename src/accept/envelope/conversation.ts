@@ -14,21 +14,10 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
 };
 
 /** Members in which a message, block or item holds further objects. */
-const CONTAINERS = [
-  "content",
-  "output",
-  "source",
-  "file",
-  "image_url",
-  "input_audio",
-  "audio",
-  "audio_url",
-  "video_url",
-  "tools",
-  "tool",
-  "definition",
-  "tool_changes",
-] as const;
+const CONTAINERS: ReadonlySet<string> = new Set(
+  `content output source file image_url input_audio audio audio_url video_url tools tool definition
+  tool_changes`.split(/\s+/),
+);
 
 /** An object of the conversation, and the member under which it stands: that of its parent, or the root's. */
 export interface Met {
@@ -36,24 +25,44 @@ export interface Met {
   readonly under: string;
 }
 
+/** What is told of each object: its names one by one, then the object. */
+export interface Visitor {
+  name(name: string, under: string): void;
+  object(met: Met): void;
+}
+
 /**
- * Every object of the conversation, each once. The walk is iterative, since the depth is the client's; it trusts no
- * shape.
+ * Tells of every object of the conversation, each once. The walk is iterative, since the depth is the client's; it trusts
+ * no shape. Names are gone through once, since objects of many shapes are slow to ask for members that they lack.
  */
-export function* conversationObjects(protocol: Protocol, json: Json): Generator<Met> {
-  const pending = ROOTS[protocol].map((under) => ({ value: json[under], under }));
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    const { value, under } = next;
+export function visitConversation(protocol: Protocol, json: Json, visitor: Visitor): void {
+  const values: unknown[] = [];
+  const places: string[] = [];
+  for (const root of ROOTS[protocol]) {
+    values.push(json[root]);
+    places.push(root);
+  }
+  while (values.length > 0) {
+    const value = values.pop();
+    const under = places.pop() as string;
     if (Array.isArray(value)) {
-      for (const item of value) if (typeof item === "object" && item !== null) pending.push({ value: item, under });
+      for (const item of value) {
+        if (typeof item !== "object" || item === null) continue;
+        values.push(item);
+        places.push(under);
+      }
       continue;
     }
     if (!isObject(value)) continue;
-    yield { node: value, under };
-    for (const name of CONTAINERS) {
+    for (const name in value) {
+      visitor.name(name, under);
+      if (!CONTAINERS.has(name)) continue;
       const held = value[name];
-      if (typeof held === "object" && held !== null) pending.push({ value: held, under: name });
+      if (typeof held !== "object" || held === null) continue;
+      values.push(held);
+      places.push(name);
     }
+    visitor.object({ node: value, under });
   }
 }
 

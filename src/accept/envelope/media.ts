@@ -7,6 +7,11 @@ import { isObject, type Json, type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
 
+/** Members that may hold media, or say where it is. */
+export const MEDIA_NAMES: ReadonlySet<string> = new Set(
+  "image_url input_audio file file_data file_url source audio_url video_url".split(" "),
+);
+
 /** One image, or one file of any other kind. */
 export interface MediaPiece {
   readonly kind: "image" | "file";
@@ -21,18 +26,25 @@ export class MediaCount {
   base64Bytes = 0;
   readonly #budget: ReadingBudget = readingBudget();
 
-  /** Looks at one object of the conversation. */
-  see({ node, under }: Met): void {
+  /**
+   * Looks at one object of the conversation.
+   * @param mayWeigh whether it has one of `MEDIA_NAMES`.
+   */
+  see({ node, under }: Met, mayWeigh: boolean): void {
     const before = this.pieces.length;
+    if (mayWeigh) this.#weigh(node);
+    if (this.pieces.length > before || !PARTS_STAND_UNDER.has(under)) return;
+    const kind = unmeasured(node);
+    if (kind) this.#unknown(kind);
+  }
+
+  #weigh(node: Json): void {
     if (node.image_url !== undefined && node.image_url !== null) this.#add("image", urlOf(node.image_url));
     if (node.input_audio !== undefined) this.#add("file", member(node.input_audio, "data"), "audio");
     if (isObject(node.file)) this.#add("file", node.file.file_data);
     else if (node.type === "input_file") this.#add("file", node.file_data);
     if (isObject(node.source)) this.#seeSource(node, node.source);
     if (node.audio_url !== undefined || node.video_url !== undefined) this.#unknown("file");
-    if (this.pieces.length > before || !PARTS_STAND_UNDER.has(under)) return;
-    const kind = unmeasured(node);
-    if (kind) this.#unknown(kind);
   }
 
   /** Text that calls itself a document is text, and what holds further parts is walked through. */

@@ -1,13 +1,16 @@
 /** Names of members that could mean one thing here and another at the model's server. */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { mistakenFor, shape } from "../../values/members/shape.ts";
-import type { NameFault } from "../../values/members.ts";
-import type { Met } from "./conversation.ts";
+import { type NameFault, UNLISTED_MAX } from "../../values/members.ts";
 
 /** The refusal of a body for the name of a member. */
 export function refusedName({ fault, path, known }: NameFault): Refusal {
   if (fault === "duplicate") {
     return refusal("duplicate_field", { param: path, detail: `"${path}" stands twice.` });
+  }
+  if (fault === "many") {
+    const detail = `The body has more than ${UNLISTED_MAX} members that are not listed.`;
+    return refusal("body_too_large", { detail });
   }
   const detail =
     fault === "escaped"
@@ -33,12 +36,18 @@ const USUAL: ReadonlySet<string> = new Set(
   input_schema function custom reasoning_details`.split(/\s+/),
 );
 
-/** The refusal of a name in a conversation that some server would take for one that bills. */
-export function mistakenPart({ node, under }: Met): Refusal | undefined {
-  for (const name of Object.keys(node)) {
-    if (USUAL.has(name)) continue;
-    const known = mistakenFor(name, BILLING);
-    if (known !== undefined) return refusedName({ fault: "mistaken", path: `${under}[].${name}`, known });
+/**
+ * Why a name inside a conversation must be refused: a server could take it for one that bills, or it holds a backslash.
+ * None of the conversation's does, and V8's JSON.parse can give such a name in the place of another one that was written
+ * with escapes (nodejs/node#63785), so that `type` would be hidden from us and from nobody else.
+ * @param under the member that holds the object.
+ */
+export function refusedInConversation(name: string, under: string): Refusal | undefined {
+  if (USUAL.has(name)) return undefined;
+  const path = `${under}[].${name}`;
+  if (name.includes("\\")) {
+    return refusal("unsupported_parameter", { param: path, detail: "A name here must not hold a backslash." });
   }
-  return undefined;
+  const known = mistakenFor(name, BILLING);
+  return known === undefined ? undefined : refusedName({ fault: "mistaken", path, known });
 }

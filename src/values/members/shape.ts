@@ -64,6 +64,7 @@ export function joined(first: Shape, second: Shape): Shape {
  * libraries are often told to take camelCase as well.
  */
 export function foldName(name: string): string {
+  if (ASCII.test(name)) return name.toLowerCase().replace(/[^a-z0-9]/g, "");
   return name
     .normalize("NFKC")
     .toUpperCase()
@@ -71,6 +72,9 @@ export function foldName(name: string): string {
     .normalize("NFKC")
     .replace(/[^\p{L}\p{N}]/gu, "");
 }
+
+/** Nearly all names; folding these in full would cost several times as much. */
+const ASCII = /^[\0-\x7f]*$/;
 
 /** Longer names belong to nobody: nothing that long is known, and folding it would be paid for by everybody. */
 const NAME_CHARS_MAX = 128;
