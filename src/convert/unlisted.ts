@@ -43,12 +43,13 @@ function unlisted(param: string): Refusal {
 
 function without(json: Readonly<JsonObject>, remove: readonly string[], set: Listed["set"]): Readonly<JsonObject> {
   const gone = new Set(remove);
-  const left: JsonObject = {};
-  for (const [name, value] of Object.entries(json)) {
-    if (gone.has(name)) continue;
-    const raw = set[name];
-    // Parsed inside an object, so that an array is parsed alike.
-    left[name] = raw ? parseObject(`{"value":${Buffer.from(raw).toString()}}`)?.value : value;
-  }
-  return left;
+  const left = Object.entries(json).filter(([name]) => !gone.has(name));
+  // From entries, since an assignment to a client's `__proto__` would be one; parsed inside an object, so that an array is
+  // parsed alike.
+  return Object.fromEntries(
+    left.map(([name, value]) => {
+      const raw = set[name];
+      return [name, raw ? parseObject(`{"value":${Buffer.from(raw).toString()}}`)?.value : value];
+    }),
+  );
 }

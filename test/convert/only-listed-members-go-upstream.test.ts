@@ -192,3 +192,17 @@ for (const [protocol, member, param] of STATE) {
     });
   }
 }
+
+test("where unknown members pass, a client's __proto__ is data and stands for no member of ours", () => {
+  const options = '{"stream_options":{"include_usage":true}}';
+  const text = `{${BASES.chat},"stream":true,"__proto__":${options}}`;
+  const request = requestOf("chat", text);
+  assert.ok(request);
+  const route = { ...routeOf("chat"), upstreamModel: "m", passedMembers: { all: true, names: new Set<string>() } };
+  const exchange = openExchange({ ...request, stream: true }, route, PERMITTED, CONTEXT);
+  assert.ok(!isRefusal(exchange));
+  const body = JSON.parse(Buffer.from(exchange.request.body).toString());
+  assert.deepEqual(Object.getOwnPropertyDescriptor(body, "__proto__")?.value, JSON.parse(options));
+  assert.equal(body.stream_options?.include_usage, true);
+  assert.ok(Object.hasOwn(body, "stream_options"));
+});
