@@ -2,7 +2,7 @@
  * The path of a request: accept, admit, convert, dispatch, settle, in this order, with the one `finally` that settles.
  * Read this file first; `stages.ts` has what each step does.
  */
-import { readEnvelope } from "./accept/envelope.ts";
+import { readEnvelopeInTurns } from "./accept/envelope.ts";
 import type { AcceptedRequest } from "./accept/listener.ts";
 import type { Reply } from "./accept/reply.ts";
 import { render } from "./answer.ts";
@@ -16,7 +16,7 @@ import type { Protocol } from "./values/protocol.ts";
 
 const MODEL_PATH: ModelEndpoint = {
   pathSuffix: undefined,
-  read: readEnvelope,
+  read: readEnvelopeInTurns,
   open: openExchange,
   refused: (refused) => refused,
 };
@@ -75,7 +75,7 @@ async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefin
   if (shed) return shed;
   const body = await request.readBody();
   record.bodyRead();
-  const read = isRefusal(body) ? body : run.endpoint.read(run.protocol, body);
+  const read = isRefusal(body) ? body : await run.endpoint.read(run.protocol, body);
   const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
   if (shedLater) return shedLater;
   const permit = await admitted(run, key, read, parts);
