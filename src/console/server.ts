@@ -2,6 +2,7 @@
  * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; what
  * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and others beside them.
  */
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { StoreError } from "../store/contract.ts";
@@ -57,7 +58,7 @@ export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, Up
   readonly readiness: () => { ready: boolean; reasons: string[] };
   /** Told of everybody who was not let in. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
-  /** Told of an address, or an IPv6 network, whose tokens are not looked at for now: too many of them were wrong. */
+  /** Told of an address, or an IPv6 network, that has sent too many wrong tokens. */
   readonly onTokenGuesses?: (from: string) => void;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
@@ -97,7 +98,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
   });
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(options, error, request, reply));
   const budget = new GuessBudget(options.clock, TOKEN_GUESS_LIMITS);
-  const access = makeAccess(options.adminToken, { budget, onBlocked: (from) => options.onTokenGuesses?.(from) });
+  const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
   guard(app, options, access);
   app.setNotFoundHandler(() => {
     throw new Refusal(
@@ -227,7 +228,14 @@ function refuse(options: ConsoleOptions, error: FastifyError, request: FastifyRe
     options.log({ event: "console_defect", method, route: routeOptions?.url, stack });
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
+  if (hasLargeBodyToCome(request.raw)) reply.header("connection", "close");
   reply.send(JSON.stringify(refusalBody(refusal)));
+}
+
+/** Whether a body is still to come that would otherwise be read to its end, without a limit, and thrown away. */
+function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > ADMIN_BODY_BYTES_MAX;
 }
 
 /** The credentials of an address, which messages of drivers like to repeat (reliability row 79). */
