@@ -86,7 +86,9 @@ export class Connection {
   /** The fault is inside the body of the last request: its own answer tells it, if there is none yet. */
   #bodyFailed(exchange: Exchange, error: ClientError): void {
     const unfinished = exchange.reply.opened && !exchange.reply.ended;
-    if (isGone(error) || unfinished) {
+    // The answer has left, and the rest of the body, which was only to be thrown away, does not come: nothing would end it.
+    const isOver = exchange.reply.ended && this.#current !== exchange;
+    if (isGone(error) || unfinished || isOver) {
       exchange.body.fail(framing("The connection ended before the body did."));
       this.#socket.destroy();
       return;
