@@ -7,7 +7,7 @@ import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
-import { createUnknownKeys } from "./admit/unknown-keys.ts";
+import { createSeenKeys } from "./admit/seen-keys.ts";
 import { guardStore, inTime } from "./breaker-store.ts";
 import { openCharging } from "./charging.ts";
 import { sweepClaims } from "./claim-sweeper.ts";
@@ -141,7 +141,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     metrics,
   });
-  const unknownKeys = createUnknownKeys();
+  const seenKeys = createSeenKeys();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
     settings: () => settings,
@@ -155,7 +155,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         // The embedded store is in this process: what it has not taken yet it takes in a moment.
         return guard && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
       },
-      unknownKeys,
+      seenKeys,
       wallMs: () => clock.wallMs(),
       abandon(requestId, tag, inputTokens, idempotency) {
         // Beyond this many the hold's own end has to do: an outage must not grow memory.
@@ -212,7 +212,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     log: (line) => log.info(line, "admin"),
     onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
-    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens; the address is not heard for a minute"),
+    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens from an address"),
     onCodeFailure({ account, outcome, blocksNow }) {
       metrics.codeFailures.inc({ outcome });
       if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");
@@ -225,7 +225,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stopWatching();
     await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
-    unknownKeys.close();
+    seenKeys.close();
     overload.stop();
     await left?.close();
     await charging.close();

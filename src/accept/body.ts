@@ -10,6 +10,15 @@ import type { RequestHeaders } from "./headers.ts";
 
 const FIRST_BUFFER_BYTES = 16_384;
 
+/**
+ * So much of a body is read before anybody has asked whether its key is good: what is admitted in one round trip to the
+ * store (promise 5). It is also what is read and thrown away, to keep the connection, of a body that nobody wants.
+ */
+export const UNPROVEN_BYTES_MAX = 65_536;
+
+/** Asked before more than that is read. @returns why the rest is not wanted. */
+export type BodyGate = () => Promise<Refusal | undefined>;
+
 /** The bytes that the head promises; undefined when the body is chunked. */
 export function declaredBytes(headers: RequestHeaders): number | undefined {
   if (headers.has("transfer-encoding")) return undefined;
@@ -40,11 +49,13 @@ export class RequestBody {
 
   /**
    * Reads the body; every call gives the same result.
+   * @param gate asked once, before more than UNPROVEN_BYTES_MAX are read: ahead of all when the head says that there are
+   *   more. Nothing is read, and no `100 Continue` sent, while it thinks.
    * @returns the bytes, or a refusal: `body_too_large` (before reading when the head tells), `unsupported_media_type`,
-   * `request_timeout`, `framing`.
+   * `request_timeout`, `framing`, the gate's own.
    */
-  read(): Promise<Uint8Array | Refusal> {
-    this.#result ??= this.#read();
+  read(gate?: BodyGate): Promise<Uint8Array | Refusal> {
+    this.#result ??= this.#read(gate);
     return this.#result;
   }
 
@@ -54,10 +65,17 @@ export class RequestBody {
     this.#settle?.(this.#fault);
   }
 
-  #read(): Promise<Uint8Array | Refusal> {
-    const refused = this.#fault ?? this.#refusedByHead();
-    if (refused) return Promise.resolve(refused);
-    const { promise, resolve } = Promise.withResolvers<Uint8Array | Refusal>();
+  async #read(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
+    const byHead = this.#fault ?? this.#refusedByHead();
+    if (byHead) return byHead;
+    const isLarge = (declaredBytes(this.#headers) ?? 0) > UNPROVEN_BYTES_MAX;
+    const unwanted = isLarge ? await gate?.() : undefined;
+    // The connection may have failed meanwhile.
+    return unwanted ?? this.#fault ?? this.#collected(isLarge ? undefined : gate);
+  }
+
+  #collected(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
     const collector = new Collector(this.#bytesMax, declaredBytes(this.#headers));
     const settle = (result: Uint8Array | Refusal) => {
       this.#settle = undefined;
@@ -65,8 +83,13 @@ export class RequestBody {
       this.#req.off("end", onEnd);
       resolve(result);
     };
+    let unasked = gate;
     const onData = (chunk: Uint8Array) => {
-      if (!collector.add(chunk)) settle(this.#tooLarge());
+      if (!collector.add(chunk)) return settle(this.#tooLarge());
+      if (!unasked || collector.length <= UNPROVEN_BYTES_MAX) return;
+      this.#req.pause();
+      unasked().then((unwanted) => (unwanted ? settle(unwanted) : this.#req.resume()), reject);
+      unasked = undefined;
     };
     const onEnd = () => settle(collector.bytes());
     this.#settle = settle;
@@ -104,6 +127,10 @@ class Collector {
   constructor(bytesMax: number, declared: number | undefined) {
     this.#bytesMax = bytesMax;
     this.#buffer = Buffer.allocUnsafeSlow(Math.min(declared ?? FIRST_BUFFER_BYTES, FIRST_BUFFER_BYTES, bytesMax));
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   /** @returns false when the chunk goes beyond the limit; it is not kept then. */

@@ -6,6 +6,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
+import type { BodyGate } from "./body.ts";
 import type { DescriptorShares } from "./descriptors.ts";
 import type { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -35,8 +36,11 @@ export interface AcceptedRequest {
   readonly receivedAtMs: number;
   /** Aborted when the client leaves before it has the whole answer. */
   readonly signal: AbortSignal;
-  /** Reads the body, once; every call gives the same bytes or the same refusal. */
-  readBody(): Promise<Uint8Array | Refusal>;
+  /**
+   * Reads the body, once; every call gives the same bytes or the same refusal.
+   * @param gate asked before more than UNPROVEN_BYTES_MAX are read, if there are more; what it refuses with is given.
+   */
+  readBody(gate?: BodyGate): Promise<Uint8Array | Refusal>;
 }
 
 /** What becomes of connections while the process is short of something (reliability D8). */

@@ -8,7 +8,7 @@ import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
-import { declaredBytes, RequestBody } from "./body.ts";
+import { declaredBytes, RequestBody, UNPROVEN_BYTES_MAX } from "./body.ts";
 import { Connection, type Exchange } from "./connection.ts";
 import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
@@ -25,8 +25,6 @@ import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
 export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 
-/** A body smaller than this that nobody wants is read and thrown away, to keep the connection. */
-const DISCARD_BYTES_MAX = 65_536;
 /** Silence after which the kernel asks whether the other side is still there. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
@@ -182,19 +180,21 @@ export class Listener {
     const { path } = splitTarget(req.url ?? "");
     const protocol = protocolOfTarget(path);
     const id = this.#options.newRequestId();
-    let mayArrive = !awaitsContinue;
+    let isHeldBack = awaitsContinue;
     const body = new RequestBody(req, headers, this.#options.bodyBytesMax, () => {
       if (awaitsContinue) res.writeContinue();
-      mayArrive = true;
+      isHeldBack = false;
     });
     const declared = declaredBytes(headers);
-    const discardable = declared !== undefined && declared <= DISCARD_BYTES_MAX;
+    const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
     const reply = new Reply(res, {
       id,
       headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
       mustClose: () => this.#draining || connection.isSpent || this.#options.door?.closesConnections() === true,
-      bodyPending: () => mayArrive && !discardable && !req.complete && !connection.isSpent,
+      // Of a body that was held back for `100 Continue` nobody can tell whether it comes (RFC 9110 section 10.1.1).
+      bodyPending: () => (isHeldBack || !discardable) && !req.complete && !connection.isSpent,
       lingerMs: this.#limits.lingerMs,
+      lingerBytesMax: this.#limits.lingerBytesMax,
       writeStallMs: this.#limits.writeStallMs,
     });
     const receivedAtMs = this.#options.clock.monotonicMs();
@@ -255,7 +255,7 @@ export class Listener {
       traceparent: traceparentOf(headers),
       receivedAtMs,
       signal: gone.signal,
-      readBody: () => body.read(),
+      readBody: (gate) => body.read(gate),
     };
   }
 

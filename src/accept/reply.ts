@@ -24,6 +24,7 @@ export interface ReplyContext {
   /** Whether so much of the request is still to come that the connection cannot be used again. */
   readonly bodyPending: () => boolean;
   readonly lingerMs: number;
+  readonly lingerBytesMax: number;
   readonly writeStallMs: number;
 }
 
@@ -172,7 +173,8 @@ export class Reply {
 
   /**
    * Closing a socket that holds unread bytes sends a reset, which can destroy the answer before the client has read it
-   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first.
+   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: behind
+   * that its sender is made to wait, and may read.
    */
   #endAfterLinger(body: Uint8Array): void {
     const { req } = this.#res;
@@ -189,6 +191,11 @@ export class Reply {
       this.#res.flushHeaders();
       this.#done();
     }
+    let drainedBytes = 0;
+    req.on("data", (chunk: Uint8Array) => {
+      drainedBytes += chunk.length;
+      if (drainedBytes > this.#context.lingerBytesMax) req.pause();
+    });
     req.resume();
   }
 

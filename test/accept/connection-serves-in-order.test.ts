@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
+import { isRefusal } from "../../src/values/errors.ts";
 import { exchange, RawSocket, type Target, untilClosed } from "../rig/raw-socket.ts";
-import { echo as answer, causeOf, request, startEcho } from "./echo.ts";
+import { echo as answer, causeOf, refuse, request, startEcho } from "./echo.ts";
+
+const JSON_TYPE = "Content-Type: application/json";
 
 /** A visit to the site on another connection: whatever was sent before it has been parsed when it is answered. */
 async function roundTrip(target: Target): Promise<void> {
@@ -115,6 +118,42 @@ for (const [name, headers, body] of [
     );
   });
 }
+
+for (const [name, line, key] of [
+  ["whose key is bad", "POST /v1/chat/completions HTTP/1.1", "sk-bad"],
+  ["without a key", "POST /v1/chat/completions HTTP/1.1", undefined],
+  ["to an address that does not exist", "POST /v1/nowhere HTTP/1.1", undefined],
+] as const) {
+  test(`row 21: the rest of a small body ${name}, answered already, is not waited for without end`, async (t) => {
+    const echo = await startEcho(t, { limits: QUICK }, (accepted, reply) => {
+      assert.ok(isRefusal(accepted.key));
+      refuse(accepted.key, accepted.protocol, reply);
+    });
+    const client = new RawSocket(echo.target);
+    client.send(request({ line, key, headers: ["Content-Type: application/json", "Content-Length: 10"], body: "{" }));
+    const responses = await client.responsesUntilClosed();
+    assert.deepEqual(
+      responses.map((response) => response.status),
+      [key === undefined && line.includes("nowhere") ? 404 : 401],
+    );
+  });
+}
+
+test("a body that nobody wants is drained up to a number of bytes, and its sender then waits", async (t) => {
+  const echo = await startEcho(t, { bodyBytesMax: 1_000, limits: { lingerBytesMax: 100_000, lingerMs: 200 } });
+  const client = new RawSocket(echo.target).send(
+    request({ headers: [JSON_TYPE, "Content-Length: 900000000"], body: "" }),
+  );
+  const piece = Buffer.alloc(65_536, 0x20);
+  while (!client.isClosed) {
+    if (client.socket.write(piece)) continue;
+    await Promise.race([once(client.socket, "drain").catch(() => {}), client.closed]);
+  }
+  const [response] = await client.responsesUntilClosed();
+  assert.equal(response?.status, 413);
+  // The kernels' buffers take some megabytes, too; without a limit a second of loopback takes a hundred times as much.
+  assert.ok(client.socket.bytesWritten < 20_000_000, String(client.socket.bytesWritten));
+});
 
 test("a body that nobody wants is drained for a while, so that the answer survives", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 1_000 });
