@@ -30,8 +30,8 @@ export class RequestBody {
   readonly #headers: RequestHeaders;
   readonly #bytesMax: number;
   readonly #sendContinue: () => void;
+  readonly #onFault: ((fault: Refusal) => void)[] = [];
   #fault: Refusal | undefined;
-  #settle: ((fault: Refusal) => void) | undefined;
   #result: Promise<Uint8Array | Refusal> | undefined;
 
   /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
@@ -61,8 +61,20 @@ export class RequestBody {
 
   /** Ends the reading with a fault that the connection had; without effect once the body is whole. */
   fail(fault: Refusal): void {
-    this.#fault ??= fault;
-    this.#settle?.(this.#fault);
+    if (this.#fault !== undefined) return;
+    this.#fault = fault;
+    for (const listener of this.#onFault.splice(0)) listener(fault);
+  }
+
+  /** Called once when the connection breaks the body off, or at once if it has; for those who read it piece by piece. */
+  onFault(listener: (fault: Refusal) => void): void {
+    if (this.#fault === undefined) this.#onFault.push(listener);
+    else listener(this.#fault);
+  }
+
+  /** Asks a client that waits with its body to go on; `read` does so itself. */
+  askForIt(): void {
+    this.#sendContinue();
   }
 
   async #read(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
@@ -78,7 +90,6 @@ export class RequestBody {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
     const collector = new Collector(this.#bytesMax, declaredBytes(this.#headers));
     const settle = (result: Uint8Array | Refusal) => {
-      this.#settle = undefined;
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);
       resolve(result);
@@ -92,7 +103,7 @@ export class RequestBody {
       unasked = undefined;
     };
     const onEnd = () => settle(collector.bytes());
-    this.#settle = settle;
+    this.onFault(settle);
     this.#req.on("data", onData);
     this.#req.on("end", onEnd);
     this.#sendContinue();

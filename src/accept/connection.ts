@@ -42,6 +42,11 @@ export class Connection {
     return this.#rawAnswered;
   }
 
+  /** Whether no request is being served or waits, and none was cut short. */
+  get isIdle(): boolean {
+    return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
+  }
+
   /** An answer has been sent on the bare socket: whatever else arrives is not read. */
   refused(): void {
     this.#rawAnswered = true;

@@ -14,6 +14,7 @@ import type { PresentedKey } from "./key.ts";
 import type { Rendered } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./routes.ts";
+import type { SiteLimits } from "./site/limits.ts";
 
 /** A request whose framing and path are beyond doubt. */
 export interface AcceptedRequest {
@@ -69,6 +70,7 @@ export interface ListenerOptions {
   readonly door?: Door;
   /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
   readonly siteUrl?: () => string | undefined;
+  readonly siteLimits?: Partial<SiteLimits>;
 }
 
 /** What the pipeline does with what arrives. */

@@ -1,133 +1,166 @@
 /**
- * Passes everything that is not the API's on to the operator's own site, WebSocket upgrades included, by the maintained
- * continuation of http-proxy; the only file that imports it. What that library would let through is stopped here
- * (reliability 4.0): headers are built afresh before it sees them, its response handling is not used, and nothing of it
- * touches the model paths.
+ * One request to the site, on a connection of its own, and what becomes of it. node:http writes and reads; this file
+ * knows when it is over.
  */
-import { Agent, type IncomingMessage, type ServerResponse } from "node:http";
-import { Agent as TlsAgent } from "node:https";
-import type { Duplex } from "node:stream";
-import httpProxy from "http-proxy-3";
-import { looksLikeKey } from "../values/key.ts";
-import { hopByHopNames } from "../wire/header.ts";
-import type { RequestHeaders } from "./headers.ts";
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { isIP, type Socket } from "node:net";
+import { isSoundAnswer, isWebSocketAnswer, type RawHead } from "./head.ts";
+import type { SiteLimits } from "./limits.ts";
 
-/** Connections to the site at once; further requests wait for one. */
-const SITE_CONNECTIONS_MAX = 256;
-/** Silence of the site after which a request to it is given up. */
-const SITE_IDLE_MS = 300_000;
+/** Why a request has no answer: nobody there, nothing said in time, not HTTP, or given up by us. */
+export type Failure = "away" | "silent" | "invalid" | "abandoned";
 
-/** Fields that a front or a client may not speak in our name, besides the hop-by-hop ones. */
-const NOT_FORWARDED: ReadonlySet<string> = new Set([
-  "expect",
-  "forwarded",
-  "http2-settings",
-  "x-forwarded-for",
-  "x-real-ip",
-]);
-/** Fields by which a site could make nginx serve a file of its own (finding F7). */
-const NOT_RETURNED = /^x-(?:accel-|sendfile$)/;
+export type Outcome =
+  | { readonly kind: "answer"; readonly answer: IncomingMessage }
+  | { readonly kind: "upgraded"; readonly answer: IncomingMessage; readonly socket: Socket; readonly first: Buffer }
+  | { readonly kind: "failed"; readonly failure: Failure };
 
-const AWAY = Buffer.from("The site behind this gateway does not answer.\n");
+/** Where the site is. */
+export class SiteAddress {
+  /** What a `Host` header says of it. */
+  readonly host: string;
+  /** The path under which it stands, without a final slash; empty when it has a whole origin. */
+  readonly basePath: string;
+  readonly #tls: boolean;
+  readonly #hostname: string;
+  readonly #port: number;
 
-export interface SiteProxy {
-  /** Passes a request on; the response is handled whole, whatever happens to either side. */
-  web(req: IncomingMessage, res: ServerResponse, facts: SiteFacts): void;
-  /** Passes an upgraded connection on. */
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, facts: SiteFacts): void;
-  close(): void;
+  /** @param url `http://` or `https://`, checked by the configuration. */
+  constructor(url: string) {
+    const { protocol, host, hostname, port, pathname } = new URL(url);
+    this.#tls = protocol === "https:";
+    this.host = host;
+    this.basePath = pathname.replace(/\/+$/, "");
+    this.#hostname = hostname.replace(/^\[|\]$/g, "");
+    this.#port = port === "" ? (this.#tls ? 443 : 80) : Number(port);
+  }
+
+  /** Begins a request; its head is sent with its first bytes. */
+  request(method: string, target: string, head: RawHead, headBytesMax: number): ClientRequest {
+    const options = {
+      host: this.#hostname,
+      port: this.#port,
+      method,
+      path: this.basePath + target,
+      headers: head,
+      // Nothing is added to that head, so that no method and no header changes how the body is framed.
+      setDefaultHeaders: false,
+      maxHeaderSize: headBytesMax,
+      insecureHTTPParser: false,
+    };
+    if (!this.#tls) return httpRequest({ ...options, agent: HTTP_AGENT });
+    // The name that the certificate must have is the configured one, never the visitor's `Host`.
+    const servername = isIP(this.#hostname) === 0 ? this.#hostname : "";
+    return tlsRequest({ ...options, agent: TLS_AGENT, servername, rejectUnauthorized: true });
+  }
+
+  /** The event at which a connection can be used. */
+  get connectedEvent(): "connect" | "secureConnect" {
+    return this.#tls ? "secureConnect" : "connect";
+  }
 }
 
-export interface SiteFacts {
-  /** `http://` or `https://`, without a path. */
+/** Agents that keep no connection; that of TLS remembers sessions, which saves most of a handshake. */
+const HTTP_AGENT = new HttpAgent({ keepAlive: false });
+const TLS_AGENT = new TlsAgent({ keepAlive: false });
+
+export interface CallOptions {
+  readonly address: SiteAddress;
+  readonly method: string;
   readonly target: string;
-  readonly headers: RequestHeaders;
-  readonly clientAddress: string | undefined;
+  readonly head: RawHead;
+  readonly upgrade: boolean;
+  readonly limits: SiteLimits;
+  /** The site asks for the body. */
+  readonly onContinue: () => void;
 }
 
-export function createSiteProxy(): SiteProxy {
-  const options = { keepAlive: true, maxSockets: SITE_CONNECTIONS_MAX };
-  const agents = { http: new Agent(options), https: new TlsAgent(options) };
-  const proxy = httpProxy.createProxyServer({
-    xfwd: false,
-    followRedirects: false,
-    selfHandleResponse: true,
-    changeOrigin: false,
-    proxyTimeout: SITE_IDLE_MS,
-  });
-  const agentFor = (target: string) => (target.startsWith("https:") ? agents.https : agents.http);
-  proxy.on("proxyRes", (reply, _req, res) => relay(reply, res as ServerResponse));
-  // Without a listener the library throws; each call below brings its own answer to errors.
-  proxy.on("error", () => {});
-  return {
-    web(req, res, { target, headers, clientAddress }) {
-      req.headers = forwardedHeaders(headers, clientAddress, false);
-      proxy.web(req, res, { target, agent: agentFor(target) }, () => away(res));
-    },
-    upgrade(req, socket, head, { target, headers, clientAddress }) {
-      req.headers = forwardedHeaders(headers, clientAddress, true);
-      // The library ends the socket after this; the client sees that the upgrade failed.
-      proxy.ws(req, socket as never, head, { target }, () => {});
-    },
-    close() {
-      agents.http.destroy();
-      agents.https.destroy();
-    },
-  };
-}
+export class SiteCall {
+  /** Resolves once; never rejects. An answer that breaks off later closes without having ended. */
+  readonly outcome: Promise<Outcome>;
+  readonly #request: ClientRequest;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #answer: IncomingMessage | undefined;
+  #body: IncomingMessage | undefined;
 
-/**
- * What the site gets to see of a request: its own cookies and credentials, never a key of ours (order of refusal, row
- * 1), never a hop-by-hop field, and the client's address only as this gateway knows it.
- */
-export function forwardedHeaders(
-  headers: RequestHeaders,
-  clientAddress: string | undefined,
-  upgrade: boolean,
-): Record<string, string | string[]> {
-  const hop = hopByHopNames(headers.all("connection").join(","));
-  const forwarded: Record<string, string | string[]> = Object.create(null);
-  for (const [name, value] of headers.entries()) {
-    if (hop.has(name) || NOT_FORWARDED.has(name) || holdsKey(name, value)) continue;
-    const known = forwarded[name];
-    forwarded[name] = known === undefined ? value : [...(Array.isArray(known) ? known : [known]), value];
+  constructor({ address, method, target, head, upgrade, limits, onContinue }: CallOptions) {
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    this.outcome = promise;
+    this.#resolve = resolve;
+    const request = address.request(method, target, head, limits.headBytesMax);
+    this.#request = request;
+    // One more than is taken, so that too many are seen and none is left out in silence.
+    request.maxHeadersCount = limits.headersMax + 1;
+    const connecting = this.#failAfter(limits.connectMs, "away");
+    this.#failAfter(upgrade ? limits.upgradeHeadMs : limits.headMs, "silent");
+    request.on("socket", (socket) => socket.once(address.connectedEvent, () => clearTimeout(connecting)));
+    request.on("continue", onContinue);
+    request.on("response", (answer) => {
+      if (!isSoundAnswer(answer, limits.headersMax)) return this.#fail("invalid");
+      this.#answer = answer;
+      // Silence in the middle of an answer breaks it off.
+      request.setTimeout(limits.idleMs, () => answer.destroy(new Error("silence")));
+      this.#settle({ kind: "answer", answer });
+    });
+    // Without a listener, a 101 that nobody asked for would end in silence.
+    request.on("upgrade", (answer, stream, first) => {
+      const socket = stream as Socket;
+      socket.on("error", () => socket.destroy());
+      if (upgrade && isWebSocketAnswer(answer, limits.headersMax)) {
+        this.#settle({ kind: "upgraded", answer, socket, first });
+        return;
+      }
+      socket.destroy();
+      this.#fail("invalid");
+    });
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      // Node takes the end of the connection for the end of a body that has no length, a reset included; an answer that was
+      // destroyed with an error does not end.
+      if (this.#answer?.complete === false) this.#answer.destroy(error);
+      this.#fail(error.code?.startsWith("HPE_") ? "invalid" : "away");
+    });
+    request.on("close", () => this.#fail("away"));
   }
-  if (clientAddress !== undefined) forwarded["x-forwarded-for"] = clientAddress;
-  if (upgrade) {
-    forwarded.connection = "Upgrade";
-    forwarded.upgrade = "websocket";
-  }
-  return forwarded;
-}
 
-function holdsKey(name: string, value: string): boolean {
-  if (name === "x-api-key") return true;
-  return name === "authorization" && (looksLikeKey(value.slice(value.indexOf(" ") + 1)) || value.includes("sk-"));
-}
+  /** Sends the request: its head at once, then its body as it comes. */
+  send(body: IncomingMessage | undefined): void {
+    if (body === undefined) {
+      this.#request.end();
+      return;
+    }
+    this.#body = body;
+    this.#request.flushHeaders();
+    body.pipe(this.#request);
+  }
 
-function relay(reply: IncomingMessage, res: ServerResponse): void {
-  const hop = hopByHopNames(reply.headers.connection);
-  const headers: string[] = [];
-  for (let i = 0; i + 1 < reply.rawHeaders.length; i += 2) {
-    const name = (reply.rawHeaders[i] as string).toLowerCase();
-    if (!hop.has(name) && !NOT_RETURNED.test(name)) headers.push(name, reply.rawHeaders[i + 1] as string);
+  /** Ends whatever is left of it. The rest of the body is not sent, and no chunk says that it is complete. */
+  close(): void {
+    this.#fail("abandoned");
+    // The rest is read and thrown away, as far as the listener lets it come.
+    this.#body?.unpipe(this.#request).resume();
+    const { socket } = this.#request;
+    this.#request.destroy();
+    socket?.destroy();
   }
-  if (res.destroyed) {
-    reply.destroy();
-    return;
-  }
-  res.writeHead(reply.statusCode ?? 502, headers);
-  // A reply that breaks off must look broken, never complete.
-  reply.on("error", () => res.destroy());
-  reply.on("aborted", () => res.destroy());
-  reply.pipe(res);
-}
 
-function away(res: ServerResponse): void {
-  if (res.headersSent) {
-    res.destroy();
-    return;
+  #failAfter(ms: number, failure: Failure): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#fail(failure);
+      this.#request.destroy();
+    }, ms);
+    this.#timers.push(timer);
+    return timer;
   }
-  const headers = { "content-type": "text/plain; charset=utf-8", "content-length": String(AWAY.length) };
-  res.writeHead(502, headers).end(AWAY);
+
+  /** Without effect after an answer. */
+  #fail(failure: Failure): void {
+    this.#settle({ kind: "failed", failure });
+  }
+
+  #settle(outcome: Outcome): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#resolve(outcome);
+  }
 }
