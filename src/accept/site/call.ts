@@ -7,6 +7,7 @@ import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
 import { isSoundAnswer, isWebSocketAnswer, type RawHead } from "./head.ts";
 import type { SiteLimits } from "./limits.ts";
+import { sharedLookup } from "./lookup.ts";
 
 /** Why a request has no answer: nobody there, nothing said in time, not HTTP, or given up by us. */
 export type Failure = "away" | "silent" | "invalid" | "abandoned";
@@ -25,6 +26,7 @@ export class SiteAddress {
   readonly #tls: boolean;
   readonly #hostname: string;
   readonly #port: number;
+  readonly #lookup = sharedLookup();
 
   /** @param url `http://` or `https://`, checked by the configuration. */
   constructor(url: string) {
@@ -41,6 +43,7 @@ export class SiteAddress {
     const options = {
       host: this.#hostname,
       port: this.#port,
+      lookup: this.#lookup,
       method,
       path: this.basePath + target,
       headers: head,

@@ -14,7 +14,7 @@ async function start(t: TestContext, options: Partial<ListenerOptions> = {}) {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url, ...options });
   t.after(() => assert.deepEqual(echo.crashes, []));
-  return { site, target: echo.target };
+  return { site, target: echo.target, listener: echo.listener };
 }
 
 const get = (path = "/page", ...headers: string[]) =>
@@ -171,6 +171,13 @@ for (const [name, bytes, answer, head] of WITHOUT_BODY) {
     client.close();
   });
 }
+
+test("row H4: during a drain an answer closes its connection", async (t) => {
+  const { target, listener } = await start(t);
+  listener.lameDuck();
+  const [answer] = await untilClosed(target, get());
+  assert.deepEqual([answer?.body, answer?.headers.connection], ["GET /page for 127.0.0.1\n", "close"]);
+});
 
 test("row H5: bytes behind an answer, at once or later, are nobody's answer", async (t) => {
   const { site, target } = await start(t);
