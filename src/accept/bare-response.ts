@@ -6,11 +6,8 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 export class BareResponse extends ServerResponse {
-  readonly #socket: Socket;
   readonly #drained = () => void this.emit("drain");
-  /** Nobody reads before the protocol changes; asking for no bytes is how the other side's end is noticed all the same. */
-  readonly #readable = () => void this.#socket.read(0);
-  readonly #ended = () => void this.#socket.destroy();
+  readonly #ended: () => void;
 
   /**
    * After an answer the connection is closed, and what still arrives is drained for a while, so that no reset destroys
@@ -18,11 +15,10 @@ export class BareResponse extends ServerResponse {
    */
   constructor(req: IncomingMessage, socket: Socket, lingerMs: number) {
     super(req);
-    this.#socket = socket;
+    this.#ended = () => socket.destroy();
     // All of these stand in for listeners of Node's own that have gone with its parser.
     socket.on("error", () => socket.destroy());
     socket.on("drain", this.#drained);
-    socket.on("readable", this.#readable);
     socket.on("end", this.#ended);
     this.assignSocket(socket);
     this.on("finish", () => {
@@ -38,7 +34,6 @@ export class BareResponse extends ServerResponse {
   /** Gives the connection away: nothing of this response listens to it any more. */
   override detachSocket(socket: Socket): void {
     socket.off("drain", this.#drained);
-    socket.off("readable", this.#readable);
     socket.off("end", this.#ended);
     super.detachSocket(socket);
   }
