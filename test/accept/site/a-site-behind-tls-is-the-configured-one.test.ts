@@ -9,6 +9,9 @@ import { type Certificate, selfSigned } from "../../rig/certificates.ts";
 import { exchange, RawSocket } from "../../rig/raw-socket.ts";
 import { startEcho } from "../echo.ts";
 
+/** Longer than the site of these tests has to take a connection. */
+const SLOW_MS = 500;
+
 async function start(t: TestContext, certificate: Certificate) {
   const names: (string | false | null | undefined)[] = [];
   const resumed: boolean[] = [];
@@ -16,7 +19,7 @@ async function start(t: TestContext, certificate: Certificate) {
     const socket = req.socket as TLSSocket;
     names.push(socket.servername);
     resumed.push(socket.isSessionReused());
-    res.end(`site ${req.headers.host}`);
+    setTimeout(() => res.end(`site ${req.headers.host}`), req.headers["x-slow"] ? SLOW_MS : 0);
   });
   server.on("upgrade", (req, socket) => {
     names.push((req.socket as TLSSocket).servername);
@@ -53,6 +56,8 @@ test("row H4: pages, resumed sessions and WebSockets; the visitor's host goes on
   client.send("ping");
   await client.until((text) => text.endsWith("ping"));
   client.close();
+  const short = await startEcho(t, { siteUrl: () => `https://localhost:${site.port}`, siteLimits: { connectMs: 250 } });
+  assert.equal((await exchange(short.target, get("a", "X-Slow: 1")))[0]?.status, 200, "connected in time, slow after");
   assert.deepEqual(new Set(site.names), new Set(["localhost"]));
   assert.ok(site.resumed.includes(true), "a handshake is not made anew for each request");
   // The certificate is for another name.

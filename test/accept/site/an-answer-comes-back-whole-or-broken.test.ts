@@ -270,6 +270,12 @@ test("row H4: silence ahead of an answer is 504, silence in the middle breaks it
   await site.until(() => site.sockets.size === 0);
 });
 
+test("row H4: a site that takes the connection in time may be slow with its answer", async (t) => {
+  const { site, target } = await start(t, { siteLimits: { connectMs: 100 } });
+  site.behave = (_request, socket) => void setTimeout(() => socket.write(answerOf("slow")), 300);
+  assert.equal((await exchange(target, get()))[0]?.body, "slow");
+});
+
 test("row H4: a site that takes the connection and nothing else: 502", async (t) => {
   const site = await startRawSite(t);
   // It waits for a request, and would have to begin with TLS.
