@@ -3,7 +3,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { type RunOptions, runCli } from "./cli.ts";
-import { CONFIG_FILE, environment, formatProblem, loadConfig, type Problem, watchConfig } from "./config.ts";
+import {
+  CONFIG_FILE,
+  type ConfigCopy,
+  environment,
+  formatProblem,
+  type Loaded,
+  loadConfig,
+  type Problem,
+  watchConfig,
+} from "./config.ts";
 import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import type { Simulator } from "./simulator/server.ts";
@@ -13,50 +22,58 @@ import { type RunningGateway, startWorkers } from "./workers.ts";
 
 class Unusable extends Error {}
 
-/** Settings from a file, or an error whose message is the list of complaints. */
-function settingsOf(loaded: ReturnType<typeof loadConfig>): Settings {
-  if ("settings" in loaded) return loaded.settings;
+/** Settings from a file and what they were made of, or an error whose message is the list of complaints. */
+function goodOf(loaded: Loaded): Extract<Loaded, { settings: Settings }> {
+  if ("settings" in loaded) return loaded;
   throw new Unusable(loaded.problems.map(formatProblem).join("\n"));
 }
 
 async function serve(options: RunOptions): Promise<void> {
   const file = options.config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return serveDemo();
-  const text = readText(file);
-  const settings = settingsOf(loadConfig({ file, text }));
+  // From here to the very end, or a reload that comes early or late would kill the process.
+  let isHupPending = false;
+  let onHup = (): void => {
+    isHupPending = true;
+  };
+  process.on("SIGHUP", () => onHup());
+  const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
-  let textInForce = text;
-  const gateway =
+  const gateway: RunningGateway =
     settings.workers === 1
-      ? await startGateway({ settings, log })
-      : await startWorkers({
-          file,
-          text,
-          settings,
-          log,
-          pretty: options.pretty === true,
-          textInForce: () => textInForce,
-        });
+      ? inOneProcess(await startGateway({ settings, log }))
+      : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true });
   log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
   const watch = watchConfig({
     file,
-    text,
-    readFile(path) {
-      const read = readFileSync(path, "utf8");
-      if (path === file) textInForce = read;
-      return read;
-    },
-    onSettings: (next) => reload(gateway, next, log),
+    copy,
+    onSettings: (next, nextCopy) => void reload(gateway, next, nextCopy, log),
     onProblems: (problems) => keepOld(gateway, problems, log),
   });
-  process.on("SIGHUP", () => watch.reload());
+  onHup = () => watch.reload();
+  if (isHupPending) watch.reload();
   await untilStopped(gateway, log);
   watch.close();
+  await leave();
+}
+
+function inOneProcess(gateway: Gateway): RunningGateway {
+  return { ...gateway, reload: async (settings) => gateway.reload(settings) };
+}
+
+/**
+ * Ends the process as soon as what it has printed is out. When Node ends by itself it first gives up its signal handlers,
+ * and a SIGHUP in those milliseconds kills it.
+ */
+async function leave(): Promise<never> {
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>((resolve) => stream.write("", () => resolve()));
+  process.exit();
 }
 
 async function serveDemo(): Promise<void> {
   const { simulator, text } = await startDemo(environment());
-  const settings = settingsOf(loadConfig({ file: "(demonstration)", text }));
+  const { settings } = goodOf(loadConfig({ file: "(demonstration)", text }));
   const log = createLog({ level: "warn", pretty: true });
   let gateway: Gateway;
   try {
@@ -77,9 +94,9 @@ function readText(file: string): string {
   }
 }
 
-function reload(gateway: RunningGateway, settings: Settings, log: Log): void {
+async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigCopy, log: Log): Promise<void> {
   try {
-    const { restart } = gateway.reload(settings);
+    const { restart } = await gateway.reload(settings, copy);
     log.info(
       { restart },
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
@@ -100,7 +117,11 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
  * ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on blindly could charge
  * wrongly (reliability row 78).
  */
-async function untilStopped(gateway: RunningGateway, log: Log, simulator?: Simulator): Promise<void> {
+async function untilStopped(
+  gateway: Pick<RunningGateway, "drain" | "close">,
+  log: Log,
+  simulator?: Simulator,
+): Promise<void> {
   const stop = Promise.withResolvers<"drain" | "close">();
   let signals = 0;
   const onSignal = (how: "drain" | "close") => () => {

@@ -134,7 +134,7 @@ async function listenWithoutToken(t: TestContext, path: string) {
     adminToken: undefined,
     random: randomBytes,
     metrics: async () => ({ contentType: "text/plain", body: "" }),
-    readiness: () => ({ ready: true, reasons: [] }),
+    readiness: () => ({ ready: true, reasons: [], notes: [] }),
     clock: systemClock,
     log: () => {},
   });

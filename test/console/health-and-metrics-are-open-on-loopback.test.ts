@@ -18,13 +18,14 @@ test("health and metrics answer without a token", async (t) => {
 });
 
 test("readiness says why not", async (t) => {
-  let state: { ready: boolean; reasons: string[] } = { ready: true, reasons: [] };
+  let state = { ready: true, reasons: [] as string[], notes: ["worker 2 is starting"] };
   const { ask } = await startConsole(t, { readiness: () => state });
-  assert.equal((await ask("GET", "/readyz", undefined, NO_TOKEN)).status, 200);
-  state = { ready: false, reasons: ["draining"] };
+  const is = await ask("GET", "/readyz", undefined, NO_TOKEN);
+  assert.deepEqual([is.status, is.json], [200, state]);
+  state = { ready: false, reasons: ["draining"], notes: [] };
   const not = await ask("GET", "/readyz", undefined, NO_TOKEN);
   assert.equal(not.status, 503);
-  assert.deepEqual(not.json, { ready: false, reasons: ["draining"] });
+  assert.deepEqual(not.json, state);
   // Alive all the same: restarting a draining process would cut its streams.
   assert.equal((await ask("GET", "/healthz", undefined, NO_TOKEN)).status, 200);
 });

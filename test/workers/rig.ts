@@ -160,12 +160,31 @@ export function metricSum(page: string, name: string, part = ""): number {
   return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
+export interface Readiness {
+  readonly ready: boolean;
+  readonly reasons: string[];
+  readonly notes: string[];
+}
+
 /** Asks until the answer has this status; a signal reaches a process when the system sees fit. */
-export async function untilStatus(url: string, status: number): Promise<{ reasons: string[] }> {
+export async function untilStatus(url: string, status: number): Promise<Readiness> {
+  return untilReadiness(url, (_, got) => got === status);
+}
+
+/** Asks until readiness is as wanted. */
+export async function untilReadiness(
+  url: string,
+  isWanted: (readiness: Readiness, status: number) => boolean,
+): Promise<Readiness> {
   for (;;) {
     const reply = await fetch(url);
-    const body = (await reply.json()) as { reasons: string[] };
-    if (reply.status === status) return body;
+    const readiness = (await reply.json()) as Readiness;
+    if (isWanted(readiness, reply.status)) return readiness;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** Asks until every worker serves and nothing is amiss. */
+export async function untilAllServe({ adminUrl }: GatewayProcess): Promise<void> {
+  await untilReadiness(`${adminUrl}/readyz`, ({ ready, notes }) => ready && notes.length === 0);
 }
