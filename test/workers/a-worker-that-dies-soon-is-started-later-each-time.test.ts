@@ -7,7 +7,7 @@ import { WorkerFleet } from "../../src/worker-fleet.ts";
 import { HandClock } from "../whole/hand-clock.ts";
 import { PlayedProcess } from "./played-process.ts";
 
-const figures = (name: string) => ({ metrics: [{ name }], upstreams: [] });
+const figures = (name: string) => ({ metrics: [{ name }] as unknown as MetricsSnapshot, upstreams: [] });
 const STARTED = { text: "the start's", files: new Map() };
 
 function scene(workers: number) {
@@ -114,8 +114,8 @@ test("a system that makes no process is asked again", async () => {
   clock.advance(400);
   assert.equal(started.length, 2);
   // The other way in which node:child_process says that there is no process.
-  const stillborn = Object.assign(newest(), { pid: undefined });
-  stillborn.emit("error", new Error("spawn EAGAIN"));
+  newest().pid = undefined;
+  newest().emit("error", new Error("spawn EAGAIN"));
   clock.advance(800);
   assert.equal(started.length, 3);
 });

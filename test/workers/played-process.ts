@@ -4,7 +4,7 @@ import { EventEmitter } from "node:events";
 import type { FromWorker, ToWorker } from "../../src/worker-messages.ts";
 
 export class PlayedProcess extends EventEmitter {
-  readonly pid = 1;
+  pid: number | undefined = 1;
   connected = true;
   readonly told: ToWorker[] = [];
   readonly signals: string[] = [];
