@@ -37,6 +37,8 @@ async function serve(options: RunOptions): Promise<void> {
     isHupPending = true;
   };
   process.on("SIGHUP", () => onHup());
+  // Whoever read the log has gone: that is no reason to end, and telling the log of it would not end either.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
   const gateway: RunningGateway =

@@ -21,7 +21,8 @@ export interface FleetParts {
   readonly started: ConfigCopy;
   readonly file: WorkerStart["file"];
   readonly pretty: boolean;
-  readonly fork: () => ChildProcess;
+  /** Makes a process for a place, from 1 on. */
+  readonly fork: (worker: number) => ChildProcess;
   readonly clock: Clock;
   readonly log: Log;
   /** A process has ended, with its last figures and, unless it had been told to, why. */
@@ -50,7 +51,7 @@ export class WorkerFleet {
     this.#slots = Array.from({ length: workers }, (_, index) => {
       const slot: WorkerSlot = new WorkerSlot({
         worker: index + 1,
-        fork,
+        fork: () => fork(index + 1),
         startMessage: (): ToWorker => ({
           kind: "start",
           worker: index + 1,

@@ -85,6 +85,8 @@ const life = new WorkerLife({
 process.on("SIGTERM", () => life.isOpen && life.stop("drain"));
 process.on("SIGINT", () => life.isOpen && life.stop("close"));
 process.on("SIGHUP", () => {});
+// Whoever read the log has gone; main.ts has the same.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 const onDefect = (error: unknown) => {
   log.error({ reason: reasonOf(error) }, "a defect; draining, then ending");
   life.defect(error);

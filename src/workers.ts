@@ -4,6 +4,7 @@
  * parent takes connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts
  * leaves nothing behind in a queue of the system.
  */
+import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { removeStaleSocket } from "./accept/socket-file.ts";
@@ -51,15 +52,19 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
   let { drain } = settings;
   let retired: MetricsSnapshot = [];
   let stopping: Stop | undefined;
+  const children = new Map<number, ChildProcess>();
   cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
   const fleet = new WorkerFleet({
     workers: settings.workers,
     started: copy,
     file,
     pretty,
-    fork() {
+    fork(worker) {
       const { process: child } = cluster.fork();
-      followHandOvers(child, () => fleet.states().some(({ up }) => up));
+      children.set(worker, child);
+      followHandOvers(child, () =>
+        fleet.states().some((other) => other.worker !== worker && other.up && children.get(other.worker)?.connected),
+      );
       return child;
     },
     clock,
