@@ -40,20 +40,30 @@ const WHOLE = {
 };
 const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
 
+interface SpawnOptions {
+  readonly nodeArgs?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface Scene {
   readonly dir: string;
   readonly account: TestAccount;
   readonly upstream: HandUpstream;
+  /** Where the store is, with its password. */
+  readonly storeUrl: string;
   /** Starts a gateway with this many workers; the journal's folder is the same each time. */
-  start(workers: number, edit?: (text: string) => string): Promise<GatewayProcess>;
+  start(workers: number, edit?: (text: string) => string, how?: SpawnOptions): Promise<GatewayProcess>;
   state(): Promise<AccountState>;
 }
 
-export async function workersScene(t: TestContext): Promise<Scene> {
+/** @param password of the store; none unless given. */
+export async function workersScene(t: TestContext, { password }: { password?: string } = {}): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-workers-"));
   const upstream = await startHandUpstream(WHOLE);
   const redis = await startRedis();
-  const text = testConfig({ upstreamUrl: upstream.url, dir, store: redis.url });
+  if (password !== undefined) await redis.command("CONFIG", "SET", "requirepass", password);
+  const storeUrl = password === undefined ? redis.url : redis.url.replace("//", `//:${password}@`);
+  const text = testConfig({ upstreamUrl: upstream.url, dir, store: storeUrl });
   const gateways: GatewayProcess[] = [];
   t.after(async () => {
     await Promise.all(gateways.map((gateway) => gateway.stop("SIGKILL")));
@@ -74,9 +84,12 @@ export async function workersScene(t: TestContext): Promise<Scene> {
     dir,
     account,
     upstream,
-    async start(workers, edit = (same) => same) {
+    storeUrl,
+    async start(workers, edit = (same) => same, { nodeArgs = [], env = {} } = {}) {
       const gateway = await spawnGateway(
         edit(`${text}workers: ${workers}\ndrain: {lame_duck: 3s, deadline: 60s}\nlog: {level: info}\n`),
+        nodeArgs,
+        { env },
       );
       gateways.push(gateway);
       return gateway;
