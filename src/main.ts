@@ -15,7 +15,6 @@ import {
 } from "./config.ts";
 import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
-import type { Simulator } from "./simulator/server.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import type { Settings } from "./values/settings.ts";
 import { type RunningGateway, startWorkers } from "./workers.ts";
@@ -31,12 +30,14 @@ function goodOf(loaded: Loaded): Extract<Loaded, { settings: Settings }> {
 async function serve(options: RunOptions): Promise<void> {
   const file = options.config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return serveDemo();
-  // From here to the very end, or a reload that comes early or late would kill the process.
+  // From here to the very end, or one that comes early or late would kill the process.
+  let onHup = (): void => {};
   let isHupPending = false;
-  let onHup = (): void => {
+  process.on("SIGHUP", () => {
     isHupPending = true;
-  };
-  process.on("SIGHUP", () => onHup());
+    // Those that come in one turn are one reload, so that a flood of them stops nothing.
+    setImmediate(() => onHup());
+  });
   // Whoever read the log has gone: that is no reason to end, and telling the log of it would not end either.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
@@ -45,6 +46,8 @@ async function serve(options: RunOptions): Promise<void> {
     settings.workers === 1
       ? inOneProcess(await startGateway({ settings, log }))
       : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true });
+  // Before anybody hears that it serves, and may want it to stop.
+  const stopped = stopSignal(log);
   log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
   const watch = watchConfig({
     file,
@@ -52,9 +55,12 @@ async function serve(options: RunOptions): Promise<void> {
     onSettings: (next, nextCopy) => void reload(gateway, next, nextCopy, log),
     onProblems: (problems) => keepOld(gateway, problems, log),
   });
-  onHup = () => watch.reload();
-  if (isHupPending) watch.reload();
-  await untilStopped(gateway, log);
+  onHup = () => {
+    if (isHupPending) watch.reload();
+    isHupPending = false;
+  };
+  onHup();
+  await end(gateway, await stopped, log);
   watch.close();
   await leave();
 }
@@ -84,8 +90,10 @@ async function serveDemo(): Promise<void> {
     await simulator.close();
     throw error;
   }
+  const stopped = stopSignal(log);
   process.stdout.write(demoWelcome(gateway, await demoKey(gateway)));
-  await untilStopped(gateway, log, simulator);
+  await end(gateway, await stopped, log);
+  await simulator.close();
 }
 
 function readText(file: string): string {
@@ -115,15 +123,11 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
 }
 
 /**
- * Runs until SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A second signal
- * ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on blindly could charge
- * wrongly (reliability row 78).
+ * Listens to what ends a gateway: SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A
+ * second signal ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on
+ * blindly could charge wrongly (reliability row 78).
  */
-async function untilStopped(
-  gateway: Pick<RunningGateway, "drain" | "close">,
-  log: Log,
-  simulator?: Simulator,
-): Promise<void> {
+function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();
   let signals = 0;
   const onSignal = (how: "drain" | "close") => () => {
@@ -140,10 +144,12 @@ async function untilStopped(
   };
   process.on("uncaughtException", onDefect);
   process.on("unhandledRejection", onDefect);
-  const how = await stop.promise;
+  return stop.promise;
+}
+
+async function end(gateway: Pick<RunningGateway, "drain" | "close">, how: "drain" | "close", log: Log): Promise<void> {
   log.info({ how }, "stopping");
   await (how === "drain" ? gateway.drain() : gateway.close());
-  await simulator?.close();
 }
 
 async function check(options: RunOptions): Promise<number> {
