@@ -59,6 +59,13 @@ export interface Gateway extends Omit<PreparedGateway, "open"> {
   readonly admin: Address;
 }
 
+export interface Applied {
+  /** The keys of settings that wait for a restart. */
+  readonly restart: readonly string[];
+  /** The number of this configuration: 1 is the one of the start. */
+  readonly generation: number;
+}
+
 /** A gateway with its store and its journal open, which nobody can reach yet. */
 export interface PreparedGateway {
   /** Begins to serve. Rejects, with everything closed, when it cannot listen. */
@@ -74,12 +81,11 @@ export interface PreparedGateway {
   upstreams(): readonly UpstreamState[];
   /**
    * Takes new settings for all requests from the next one on, as far as they do not wait for a restart.
-   * @returns the keys of those that wait.
    * @throws when they cannot be taken; then nothing has changed.
    */
-  apply(settings: Settings): { restart: string[] };
+  apply(settings: Settings): Applied;
   /** The same, and counts the reload as accepted. */
-  reload(settings: Settings): { restart: string[] };
+  reload(settings: Settings): Applied;
   /** A reload was refused; the old settings stay in force. */
   reloadFailed(): void;
   /** Readiness off, new requests still served for the lame duck's time, then what runs finishes until the deadline. */
@@ -260,7 +266,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     settings = kept;
     generation++;
     metrics.expectUpstreams(kept.upstreams.keys());
-    return diffSettings(started, next);
+    return { generation, ...diffSettings(started, next) };
   };
   const prepared: Omit<PreparedGateway, "open"> = {
     store,

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The program: reads the command line, and for `serve` runs a gateway until it is told to stop. */
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { type RunOptions, runCli } from "./cli.ts";
@@ -48,7 +49,8 @@ async function serve(options: RunOptions): Promise<void> {
       : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true });
   // Before anybody hears that it serves, and may want it to stop.
   const stopped = stopSignal(log);
-  log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
+  const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
+  log.info({ ...addresses, sha256: digestOf(copy) }, "tollgate serves");
   const watch = watchConfig({
     file,
     copy,
@@ -106,15 +108,20 @@ function readText(file: string): string {
 
 async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigCopy, log: Log): Promise<void> {
   try {
-    const { restart } = await gateway.reload(settings, copy);
+    const { restart, generation } = await gateway.reload(settings, copy);
     log.info(
-      { restart },
+      { generation, sha256: digestOf(copy), restart },
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
     );
   } catch (error) {
     gateway.reloadFailed();
     log.error({ reason: String(error) }, "configuration refused; the old one stays in force");
   }
+}
+
+/** Which text it was, as `sha256sum` begins: the file may have another one by the time that somebody looks. */
+function digestOf({ text }: ConfigCopy): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
 function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log): void {

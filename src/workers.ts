@@ -9,7 +9,7 @@ import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { removeStaleSocket } from "./accept/socket-file.ts";
 import type { ConfigCopy } from "./config.ts";
-import { type Gateway, startGateway } from "./gateway.ts";
+import { type Applied, type Gateway, startGateway } from "./gateway.ts";
 import { followHandOvers } from "./handed-over.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { MetricsSnapshot } from "./telemetry/metrics.ts";
@@ -32,7 +32,7 @@ export interface RunningGateway extends Pick<Gateway, "listen" | "admin" | "relo
    * Takes a new configuration. Resolves once it is in force: no request is admitted by an older one from then on. Rejects
    * when it cannot be taken; then the old one stays in force.
    */
-  reload(settings: Settings, copy: ConfigCopy): Promise<{ restart: string[] }>;
+  reload(settings: Settings, copy: ConfigCopy): Promise<Applied>;
 }
 
 export interface WorkersOptions {
@@ -121,12 +121,12 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     admin: parent.admin,
     async reload(next, nextCopy) {
       const mine = ++last;
-      const { restart } = parent.apply(next);
+      const applied = parent.apply(next);
       drain = next.drain;
       await fleet.reload(nextCopy).inForce;
       parent.metrics.configReloads.inc({ result: "accepted" });
       if (mine > refused) parent.metrics.configLastReloadSuccess.set(1);
-      return { restart };
+      return applied;
     },
     reloadFailed() {
       refused = ++last;

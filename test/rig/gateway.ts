@@ -222,6 +222,8 @@ export interface SpawnWorld {
   readonly env?: Readonly<Record<string, string>>;
   /** Gets the process before it serves. */
   readonly onSpawn?: (child: ChildProcess) => void;
+  /** Gets each line that it prints. */
+  readonly onLine?: (line: string) => void;
 }
 
 /**
@@ -232,7 +234,7 @@ export interface SpawnWorld {
 export async function spawnGateway(
   text: string,
   nodeArgs: readonly string[] = [],
-  { openFilesMax, env, onSpawn }: SpawnWorld = {},
+  { openFilesMax, env, onSpawn, onLine }: SpawnWorld = {},
 ): Promise<GatewayProcess> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
@@ -261,6 +263,7 @@ export async function spawnGateway(
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
     printed.push(`${line}\n`);
     lines.emit("line", line);
+    onLine?.(line);
     if (!line.includes('"tollgate serves"')) return;
     serving.resolve(JSON.parse(line) as { listen: string; admin: string });
   });

@@ -6,13 +6,13 @@ import test from "node:test";
 const read = (file: string): string => readFileSync(file, "utf8");
 const numbered = (letter: string, count: number) => Array.from({ length: count }, (_, at) => `${letter}${at + 1}`);
 const ROWS: readonly string[] = [
-  ...numbered("A", 7),
+  ...numbered("A", 8),
   ...numbered("B", 12),
   ...numbered("C", 11),
   ...numbered("D", 8),
   ...numbered("E", 2),
   ...numbered("F", 5),
-  ...numbered("G", 2),
+  ...numbered("G", 4),
   ...numbered("H", 7),
   ...numbered("", 84),
 ];

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { TestContext } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { AccountState } from "../../src/store/records.ts";
@@ -20,6 +19,7 @@ import {
 import {
   type GatewayProcess,
   makeAccount,
+  type SpawnWorld,
   settingsOf,
   spawnGateway,
   type TestAccount,
@@ -40,9 +40,8 @@ const WHOLE = {
 };
 const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
 
-interface SpawnOptions {
+interface SpawnOptions extends SpawnWorld {
   readonly nodeArgs?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Scene {
@@ -54,10 +53,18 @@ export interface Scene {
   /** Starts a gateway with this many workers; the journal's folder is the same each time. */
   start(workers: number, edit?: (text: string) => string, how?: SpawnOptions): Promise<GatewayProcess>;
   state(): Promise<AccountState>;
+  /** Lets something be done with the store, beside the gateway. */
+  withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
 }
 
-/** @param password of the store; none unless given. */
-export async function workersScene(t: TestContext, { password }: { password?: string } = {}): Promise<Scene> {
+/**
+ * @param options.password of the store; none unless given.
+ * @param options.usd what the account has.
+ */
+export async function workersScene(
+  t: { after(undo: () => Promise<void>): void },
+  { password, usd }: { password?: string; usd?: string } = {},
+): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-workers-"));
   const upstream = await startHandUpstream(WHOLE);
   const redis = await startRedis();
@@ -79,21 +86,22 @@ export async function workersScene(t: TestContext, { password }: { password?: st
       await store.close();
     }
   };
-  const account = await withStore((store) => makeAccount(store));
+  const account = await withStore((store) => makeAccount(store, usd === undefined ? {} : { usd }));
   return {
     dir,
     account,
     upstream,
     storeUrl,
-    async start(workers, edit = (same) => same, { nodeArgs = [], env = {} } = {}) {
+    async start(workers, edit = (same) => same, { nodeArgs = [], ...world } = {}) {
       const gateway = await spawnGateway(
         edit(`${text}workers: ${workers}\ndrain: {lame_duck: 3s, deadline: 60s}\nlog: {level: info}\n`),
         nodeArgs,
-        { env },
+        world,
       );
       gateways.push(gateway);
       return gateway;
     },
+    withStore,
     async state() {
       const state = await withStore((store) => store.inspect(account.tag));
       assert.ok(state);
