@@ -8,7 +8,7 @@ import type { Log } from "./telemetry/log.ts";
 import type { WorkerEnd } from "./telemetry/metrics.ts";
 import type { Address } from "./values/settings.ts";
 import type { Clock } from "./values/time.ts";
-import type { Figures, Generation, Stop, ToWorker, WorkerStart } from "./worker-messages.ts";
+import type { Figures, Generation, Stop, WorkerStart } from "./worker-messages.ts";
 import { WorkerSlot } from "./worker-slot.ts";
 
 const PING_EVERY_MS = 1_000;
@@ -52,15 +52,8 @@ export class WorkerFleet {
       const slot: WorkerSlot = new WorkerSlot({
         worker: index + 1,
         fork: () => fork(index + 1),
-        startMessage: (): ToWorker => ({
-          kind: "start",
-          worker: index + 1,
-          workers,
-          file,
-          started,
-          newest: this.#newest,
-          pretty,
-        }),
+        newest: () => this.#newest,
+        startMessage: (newest) => ({ kind: "start", worker: index + 1, workers, file, started, newest, pretty }),
         isAlone: () => this.#slots.every((other) => other === slot || other.stage === "down"),
         clock,
         log,
@@ -88,7 +81,7 @@ export class WorkerFleet {
     this.#newest = { generation, copy };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#pending.push({ generation, sentMs: this.#parts.clock.monotonicMs(), inForce: resolve });
-    for (const slot of this.#slots) slot.configure(this.#newest);
+    for (const slot of this.#slots) slot.configure();
     this.#confirm();
     return { generation, inForce: promise };
   }

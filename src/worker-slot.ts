@@ -39,8 +39,10 @@ export interface SlotParts {
   /** From 1 on. */
   readonly worker: number;
   readonly fork: () => ChildProcess;
+  /** The newest configuration. */
+  readonly newest: () => Generation;
   /** What a new process is told first. */
-  readonly startMessage: () => ToWorker;
+  readonly startMessage: (newest: Generation) => ToWorker;
   /** Whether no other place has a process. */
   readonly isAlone: () => boolean;
   readonly clock: Clock;
@@ -56,6 +58,8 @@ export class WorkerSlot {
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #stage: Stage = "down";
+  /** The configuration that the process was given last, and the one that it has confirmed. */
+  #given = 0;
   #generation = 0;
   #silence = 0;
   #killed = false;
@@ -110,8 +114,14 @@ export class WorkerSlot {
     return this.#figures;
   }
 
-  /** Tells the process of a new configuration; one that is still to be started begins with it. */
-  configure(newest: Generation): void {
+  /**
+   * Gives the process the newest configuration as soon as it has confirmed the one before, so that no more than one is on
+   * its way to a process that is slow or stuck. One that starts gets it before it is let to clients.
+   */
+  configure(): void {
+    const newest = this.#parts.newest();
+    if (!this.#child || this.#given !== this.#generation || newest.generation === this.#given) return;
+    this.#given = newest.generation;
     this.#send({ kind: "reload", ...newest });
   }
 
@@ -163,7 +173,7 @@ export class WorkerSlot {
   }
 
   #run(onServing: (listen: Address) => void, onFailed: (error: Error) => void): void {
-    const { fork, startMessage, clock, log, worker } = this.#parts;
+    const { fork, newest, startMessage, clock, log, worker } = this.#parts;
     const startedMs = clock.monotonicMs();
     const ended = Promise.withResolvers<void>();
     this.#ended = ended.promise;
@@ -206,7 +216,9 @@ export class WorkerSlot {
       reason = String(error);
       onEnd(null, null);
     });
-    child.send(startMessage(), () => {});
+    const first = newest();
+    this.#given = first.generation;
+    child.send(startMessage(first), () => {});
   }
 
   #hear(message: FromWorker): void {
@@ -215,6 +227,7 @@ export class WorkerSlot {
     switch (message.kind) {
       case "prepared":
         this.#generation = message.generation;
+        this.configure();
         // Before the word is sent: from here on a reload has to wait for this process.
         this.#become("opening");
         this.#send({ kind: "open" });
@@ -225,6 +238,7 @@ export class WorkerSlot {
         break;
       case "configured":
         this.#generation = message.generation;
+        this.configure();
         this.#parts.onChange();
         break;
       case "draining":
@@ -241,6 +255,7 @@ export class WorkerSlot {
 
   #forget(): void {
     this.#child = undefined;
+    this.#given = 0;
     this.#generation = 0;
     this.#silence = 0;
     this.#killed = false;

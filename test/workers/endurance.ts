@@ -11,7 +11,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { startSimulator } from "../../src/simulator/server.ts";
+import { type Store, StoreError } from "../../src/store/contract.ts";
 import type { LedgerLine } from "../../src/store/records.ts";
+import type { AccountTag } from "../../src/values/key.ts";
 import { printRequestId, type RequestId } from "../../src/values/request-id.ts";
 import { seeded } from "../settle/rig.ts";
 import { bodyOf, memoOf, recomputed } from "../whole/asking.ts";
@@ -36,8 +38,10 @@ export interface EnduranceFigures {
   /** Workers that were killed by their parent, which found them stuck. */
   readonly stuck: number;
   readonly answered: number;
-  /** Requests whose connection ended with its worker, or could not be made while nobody served. */
+  /** Requests whose connection ended with its worker. */
   readonly cut: number;
+  /** Requests that found nobody, while all workers were away. */
+  readonly nobody: number;
   /** Answers other than 200, by cause. */
   readonly refused: Readonly<Record<string, number>>;
   /** Different prices among the charges. */
@@ -61,7 +65,8 @@ const RELOAD_MS = [20, 300] as const;
 const FAULT_MS = [300, 2_000] as const;
 const STOP_MS = [100, 2_500] as const;
 const POLL_MS = 100;
-const PAGE = 1_000;
+const PAGE = 200;
+const LATE_MAX = 100;
 
 interface Asked {
   readonly id: string;
@@ -166,6 +171,7 @@ export async function reloadEndurance(
   const asked: Asked[] = [];
   const refused: Record<string, number> = {};
   let cut = 0;
+  let nobody = 0;
   let hung = 0;
   const client = async (number: number): Promise<void> => {
     for (let turn = 0; !isOver; turn++) {
@@ -190,11 +196,12 @@ export async function reloadEndurance(
           const cause = String((JSON.parse(text) as { error: { cause: string } }).error.cause);
           refused[cause] = (refused[cause] ?? 0) + 1;
         }
-      } catch {
+      } catch (error) {
         if (deadline.aborted) {
           hung++;
           tell(`client ${number} has waited since ${Math.round(sentMs - startedMs)} ms`);
-        } else cut++;
+        } else if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED") nobody++;
+        else cut++;
         // Nobody may be there; it is not the client's speed that is tried.
         await pause(20);
       }
@@ -209,14 +216,7 @@ export async function reloadEndurance(
   const status = await gateway.stop("SIGTERM");
   if (status !== 0) throw new Error(`the gateway ended with ${status}:\n${gateway.output()}`);
 
-  const ledger = await scene.withStore(async (opened) => {
-    const all: LedgerLine[] = [];
-    for (;;) {
-      const some = await opened.readLedger(scene.account.tag, all.at(-1)?.seq ?? 0, PAGE);
-      if (some.length === 0) return all;
-      all.push(...some);
-    }
-  });
+  const ledger = await scene.withStore((opened) => wholeLedger(opened, scene.account.tag));
   const usage = ledger.filter(({ kind }) => kind === "usage");
   const byId = new Map(usage.map((line) => [printRequestId(line.reference as RequestId), line]));
   const wasInForce = ({ id, sentMs, endMs }: Asked): boolean => {
@@ -234,12 +234,13 @@ export async function reloadEndurance(
     stuck: metricSum(page, "tollgate_worker_ends_total", "stuck"),
     answered: asked.length,
     cut,
+    nobody,
     refused,
     prices: new Set(usage.map(indexOf)).size,
     slowestReloadMs: Math.round(slowestReloadMs),
     refusedReloads:
       metricSum(page, "tollgate_config_reloads_total", "refused") +
-      lines(gateway).filter(({ msg }) => String(msg).includes("refused")).length,
+      lines(gateway).filter(({ msg }) => msg === "a configuration that the parent has taken is refused").length,
     outOfForce: asked.filter((one) => !wasInForce(one)).length,
     wrongAmount: usage.filter((line) => line.amount !== recomputed(line)).length,
     missing: asked.filter(({ id }) => !byId.has(id)).length,
@@ -253,6 +254,20 @@ export function faultsOf(figures: EnduranceFigures): string[] {
   const { refusedReloads, outOfForce, wrongAmount, missing, double, hung } = figures;
   const zero = { refusedReloads, outOfForce, wrongAmount, missing, double, hung };
   return Object.entries(zero).flatMap(([name, count]) => (count === 0 ? [] : [`${name}: ${count}`]));
+}
+
+/** All lines, oldest first, however busy the machine is: a read that comes too late is asked again. */
+async function wholeLedger(store: Store, tag: AccountTag): Promise<LedgerLine[]> {
+  const all: LedgerLine[] = [];
+  for (let late = 0; ; ) {
+    try {
+      const some = await store.readLedger(tag, all.at(-1)?.seq ?? 0, PAGE);
+      if (some.length === 0) return all;
+      all.push(...some);
+    } catch (error) {
+      if (!(error instanceof StoreError) || ++late > LATE_MAX) throw error;
+    }
+  }
 }
 
 /** US dollars per million input tokens. */
