@@ -116,7 +116,9 @@ export async function dispatched(
   const { model, stream } = read.envelope;
   const startedMs = parts.clock.monotonicMs();
   const { outputLimit, openEnded } = permit;
-  const permitted = { outputLimit, openEnded, strict: request.headers.get("x-tollgate-strict") === "1" };
+  const { inputEstimate } = permit.terms;
+  const strict = request.headers.get("x-tollgate-strict") === "1";
+  const permitted = { outputLimit, openEnded, inputEstimate, strict };
   const result = await parts.dispatcher.run<Attempt>({
     routes: permit.model.routes,
     stream,

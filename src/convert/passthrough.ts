@@ -7,7 +7,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../wire/json.ts";
 import { SseReader } from "../wire/sse.ts";
-import { readUsage as readChatUsage } from "./chat/usage.ts";
+import { readWholeUsage as readChatUsage } from "./chat/usage.ts";
 import { ChatWatcher, producedIn } from "./chat/watch.ts";
 import type {
   ClientFrames,
@@ -22,7 +22,7 @@ import type {
   WholeReply,
 } from "./exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
-import { countsOutput, readUsage as readMessagesUsage } from "./messages/usage.ts";
+import { readUsage as readMessagesUsage } from "./messages/usage.ts";
 import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
 import { spliceRequest } from "./passthrough-request.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
@@ -70,7 +70,11 @@ type OpenWatcher = (request: ClientRequest, rename: string | undefined, openEnde
 
 const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
   chat: (request, rename) =>
-    new ChatWatcher({ includeUsage: objectOf(request.json.stream_options)?.include_usage === true, rename }),
+    new ChatWatcher({
+      includeUsage: objectOf(request.json.stream_options)?.include_usage === true,
+      rename,
+      choices: typeof request.json.n === "number" ? request.json.n : 1,
+    }),
   messages: (_request, rename) => new MessagesWatcher(rename),
   responses: (_request, rename, openEnded) => new ResponsesWatcher(rename, openEnded),
 };
@@ -85,7 +89,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     }
     let producedBytes = 0;
     for (const choice of json.choices) producedBytes += producedIn(objectOf(objectOf(choice)?.message)) ?? 0;
-    return { usage: readChatUsage(json.usage), final: true, producedBytes };
+    return { usage: readChatUsage(json), final: true, producedBytes };
   },
   messages(json) {
     const error = objectOf(json.error);
@@ -93,7 +97,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     if (!Array.isArray(json.content)) return invalid("a message without content");
     let producedBytes = 0;
     for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
-    return { usage: readMessagesUsage(json.usage), final: countsOutput(json.usage), producedBytes };
+    return { usage: readMessagesUsage(json.usage), final: true, producedBytes };
   },
   responses(json) {
     const error = objectOf(json.error);

@@ -4,6 +4,7 @@
  */
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
+import { billedUsage } from "../values/tokens.ts";
 import { decodeUtf8 } from "../wire/json.ts";
 import { decodeReply as decodeChatReply } from "./chat/reply-decode.ts";
 import { encodeReply as encodeChatReply } from "./chat/reply-encode.ts";
@@ -83,7 +84,7 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  return new Translation(encoded, context);
+  return new Translation(encoded, context, permitted.inputEstimate ?? 0);
 };
 
 function refuseStops(client: Protocol): Refusal {
@@ -96,12 +97,14 @@ class Translation implements Exchange {
   readonly translation: string;
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
+  readonly #inputEstimate: number;
 
-  constructor({ body, dropped, plan }: Encoded, context: ConvertContext) {
+  constructor({ body, dropped, plan }: Encoded, context: ConvertContext, inputEstimate: number) {
     this.request = { body, dropped };
     this.translation = translationHeader(dropped);
     this.#plan = plan;
     this.#context = context;
+    this.#inputEstimate = inputEstimate;
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
@@ -111,9 +114,12 @@ class Translation implements Exchange {
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return decoded;
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
+    const { producedBytes } = decoded;
+    // What the client is told is what it is charged, also where the server has not counted all of it.
+    const { usage } = billedUsage(reply.usage, { final: true, producedBytes, inputEstimate: this.#inputEstimate });
     return {
-      body: CODECS[this.#plan.client].encodeReply(reply, this.#plan, this.#context),
-      counts: { usage: reply.usage, final: true, producedBytes: decoded.producedBytes },
+      body: CODECS[this.#plan.client].encodeReply({ ...reply, usage }, this.#plan, this.#context),
+      counts: { usage: reply.usage, final: true, producedBytes },
     };
   }
 
@@ -123,7 +129,7 @@ class Translation implements Exchange {
     return new TranslatedStream(
       new StreamDecoder(this.#plan, this.#context),
       new StreamEncoder(this.#plan, this.#context),
-      this.#plan.emulateStop,
+      { emulateStop: this.#plan.emulateStop, inputEstimate: this.#inputEstimate },
     );
   }
 }
