@@ -51,8 +51,6 @@ export interface OfferedTerms extends GroupTerms {
 
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
-/** Calls of each hosted tool that a hold covers; more are charged to free funds. */
-const HOSTED_CALLS_HELD = 10;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
 
 /** Measures a request, or refuses what has no price (promise 14). */
@@ -69,7 +67,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     outputLimit: Math.min(asked, model.maxOutputTokens),
     choices: facts.choices,
     tier: facts.serviceTier,
-    tools: facts.hostedTools.map(priceName),
+    tools: [...new Set(facts.hostedTools.map(priceName))],
     plans: model.plans,
   };
   const groups = serving.map((group) => termsOf(group, { ...terms, ...inputOf(facts, model, group.addedInputBytes) }));
@@ -139,7 +137,7 @@ export function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice:
 function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
   let perCall = 0n;
   for (const tool of terms.tools) perCall += terms.model.price.tools.get(tool) ?? 0n;
-  return (perCall * BigInt(HOSTED_CALLS_HELD) * multiplier + 999_999n) / 1_000_000n;
+  return (perCall * BigInt(terms.model.toolCalls.held) * multiplier + 999_999n) / 1_000_000n;
 }
 
 /**

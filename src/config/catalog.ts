@@ -108,6 +108,7 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
   if (defaultOutputTokens > maxOutputTokens) {
     reader.refuse([...path, "default_output_tokens"], `must not be above max_output_tokens (${maxOutputTokens})`);
   }
+  const toolCalls = readToolCalls(reader, [...path, "tool_calls"], model);
   const routes = (model.routes ?? []).flatMap((route, index) =>
     route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, ...places })] : [],
   );
@@ -124,10 +125,18 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
       image: model.media_tokens?.image ?? DEFAULTS.imageTokens,
       file: model.media_tokens?.file ?? DEFAULTS.fileTokens,
     },
+    toolCalls,
     routes,
     rules,
     addedInputBytes: Math.max(0, ...routes.map((route) => addedBytes(actionsFor([{ rules }, route], route.protocol)))),
   };
+}
+
+function readToolCalls(reader: Reader, path: Path, { tool_calls }: ModelFile): Model["toolCalls"] {
+  const max = tool_calls?.max ?? DEFAULTS.toolCallsMax;
+  const held = tool_calls?.held ?? Math.min(DEFAULTS.toolCallsHeld, max);
+  if (held > max) reader.refuse([...path, "held"], `must not be above max (${max})`);
+  return { held, max };
 }
 
 function readRoute(

@@ -17,6 +17,8 @@ export interface ChargeTerms {
     readonly inputEstimate: number;
     readonly choices: number;
     readonly tier: string | undefined;
+    /** Price names of the hosted tools that the request has offered. */
+    readonly tools: readonly string[];
   };
   readonly hold: NanoUsd;
   readonly entitlement: string | undefined;

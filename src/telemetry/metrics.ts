@@ -128,6 +128,11 @@ export function createMetrics() {
       "upstream",
       "cause",
     ]),
+    unpaidToolCalls: counter(
+      "unpaid_tool_calls_total",
+      "Calls of hosted tools that an upstream counts and no client pays for, by reason.",
+      ["model", "upstream", "reason"],
+    ),
     holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
     upstreamHealthy: gauge("upstream_healthy", "1 while an upstream is asked, 0 while it is passed over.", [
