@@ -26,44 +26,43 @@ export interface IncludedCounts {
 
 /** Counts of kinds that do not overlap. @returns undefined when nothing at all was counted. */
 export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
-  const { input, output } = sidesOf(said);
+  const { input, output, total = 0, reasoning } = said;
   if (input === undefined && output === undefined) return unsplitUsage(said);
-  const beside = cacheBeside(said, input ?? 0, output ?? 0);
-  const allInput = addCounts(input ?? 0, beside);
+  const allInput = input === undefined ? inputFromTotal(said) : addCounts(input, cacheBeside(said, input));
   const usage = {
     ...NO_USAGE,
     ...splitInput(allInput, said),
-    ...outputOf(said, allInput, output ?? 0),
-    ...(output === undefined ? { outputUncounted: true as const } : {}),
+    ...outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning)),
+    ...(output === undefined && total <= allInput ? { outputUncounted: true as const } : {}),
   };
   // Zeros all over stand where a count will be.
   return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
 }
 
-/** The two counts; one that was left out follows from the total. */
-function sidesOf({ input, output, total }: IncludedCounts): Pick<IncludedCounts, "input" | "output"> {
-  if (total === undefined) return { input, output };
-  if (input === undefined && output !== undefined && total >= output) return { input: total - output, output };
-  if (output === undefined && input !== undefined && total >= input) return { input, output: total - input };
-  return { input, output };
+/** The usage of a server that counts neither side: their sum, and what of it is known to be output. */
+function unsplitUsage({ total = 0, reasoning }: IncludedCounts): Usage | undefined {
+  const known = { ...NO_USAGE, output: reasoning, reasoning, outputUncounted: true as const };
+  if (total > reasoning) return { ...known, unsplit: total - reasoning };
+  return reasoning === 0 ? undefined : known;
 }
 
-function unsplitUsage({ total }: IncludedCounts): Usage | undefined {
-  return total === undefined || total === 0 ? undefined : { ...NO_USAGE, unsplit: total };
+/** The input that a total leaves for a server that counts its output only. */
+function inputFromTotal({ output = 0, total = 0, cached, written, reasoning }: IncludedCounts): number {
+  const withReasoning = reasoning > output ? output + reasoning : output;
+  return Math.max(0, total - withReasoning, addCounts(cached, written));
 }
 
 /**
- * Cached tokens that are not in the input count: more of them than there is input, or exactly what the total has beyond
- * its parts.
+ * Cached tokens that are not in the input count: exactly what the total has beyond its parts, or more of them than there is
+ * input.
  */
-function cacheBeside(said: IncludedCounts, input: number, output: number): number {
-  const { cached, written, reasoning, total } = said;
+function cacheBeside({ cached, written, reasoning, output, total = 0 }: IncludedCounts, input: number): number {
+  const surplus = output === undefined ? 0 : total - input - output;
+  for (const part of surplus > 0 ? [cached + written, cached, written] : []) {
+    if (part > 0 && (surplus === part + reasoning || (surplus === part && surplus !== reasoning))) return part;
+  }
   if (cached > input) return cached + written;
-  if (cached + written > input) return written;
-  const surplus = total === undefined ? 0 : total - input - output;
-  if (surplus <= 0 || surplus === reasoning) return 0;
-  const parts = [cached + written, written, cached];
-  return parts.find((part) => part > 0 && (surplus === part || surplus === part + reasoning)) ?? 0;
+  return cached + written > input ? written : 0;
 }
 
 function splitInput(allInput: number, { cached, written, written1h }: IncludedCounts) {

@@ -27,9 +27,9 @@ export interface Usage {
    * decides the price step. All input unless given.
    */
   readonly longestInput?: number;
-  /** Tokens of which the upstream gave only the sum of input and output; they are in neither count. Absent: none. */
+  /** Tokens that the upstream gave as one sum of input and output; they are in neither count. Absent: none. */
   readonly unsplit?: number;
-  /** Set when the upstream counted its input and not its output. */
+  /** Set when the upstream has not counted its output, or no more of it than stands in `output`. */
   readonly outputUncounted?: true;
 }
 
@@ -115,7 +115,7 @@ function completedUsage(counted: Usage | undefined, evidence: Evidence) {
   const { unsplit = 0, outputUncounted, ...known } = counted ?? { ...NO_USAGE, outputUncounted: true };
   if (unsplit > 0) {
     const input = Math.min(inputEstimate, unsplit);
-    return { usage: { ...known, input, output: unsplit - input }, estimated: true };
+    return { usage: { ...known, input, output: addCounts(known.output, unsplit - input) }, estimated: true };
   }
   const noInput = totalInput(known) === 0;
   if (!noInput && !outputUncounted) return { usage: known, estimated: false };

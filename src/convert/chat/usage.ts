@@ -33,6 +33,7 @@ export function readUsage(value: unknown): Usage | undefined {
       details?.cache_creation_tokens,
       details?.cache_creation_input_tokens,
       usage.cache_creation_input_tokens,
+      usage.prompt_cache_write_tokens,
       written1h + largestCount(lifetimes?.ephemeral_5m_input_tokens),
     ),
     written1h,

@@ -20,11 +20,16 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
     output: believableCount(usage.output_tokens),
     total: believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
     cached: largestCount(inputDetails?.cached_tokens, usage.cached_tokens),
-    written: largestCount(inputDetails?.cache_write_tokens),
+    written: largestCount(inputDetails?.cache_write_tokens, writtenIn(objectsIn(usage.x_details)[0])),
     written1h: 0,
     reasoning: largestCount(objectOf(usage.output_tokens_details)?.reasoning_tokens),
   });
   return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
+}
+
+/** Model Studio tells what was written to its cache in a member of its own, as its chat endpoint does. */
+function writtenIn(details: JsonObject | undefined): unknown {
+  return objectOf(details?.prompt_tokens_details)?.cache_creation_input_tokens;
 }
 
 function toolCalls(
