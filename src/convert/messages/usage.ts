@@ -69,7 +69,7 @@ export class MessageUsage {
 
 /** A later snapshot over an earlier one. Input of nothing, or no output, has been forgotten rather than undone. */
 function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undefined {
-  const input = inputOf(usage);
+  const input = inputOf(usage, before?.cacheWrite1h ?? 0);
   const output = believableCount(usage.output_tokens);
   const toolCalls = toolCounts(usage.server_tool_use, "_requests");
   if (!input && output === undefined && !toolCalls) return before;
@@ -88,11 +88,15 @@ function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undef
 
 type InputCounts = Pick<Usage, "input" | "cachedInput" | "cacheWrite" | "cacheWrite1h">;
 
-/** The kinds of input that are counted; undefined when they are nothing together. */
-function inputOf(usage: JsonObject): Partial<InputCounts> | undefined {
+/**
+ * The kinds of input that are counted.
+ * @param known1h writes with the long lifetime, as an earlier snapshot has told.
+ * @returns undefined when they are nothing together.
+ */
+function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | undefined {
   const input = believableCount(usage.input_tokens);
   const cachedInput = believableCount(usage.cache_read_input_tokens);
-  const writes = cacheWrites(usage);
+  const writes = cacheWrites(usage, known1h);
   const counted = {
     ...(input === undefined ? {} : { input }),
     ...(cachedInput === undefined ? {} : { cachedInput }),
@@ -101,15 +105,19 @@ function inputOf(usage: JsonObject): Partial<InputCounts> | undefined {
   return totalInput({ ...NO_USAGE, ...counted }) === 0 ? undefined : counted;
 }
 
-/** Cache writes by lifetime; what no lifetime is named for has the short one. */
-function cacheWrites(usage: JsonObject): Pick<Usage, "cacheWrite" | "cacheWrite1h"> | undefined {
+/**
+ * Cache writes by lifetime. A stream names the lifetimes in its first snapshot and only the sum in the last; what no lifetime
+ * is named for has the short one.
+ */
+function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrite" | "cacheWrite1h"> | undefined {
   const lifetimes = objectOf(usage.cache_creation);
-  const oneHour = largestCount(lifetimes?.ephemeral_1h_input_tokens);
-  const named = oneHour + largestCount(lifetimes?.ephemeral_5m_input_tokens);
   const written = believableCount(usage.cache_creation_input_tokens);
   if (written === undefined && !lifetimes) return undefined;
+  const oneHour = largestCount(lifetimes?.ephemeral_1h_input_tokens);
+  const named = oneHour + largestCount(lifetimes?.ephemeral_5m_input_tokens);
   const all = Math.max(written ?? 0, named);
-  return { cacheWrite: all - Math.min(oneHour, all), cacheWrite1h: Math.min(oneHour, all) };
+  const cacheWrite1h = Math.min(named > 0 ? oneHour : known1h, all);
+  return { cacheWrite: all - cacheWrite1h, cacheWrite1h };
 }
 
 /**
@@ -135,14 +143,23 @@ function withIterations(top: Usage, iterations: readonly JsonObject[]): Usage {
   }
   const output = Math.max(top.output, sum.output);
   return {
-    input: Math.max(top.input, sum.input),
-    cachedInput: Math.max(top.cachedInput, sum.cachedInput),
-    cacheWrite: Math.max(top.cacheWrite, sum.cacheWrite),
-    cacheWrite1h: Math.max(top.cacheWrite1h, sum.cacheWrite1h),
+    ...inputOfBoth(top, sum),
     output,
     reasoning: Math.min(Math.max(top.reasoning, sum.reasoning), output),
     toolCalls: top.toolCalls,
     longestInput,
+  };
+}
+
+/** The larger of two counts of the same tokens, kind by kind; entries may leave out the lifetimes of what they wrote. */
+function inputOfBoth(top: Usage, sum: Usage): InputCounts {
+  const written = Math.max(top.cacheWrite + top.cacheWrite1h, sum.cacheWrite + sum.cacheWrite1h);
+  const cacheWrite1h = Math.max(top.cacheWrite1h, sum.cacheWrite1h);
+  return {
+    input: Math.max(top.input, sum.input),
+    cachedInput: Math.max(top.cachedInput, sum.cachedInput),
+    cacheWrite: written - cacheWrite1h,
+    cacheWrite1h,
   };
 }
 
