@@ -165,7 +165,7 @@ export class RequestRecord {
     this.#status = status;
     this.#cause = answer.cause;
     const { metrics } = this.#parts;
-    if (answer.identifier === "authentication_error") metrics.badKeys.inc();
+    if (answer.identifier === "authentication_error" || answer.cause === "bad_keys") metrics.badKeys.inc();
     if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
   }
 
@@ -195,9 +195,13 @@ export class RequestRecord {
   charged(charge: Charge): void {
     this.#charge = charge;
     this.#settlingSinceMs = this.#parts.clock.monotonicMs();
-    const { metered, ask } = charge;
-    if (!metered || ask.voided) return;
+    const { metered, ask, unpaidCalls } = charge;
     const { group, model } = this.#labels();
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    for (const { calls, reason } of unpaidCalls) {
+      this.#parts.metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
+    }
+    if (!metered || ask.voided) return;
     const { usage } = metered;
     this.#pace(usage.output);
     for (const [kind, count] of [
@@ -254,6 +258,7 @@ export class RequestRecord {
   /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
   #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
+    const unpaidCalls = this.#charge?.unpaidCalls ?? [];
     return {
       request: this.#facts.requestId,
       trace: this.#trace?.traceId,
@@ -276,6 +281,7 @@ export class RequestRecord {
       input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
       output_tokens: usage?.output,
       counted: this.#charge?.metered?.counted,
+      unpaid_tool_calls: unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`),
       charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
     };
   }

@@ -66,8 +66,6 @@ export interface OfferedTerms extends GroupTerms {
 
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
-/** Calls of each hosted tool that a hold covers; more are charged to free funds. */
-const HOSTED_CALLS_HELD = 10;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
 /** An image behind an address: more than 12 megapixels cost at the dearest rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
@@ -87,7 +85,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     outputLimit: Math.min(asked, model.maxOutputTokens),
     choices: facts.choices,
     tier: facts.serviceTier,
-    tools: facts.hostedTools.map(priceName),
+    tools: [...new Set(facts.hostedTools.map(priceName))],
     options: facts.options.filter((option) => model.price.tools.has(option)),
     plans: model.plans,
   };
@@ -193,8 +191,9 @@ export function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice:
 
 function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
   const { tools: prices } = terms.model.price;
+  const held = BigInt(terms.model.toolCalls.held);
   let sum = 0n;
-  for (const tool of terms.tools) sum += (prices.get(tool) ?? 0n) * BigInt(HOSTED_CALLS_HELD);
+  for (const tool of terms.tools) sum += (prices.get(tool) ?? 0n) * held;
   for (const option of terms.options) sum += prices.get(option) ?? 0n;
   return (sum * multiplier + 999_999n) / 1_000_000n;
 }

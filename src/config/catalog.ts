@@ -115,6 +115,7 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
   if (defaultOutputTokens > maxOutputTokens) {
     reader.refuse([...path, "default_output_tokens"], `must not be above max_output_tokens (${maxOutputTokens})`);
   }
+  const toolCalls = readToolCalls(reader, [...path, "tool_calls"], model);
   const routes = (model.routes ?? []).flatMap((route, index) =>
     route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, ...places })] : [],
   );
@@ -128,10 +129,18 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
     defaultOutputTokens,
     inputBytesPerToken: model.input_bytes_per_token ?? DEFAULTS.inputBytesPerToken,
     mediaTokens: readMediaTokens(reader, [...path, "media_tokens"], model.media_tokens),
+    toolCalls,
     routes,
     rules,
     addedInputBytes: Math.max(0, ...routes.map((route) => addedBytes(actionsFor([{ rules }, route], route.protocol)))),
   };
+}
+
+function readToolCalls(reader: Reader, path: Path, { tool_calls }: ModelFile): Model["toolCalls"] {
+  const max = tool_calls?.max ?? DEFAULTS.toolCallsMax;
+  const held = tool_calls?.held ?? Math.min(DEFAULTS.toolCallsHeld, max);
+  if (held > max) reader.refuse([...path, "held"], `must not be above max (${max})`);
+  return { held, max };
 }
 
 function readRoute(

@@ -3,6 +3,8 @@
  * The published schema, the compiler and the documentation read these.
  */
 
+import { TOOL_CALLS_BELIEVED_MAX } from "../values/tool-calls.ts";
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const MIB = 1024 * 1024;
@@ -81,6 +83,9 @@ export const DEFAULTS = {
   /** The least that one image, and one file, adds to the input estimate, in tokens. */
   imageTokens: 1_600,
   fileTokens: 3_000,
+  /** Calls of each hosted tool that a hold covers, and that a request is charged for at most. */
+  toolCallsHeld: 10,
+  toolCallsMax: 50,
   /** Share of the traffic among routes of one priority. */
   routeWeight: 1,
   /** Lower is tried first. */
@@ -117,6 +122,8 @@ export const LIMITS = {
   tiersPerPriceMax: 8,
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
+  /** Calls of one tool that are believed of one request at all: src/settle/tool-calls.ts. */
+  toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
   headersPerUpstreamMax: 32,
   passedMembersMax: 64,
   answersAsMax: 32,

@@ -1,7 +1,8 @@
 /** The part of the schema that says what is sold: plans, models, prices, groups and cards. */
 import { EFFORTS } from "../values/catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
-import { PLAIN_NAMES, price } from "./schema-price.ts";
+import { MODEL_NAMES, PLAIN_NAMES, plainName } from "./schema-names.ts";
+import { price, toolCalls } from "./schema-price.ts";
 import { rules } from "./schema-rules.ts";
 import {
   count,
@@ -18,18 +19,6 @@ import {
   text,
   usd,
 } from "./schema-words.ts";
-
-/** Names of models come from strangers' requests and are matched byte for byte. */
-export const MODEL_NAMES = {
-  pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$",
-  rule: "starts with a letter or digit, followed by up to 127 of A-Z a-z 0-9 . _ : / -",
-};
-export const plainName = (description: string) =>
-  text({
-    description,
-    pattern: PLAIN_NAMES.pattern.slice(1, -1),
-    rule: `a name that ${PLAIN_NAMES.rule}`,
-  });
 
 /** Names as in protocols.md 2.0.1; what is left out comes from the model, then from the upstream's protocol. */
 const capabilities = (description: string) =>
@@ -205,6 +194,7 @@ export const models = mapOf(
           },
         ),
       ),
+      tool_calls: optional(toolCalls()),
       capabilities: optional(capabilities("What the model can do, on all its routes unless they say otherwise.")),
       routes: listOf({ description: "Ways to reach it.", min: 1, max: LIMITS.routesPerModelMax }, route),
       rules: rules("in requests for this model"),

@@ -1,12 +1,7 @@
-/** The part of the schema that says what tokens, calls and extras cost. */
-import { LIMITS } from "./defaults.ts";
+/** The part of the schema that says what something costs: prices, service tiers, steps for long input, tools, extras. */
+import { DEFAULTS, LIMITS } from "./defaults.ts";
+import { PLAIN_NAMES } from "./schema-names.ts";
 import { count, listOf, mapOf, optional, section, usd } from "./schema-words.ts";
-
-/** Names of everything else become metric labels and parts of store records. */
-export const PLAIN_NAMES = {
-  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-  rule: "starts with a letter or digit, followed by up to 63 of A-Z a-z 0-9 . _ -",
-};
 
 /** Tiers that are asked for together are joined. */
 const TIER_NAMES = {
@@ -28,6 +23,23 @@ const unitPrices = () => ({
   output: usd({ description: "Output tokens, reasoning included.", examples: ["10"] }),
 });
 
+const steps = (replaced: string) =>
+  optional(
+    listOf(
+      {
+        description: `Prices that replace ${replaced} when all input of a request exceeds \`tokens\`.`,
+        max: LIMITS.stepsPerPriceMax,
+      },
+      section(
+        { description: "One step, in US dollars per million tokens." },
+        {
+          tokens: count({ description: "Input tokens above which it applies.", min: 1, max: LIMITS.tokensMax }),
+          ...unitPrices(),
+        },
+      ),
+    ),
+  );
+
 /** A model's price, or what a route costs. */
 export const price = (description: string) =>
   section(
@@ -43,24 +55,13 @@ export const price = (description: string) =>
             max: LIMITS.tiersPerPriceMax,
             names: TIER_NAMES,
           },
-          section({ description: "Prices of this tier, in US dollars per million tokens." }, unitPrices()),
-        ),
-      ),
-      above_tokens: optional(
-        listOf(
-          {
-            description: "Prices that replace the standard ones when all input of a request exceeds `tokens`.",
-            max: LIMITS.stepsPerPriceMax,
-          },
           section(
-            { description: "One step, in US dollars per million tokens." },
-            {
-              tokens: count({ description: "Input tokens above which it applies.", min: 1, max: LIMITS.tokensMax }),
-              ...unitPrices(),
-            },
+            { description: "Prices of this tier, in US dollars per million tokens." },
+            { ...unitPrices(), above_tokens: steps("the tier's own") },
           ),
         ),
       ),
+      above_tokens: steps("the standard ones"),
       tools: optional(
         mapOf(
           {
@@ -84,6 +85,31 @@ export const price = (description: string) =>
           },
           usd({ description: "US dollars per request." }),
         ),
+      ),
+    },
+  );
+
+/** How many calls of hosted tools are held for and charged. */
+export const toolCalls = () =>
+  section(
+    { description: "Calls of each hosted tool that a request offers and that has a price." },
+    {
+      held: optional(
+        count({
+          description: "Calls of each that are held for; more are charged to free funds. At most `max`.",
+          default: DEFAULTS.toolCallsHeld,
+          min: 0,
+          max: LIMITS.toolCallsMax,
+        }),
+      ),
+      max: optional(
+        count({
+          description:
+            "Calls of each that a request is charged for at most; what the server counts beyond is absorbed.",
+          default: DEFAULTS.toolCallsMax,
+          min: 0,
+          max: LIMITS.toolCallsMax,
+        }),
       ),
     },
   );

@@ -49,6 +49,11 @@ export interface Permitted {
    * protocol demands a limit this one is sent.
    */
   readonly openEnded?: { readonly requiredLimit: number } | undefined;
+  /**
+   * Input tokens by the request's size: what a client of another protocol is told, and charged, where the upstream has
+   * not counted its input. Undefined where nothing is charged.
+   */
+  readonly inputEstimate?: number | undefined;
   /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
   readonly strict: boolean;
 }

@@ -8,7 +8,7 @@ import type { Usage } from "../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../wire/json.ts";
 import { SseReader } from "../wire/sse.ts";
 import { AnsweredModel } from "./answered-model.ts";
-import { readUsage as readChatUsage } from "./chat/usage.ts";
+import { readWholeUsage as readChatUsage } from "./chat/usage.ts";
 import { ChatWatcher, producedIn } from "./chat/watch.ts";
 import type {
   ClientFrames,
@@ -24,7 +24,7 @@ import type {
   WholeReply,
 } from "./exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
-import { countsOutput, readUsage as readMessagesUsage } from "./messages/usage.ts";
+import { readUsage as readMessagesUsage } from "./messages/usage.ts";
 import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
 import { spliceRequest } from "./passthrough-request.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
@@ -88,7 +88,12 @@ type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
 
 const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
   chat: (request, { rename, answered }) =>
-    new ChatWatcher({ includeUsage: objectOf(request.json.stream_options)?.include_usage === true, rename, answered }),
+    new ChatWatcher({
+      includeUsage: objectOf(request.json.stream_options)?.include_usage === true,
+      rename,
+      choices: typeof request.json.n === "number" ? request.json.n : 1,
+      answered,
+    }),
   messages: (_request, { rename, answered }) => new MessagesWatcher(rename, answered),
   responses: (_request, { rename, openEnded, answered }) => new ResponsesWatcher(rename, openEnded, answered),
 };
@@ -103,7 +108,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     }
     let producedBytes = 0;
     for (const choice of json.choices) producedBytes += producedIn(objectOf(objectOf(choice)?.message)) ?? 0;
-    return { usage: readChatUsage(json.usage), final: true, producedBytes };
+    return { usage: readChatUsage(json), final: true, producedBytes };
   },
   messages(json) {
     const error = objectOf(json.error);
@@ -111,7 +116,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     if (!Array.isArray(json.content)) return invalid("a message without content");
     let producedBytes = 0;
     for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
-    return { usage: readMessagesUsage(json.usage), final: countsOutput(json.usage), producedBytes };
+    return { usage: readMessagesUsage(json.usage), final: true, producedBytes };
   },
   responses(json) {
     const error = objectOf(json.error);

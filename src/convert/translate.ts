@@ -4,6 +4,7 @@
  */
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
+import { billedUsage } from "../values/tokens.ts";
 import { decodeUtf8 } from "../wire/json.ts";
 import { AnsweredModel } from "./answered-model.ts";
 import { decodeReply as decodeChatReply } from "./chat/reply-decode.ts";
@@ -92,7 +93,7 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  return new Translation(encoded, listed.dropped, context);
+  return new Translation(encoded, listed.dropped, context, permitted.inputEstimate ?? 0);
 };
 
 function refuseStops(client: Protocol): Refusal {
@@ -105,14 +106,21 @@ class Translation implements Exchange {
   readonly translation: string;
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
+  readonly #inputEstimate: number;
 
   /** @param unlisted members of the client's body that no protocol lists. */
-  constructor({ body, dropped, plan }: Encoded, unlisted: readonly string[], context: ConvertContext) {
+  constructor(
+    { body, dropped, plan }: Encoded,
+    unlisted: readonly string[],
+    context: ConvertContext,
+    inputEstimate: number,
+  ) {
     const left = [...dropped, ...unlisted];
     this.request = { body, dropped: left, unlisted: unlisted.length };
     this.translation = translationHeader(left);
     this.#plan = plan;
     this.#context = context;
+    this.#inputEstimate = inputEstimate;
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
@@ -124,14 +132,12 @@ class Translation implements Exchange {
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
     const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
     answered.see(json);
+    const { producedBytes } = decoded;
+    // What the client is told is what it is charged, also where the server has not counted all of it.
+    const { usage } = billedUsage(reply.usage, { final: true, producedBytes, inputEstimate: this.#inputEstimate });
     return {
-      body: CODECS[this.#plan.client].encodeReply(reply, this.#plan, this.#context),
-      counts: {
-        usage: reply.usage,
-        final: true,
-        producedBytes: decoded.producedBytes,
-        ...answered.noted,
-      },
+      body: CODECS[this.#plan.client].encodeReply({ ...reply, usage }, this.#plan, this.#context),
+      counts: { usage: reply.usage, final: true, producedBytes, ...answered.noted },
     };
   }
 
@@ -141,7 +147,7 @@ class Translation implements Exchange {
     return new TranslatedStream(
       new StreamDecoder(this.#plan, this.#context),
       new StreamEncoder(this.#plan, this.#context),
-      this.#plan.emulateStop,
+      { emulateStop: this.#plan.emulateStop, inputEstimate: this.#inputEstimate },
     );
   }
 }

@@ -18,6 +18,8 @@ export interface ChargeTerms {
     readonly inputEstimate: number;
     readonly choices: number;
     readonly tier: string | undefined;
+    /** Price names of the hosted tools that the request has offered. */
+    readonly tools: readonly string[];
   } & AskedOptions;
   readonly hold: NanoUsd;
   readonly entitlement: string | undefined;

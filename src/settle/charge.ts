@@ -7,9 +7,10 @@ import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
-import { totalInput, type Usage } from "../values/tokens.ts";
+import { NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
+import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.ts";
 import { withOptions } from "./asked-options.ts";
-import { type AttemptAccount, type AttemptFacts, type AttemptNote, accountFor } from "./attempts.ts";
+import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { type MemoFacts, memoOf } from "./memo.ts";
 import { type Measured, type Metered, meter } from "./meter.ts";
@@ -32,18 +33,24 @@ export interface Ending {
 export interface Charge {
   readonly ask: SettleAsk;
   readonly metered: Metered | undefined;
+  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls: readonly UnpaidCalls[];
 }
 
 /** The settlement of a request that reached its end, however it ended. */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { route, attempts = [] } = ending;
-  if (!route) return { ask: unanswered(terms, accountFor(attempts, terms, undefined)), metered: undefined };
-  const metered = meteredOf(terms, ending.measured, route);
+  if (!route) {
+    const ask = unanswered(terms, accountFor(attempts, terms, undefined));
+    return { ask, metered: undefined, unpaidCalls: [] };
+  }
+  const { metered, unpaidCalls } = meteredOf(terms, ending.measured, route);
   const account = accountFor(attempts, terms, { ...ending, route, metered });
   const ask = ending.delivered
-    ? posted(terms, ending, metered, account.notes)
-    : absorbed(terms, ending, metered, route, account.notes);
-  return { ask: withAbsorbed(ask, account.absorbed), metered };
+    ? posted(terms, ending, { metered, unpaidCalls, attempts: account.notes })
+    : absorbed(terms, ending, route, { metered, unpaidCalls, attempts: account.notes });
+  const lines = [...account.absorbed, ...unpaidLine(terms, route, unpaidCalls)];
+  return { ask: withAbsorbed(ask, lines), metered, unpaidCalls };
 }
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
@@ -64,15 +71,44 @@ export function costSoFar(
   terms: ChargeTerms,
   seen: Ending["measured"],
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
-  const { usage } = meteredOf(terms, seen);
+  const { usage } = meteredOf(terms, seen).metered;
   const { amount } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
   return { usage, cost: amount };
 }
 
-function meteredOf(terms: ChargeTerms, seen: Ending["measured"], route?: Route): Metered {
+/** The bill's tokens, the extras that the request has asked for, and of the calls of hosted tools those that it offered. */
+function meteredOf(
+  terms: ChargeTerms,
+  seen: Ending["measured"],
+  route?: Route,
+): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {
   const measured = believable(seen, terms) ? seen : { ...seen, usage: undefined };
-  return withOptions(meter({ ...measured, inputEstimate: terms.terms.inputEstimate }), terms.terms, route);
+  const metered = meter({ ...measured, inputEstimate: terms.terms.inputEstimate });
+  const bill = billTools(metered.usage.toolCalls, terms.terms.tools, terms.model.toolCalls.max);
+  const paid = { ...metered, usage: { ...metered.usage, toolCalls: bill.charged } };
+  return { metered: withOptions(paid, terms.terms, route), unpaidCalls: bill.unpaid };
 }
+
+/** What calls that nobody pays for cost the operator, as a line of its own; none where the route has no price for them. */
+function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly UnpaidCalls[]): readonly AbsorbedAttempt[] {
+  const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
+  const usage = { ...NO_USAGE, toolCalls };
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
+  if (amount === 0n) return [];
+  const memo = memoOf({
+    metered: { usage, counted: "upstream" },
+    snapshot,
+    tier: terms.terms.tier,
+    ended: UNPAID_CALLS,
+    hold: terms.hold,
+    catalog: terms.catalogVersion,
+    upstream: route.upstream,
+  });
+  return [{ upstream: route.upstream, cause: UNPAID_CALLS, amount, memo }];
+}
+
+/** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
+const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** A count above what the model can read or write at all is a lie, whoever tells it (reliability rows C10, 64). */
 function believable({ usage }: Ending["measured"], { model, terms }: ChargeTerms): boolean {
@@ -80,7 +116,11 @@ function believable({ usage }: Ending["measured"], { model, terms }: ChargeTerms
   return totalInput(usage) <= model.contextTokens && usage.output <= model.maxOutputTokens * terms.choices;
 }
 
-function posted(terms: ChargeTerms, ending: Ending, metered: Metered, attempts: readonly AttemptNote[]): SettleAsk {
+/** What a line tells beside its prices. */
+type Figures = Pick<MemoFacts, "metered" | "unpaidCalls" | "attempts">;
+
+function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
+  const { metered } = figures;
   const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, metered.usage, terms.terms.tier);
   // What we estimated, or cut short, never costs more than was set aside for it (promise 3).
   const bounded = ending.complete && metered.counted === "upstream" ? amount : leastNano(amount, terms.hold);
@@ -91,7 +131,7 @@ function posted(terms: ChargeTerms, ending: Ending, metered: Metered, attempts: 
     upstream: ending.route?.upstream,
     tokensUsed: totalInput(metered.usage) + metered.usage.output,
     tokens: tokensOf(metered.usage),
-    memo: memo(terms, ending, { metered, snapshot, attempts }),
+    memo: memo(terms, ending, { ...figures, snapshot }),
   };
 }
 
@@ -100,28 +140,18 @@ function tokensOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reason
 }
 
 /** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
-function absorbed(
-  terms: ChargeTerms,
-  ending: Ending,
-  metered: Metered,
-  route: Route,
-  attempts: readonly AttemptNote[],
-): SettleAsk {
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, figures.metered.usage, terms.terms.tier);
   return {
     ...voidOf(terms),
     absorbed: amount,
     absorbedCause: ending.cause,
     upstream: route.upstream,
-    memo: memo(terms, ending, { metered, snapshot, attempts }),
+    memo: memo(terms, ending, { ...figures, snapshot }),
   };
 }
 
-function memo(
-  terms: ChargeTerms,
-  ending: Ending,
-  figures: Pick<MemoFacts, "metered" | "snapshot" | "attempts">,
-): string {
+function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFacts, "snapshot">): string {
   return memoOf({
     ...figures,
     tier: terms.terms.tier,

@@ -1,5 +1,6 @@
 /** What a ledger line says of itself: everything that anybody needs to compute its amount again. */
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
+import type { UnpaidCalls } from "../values/tool-calls.ts";
 import type { Metered } from "./meter.ts";
 
 export interface MemoFacts {
@@ -13,13 +14,15 @@ export interface MemoFacts {
   readonly upstream: string | undefined;
   /** The model that answered by the upstream's own word, where that is another than the one asked for and charged. */
   readonly answeredBy?: string | undefined;
+  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls?: readonly UnpaidCalls[] | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
 
 /** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
 export function memoOf(facts: MemoFacts): string {
-  const { metered, snapshot, attempts } = facts;
+  const { metered, snapshot, attempts, unpaidCalls } = facts;
   const { usage } = metered;
   return JSON.stringify({
     input: usage.input,
@@ -29,6 +32,7 @@ export function memoOf(facts: MemoFacts): string {
     output: usage.output,
     reasoning: usage.reasoning,
     tool_calls: usage.toolCalls,
+    unpaid_tool_calls: unpaidCalls?.length ? unpaidCalls : undefined,
     ...Object.fromEntries(Object.entries(unitPrices(snapshot.prices)).map(([name, price]) => [`price_${name}`, price])),
     price_tools: toolPrices(snapshot),
     multiplier: String(snapshot.multiplier),

@@ -1,7 +1,7 @@
 /**
  * From what an upstream counted, or what was seen going by, to the tokens that are billed (promise 3).
  */
-import { NO_USAGE, type Usage } from "../values/tokens.ts";
+import { billedUsage, type Usage } from "../values/tokens.ts";
 
 /** What is known when a request ends. */
 export interface Measured {
@@ -23,16 +23,12 @@ export interface Metered {
   readonly counted: "upstream" | "estimate";
 }
 
-const ESTIMATE_BYTES_PER_TOKEN = 4;
-
 /**
  * The upstream's count where there is a final one, else what was produced at 4 bytes a token. A snapshot keeps its input
- * side, which is final from the start, and its output where that is more than the estimate.
+ * side, which is final from the start, and its output where that is more than the estimate. A count that lacks a side is
+ * an estimate, too.
  */
 export function meter(measured: Measured): Metered {
-  if (measured.usage && measured.final) return { usage: measured.usage, counted: "upstream" };
-  const produced = Math.ceil(measured.producedBytes / ESTIMATE_BYTES_PER_TOKEN);
-  const known = measured.usage ?? { ...NO_USAGE, input: measured.inputEstimate };
-  const output = Math.max(known.output, produced);
-  return { usage: { ...known, output }, counted: "estimate" };
+  const { usage, estimated } = billedUsage(measured.usage, measured);
+  return { usage, counted: estimated ? "estimate" : "upstream" };
 }

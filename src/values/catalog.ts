@@ -100,6 +100,8 @@ export interface Model {
   /** Body bytes that count as one input token in the estimate; 3 unless configured. */
   readonly inputBytesPerToken: number;
   readonly mediaTokens: MediaTokens;
+  /** Calls of each hosted tool that a request offers: how many its hold covers, and how many it is charged for at most. */
+  readonly toolCalls: { readonly held: number; readonly max: number };
   readonly routes: readonly Route[];
   /** What the operator has changed in requests for this model, after the group's rules. */
   readonly rules: readonly Rule[];

@@ -20,8 +20,17 @@ export interface Usage {
   readonly output: number;
   /** The part of `output` that was reasoning; shown, never billed on its own. */
   readonly reasoning: number;
-  /** Calls of tools that cost by the call, by the tool's name in the price table. */
+  /** Calls of tools that cost by the call, by the name that the upstream counts them under. */
   readonly toolCalls: Readonly<Record<string, number>>;
+  /**
+   * The most input that was read at one time, for a reply that read more than once (compaction, tools of the server): it
+   * decides the price step. All input unless given.
+   */
+  readonly longestInput?: number;
+  /** Tokens that the upstream gave as one sum of input and output; they are in neither count. Absent: none. */
+  readonly unsplit?: number;
+  /** Set when the upstream has not counted its output, or no more of it than stands in `output`. */
+  readonly outputUncounted?: true;
 }
 
 export const NO_USAGE: Usage = Object.freeze({
@@ -47,7 +56,70 @@ export function believableCount(value: unknown): number | undefined {
     : undefined;
 }
 
+/** A sum of believable counts; it stays a believable count itself, whatever was added up. */
+export function addCounts(...counts: readonly number[]): number {
+  let sum = 0;
+  for (const count of counts) sum += count;
+  return Math.min(sum, TOKEN_COUNT_MAX);
+}
+
 /** All input tokens, whatever their price. */
 export function totalInput(usage: Usage): number {
   return usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
+}
+
+/** The input that decides which price step applies. */
+export function stepInput(usage: Usage): number {
+  return usage.longestInput ?? totalInput(usage);
+}
+
+/** What is known of a reply beside the upstream's count. */
+export interface Evidence {
+  /** Whether the count is the upstream's last word. */
+  readonly final: boolean;
+  /** Input tokens by the request's size, at `ESTIMATE_BYTES_PER_TOKEN`. */
+  readonly inputEstimate: number;
+  /** UTF-8 bytes of text, reasoning and tool arguments that went by. */
+  readonly producedBytes: number;
+}
+
+/** Bytes that count as one token where nobody has counted. */
+export const ESTIMATE_BYTES_PER_TOKEN = 4;
+
+/**
+ * The tokens that a reply is billed for, and that its client is told of: the upstream's count where it is the last word,
+ * else no less than what went by.
+ * @returns `estimated`: whether anything of it is our own estimate.
+ */
+export function billedUsage(
+  counted: Usage | undefined,
+  evidence: Evidence,
+): { readonly usage: Usage; readonly estimated: boolean } {
+  const completed = completedUsage(counted, evidence);
+  if (evidence.final) return completed;
+  const { usage } = completed;
+  return { usage: { ...usage, output: Math.max(usage.output, producedTokens(evidence)) }, estimated: true };
+}
+
+function producedTokens({ producedBytes }: Evidence): number {
+  return Math.ceil(producedBytes / ESTIMATE_BYTES_PER_TOKEN);
+}
+
+/**
+ * Fills in what the upstream left out of its count, so that half a count never bills the other half as nothing: an output
+ * that was not counted, an input of no token at all (no request is that short), a sum that nobody split. What was counted
+ * stays as it is; of a sum, what the input cannot account for is output, the dearer kind.
+ */
+function completedUsage(counted: Usage | undefined, evidence: Evidence) {
+  const { inputEstimate } = evidence;
+  const { unsplit = 0, outputUncounted, ...known } = counted ?? { ...NO_USAGE, outputUncounted: true };
+  if (unsplit > 0) {
+    const input = Math.min(inputEstimate, unsplit);
+    return { usage: { ...known, input, output: addCounts(known.output, unsplit - input) }, estimated: true };
+  }
+  const noInput = totalInput(known) === 0;
+  if (!noInput && !outputUncounted) return { usage: known, estimated: false };
+  const input = noInput ? inputEstimate : known.input;
+  const output = outputUncounted ? Math.max(known.output, producedTokens(evidence)) : known.output;
+  return { usage: { ...known, input, output }, estimated: true };
 }

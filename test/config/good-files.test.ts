@@ -40,7 +40,9 @@ test("the example file is good and reads as it says", () => {
   assert.equal(big?.price.cachedInput, 125_000_000n);
   assert.equal(big?.price.cacheWrite, 1_562_500_000n);
   assert.equal(big?.price.tiers.get("priority")?.cacheWrite1h, 5_000_000_000n);
+  assert.equal(big?.price.tiers.get("priority")?.aboveTokens?.[0]?.prices.cacheWrite, 6_250_000_000n);
   assert.equal(big?.price.aboveTokens[0]?.prices.cachedInput, 2_500_000_000n);
+  assert.deepEqual(big?.toolCalls, { held: 10, max: 50 });
   assert.equal(big?.price.tools.get("web_search"), 10_000_000n);
   assert.equal(big?.price.tools.get("search_parameters"), 25_000_000n);
   assert.equal(big?.price.tools.get("provider"), 0n);

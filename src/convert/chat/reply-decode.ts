@@ -8,7 +8,7 @@ import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import { SILENT_REFUSAL } from "../reply/stop.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
-import { readUsage } from "./usage.ts";
+import { readWholeUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
@@ -26,7 +26,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   if (isFailureWord(word)) return reported(undefined, word);
   return wholeReply(itemsOf(message, choice, plan, ids), stopOf(word), {
     upstreamId: textOf(json.id),
-    usage: readUsage(json.usage) ?? readUsage(choice.usage),
+    usage: readWholeUsage(json),
     serviceTier: textOf(json.service_tier),
     createdS: createdSeconds(json.created),
   });

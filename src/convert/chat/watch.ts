@@ -8,17 +8,18 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage, writeUsage } from "./usage.ts";
+import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
+import { writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
-/** Choices that are told apart; the protocol has no more (protocols.md 1.1.1). */
-const CHOICES_MAX = 128;
 
 export interface ChatWatchOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
   readonly includeUsage: boolean;
   /** The client's model name, when the route renames it. */
   readonly rename: string | undefined;
+  /** Answers that the client asked for (`n`). */
+  readonly choices: number;
   /** Told of each chunk; undefined: nobody asks which model it is. */
   readonly answered?: AnsweredModel;
 }
@@ -26,7 +27,7 @@ export interface ChatWatchOptions {
 export class ChatWatcher implements Watcher {
   readonly #options: ChatWatchOptions;
   #fault: UpstreamFault | undefined;
-  #usage: Usage | undefined;
+  readonly #usage: ChatStreamUsage;
   #producedBytes = 0;
   #finishSeen = false;
   /** By the choice's index, whether it has said why it stopped. */
@@ -37,6 +38,7 @@ export class ChatWatcher implements Watcher {
 
   constructor(options: ChatWatchOptions) {
     this.#options = options;
+    this.#usage = new ChatStreamUsage(options.choices);
   }
 
   get fault(): UpstreamFault | undefined {
@@ -54,15 +56,16 @@ export class ChatWatcher implements Watcher {
     if (error) return this.#refuse(reported(error.type, error.code));
     if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
-    this.#usage = readUsage(chunk.usage) ?? this.#usage;
-    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
     const semantic = this.#look(chunk);
+    this.#usage.see(chunk, semantic);
+    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
   }
 
   #seeDone(event: SseEvent): Seen {
     if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
     this.#done = true;
+    this.#usage.end();
     return passed(event, false, true);
   }
 
@@ -105,8 +108,8 @@ export class ChatWatcher implements Watcher {
 
   counts(): Counts {
     return {
-      usage: this.#usage,
-      final: this.#usage !== undefined && this.#finishSeen,
+      usage: this.#usage.usage,
+      final: this.#usage.final,
       producedBytes: this.#producedBytes,
     };
   }

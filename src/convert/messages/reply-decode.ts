@@ -6,7 +6,7 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
-import { countsOutput, readUsage } from "./usage.ts";
+import { readUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
@@ -28,7 +28,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   }
   return wholeReply(items, stopOf(json), {
     upstreamId: textOf(json.id),
-    usage: countsOutput(json.usage) ? readUsage(json.usage) : undefined,
+    usage: readUsage(json.usage),
     serviceTier: serviceTierOf(json.usage),
     createdS: undefined,
   });

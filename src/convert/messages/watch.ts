@@ -8,7 +8,7 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { countsOutput, readUsage, writeUsage } from "./usage.ts";
+import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
 /** Blocks that are believed to be open at one time. */
@@ -19,8 +19,7 @@ export class MessagesWatcher implements Watcher {
   readonly #rename: string | undefined;
   readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
-  #usage: Usage | undefined;
-  #outputCounted = false;
+  readonly #usage = new MessageUsage();
   #producedBytes = 0;
   #opened = false;
   #stopSeen = false;
@@ -57,17 +56,19 @@ export class MessagesWatcher implements Watcher {
     if (type === "message_start") return this.#start(event, payload);
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
+      this.#usage.countLast(payload);
       this.#ended = true;
       return passed(event, false, true);
     }
     if (type === "message_delta") {
-      this.#usage = readUsage(payload.usage, this.#usage);
-      this.#outputCounted = countsOutput(payload.usage);
-      this.#stopSeen = typeof objectOf(payload.delta)?.stop_reason === "string";
+      this.#usage.count(payload.usage);
+      this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
       return passed(event, false);
     }
     this.#noteBlock(type, payload.index);
-    return passed(event, this.#look(type, payload));
+    const semantic = this.#look(type, payload);
+    if (semantic) this.#usage.produced();
+    return passed(event, semantic);
   }
 
   #noteBlock(type: unknown, index: unknown): void {
@@ -80,7 +81,7 @@ export class MessagesWatcher implements Watcher {
     const message = objectOf(payload.message);
     if (!message || this.#opened) return this.#refuse(invalid("message_start is empty or came twice"));
     this.#opened = true;
-    this.#usage = readUsage(message.usage, this.#usage);
+    this.#usage.begin(message.usage);
     if (this.#rename === undefined || event.data === undefined) return passed(event, false);
     const spliced = spliceNested(event.data, ["message", "model"], JSON.stringify(this.#rename));
     return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic: false, terminal: false };
@@ -112,8 +113,8 @@ export class MessagesWatcher implements Watcher {
 
   counts(): Counts {
     return {
-      usage: this.#usage,
-      final: this.#stopSeen && this.#outputCounted && this.#usage !== undefined,
+      usage: this.#usage.usage,
+      final: this.#stopSeen && this.#usage.final,
       producedBytes: this.#producedBytes,
     };
   }

@@ -9,7 +9,7 @@ import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage, writeUsage } from "./usage.ts";
+import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 /** Deltas of what a client reads: text, refusal, reasoning, tool input. */
@@ -22,6 +22,7 @@ export class ResponsesWatcher implements Watcher {
   readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
+  readonly #hostedCalls = new HostedCalls();
   #producedBytes = 0;
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
@@ -62,6 +63,7 @@ export class ResponsesWatcher implements Watcher {
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, type, response);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
+    if (type === "response.output_item.done") this.#hostedCalls.see(objectOf(payload.item));
     const semantic = this.#look(type, payload);
     this.#delivered?.see(payload);
     return passed(event, semantic);
@@ -70,7 +72,7 @@ export class ResponsesWatcher implements Watcher {
   #seeResponse(event: SseEvent, type: unknown, response: JsonObject): Seen {
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;
-    this.#usage = readUsage(response) ?? this.#usage;
+    this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
     // Some servers say everything in the last event only.
