@@ -6,7 +6,7 @@ import type { AdmitAsk, GroupTerms } from "../store/admission.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
-import { affordableOutput, holdFor, type Multiplier } from "../values/price.ts";
+import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import type { Protocol } from "../values/protocol.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
@@ -85,8 +85,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     outputLimit: Math.min(asked, model.maxOutputTokens),
     choices: facts.choices,
     tier: facts.serviceTier,
-    tools: [...new Set(facts.hostedTools.map(priceName))],
-    options: facts.options.filter((option) => model.price.tools.has(option)),
+    ...extrasOf(facts, model.price),
     plans: model.plans,
   };
   const groups = serving.map((group) => termsOf(group, { ...terms, ...inputOf(facts, model, group.addedInputBytes) }));
@@ -137,6 +136,13 @@ export function likelyTokens(piece: MediaFacts, model: MediaModel): number {
 }
 
 type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
+
+/** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
+function extrasOf({ hostedTools, options }: RequestFacts, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
+  const isExtra = (option: string) => extras?.has(option) === true;
+  const switched = options.filter((option) => tools.has(option) && !isExtra(option));
+  return { tools: [...new Set([...hostedTools.map(priceName), ...switched])], options: options.filter(isExtra) };
+}
 
 /** `web_search_20250305` and `web_search` have one price. */
 function priceName(toolType: string): string {

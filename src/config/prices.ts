@@ -29,6 +29,7 @@ export function readPrice(reader: Reader, path: Path, price: Loose<PriceFile> | 
     aboveTokens: readSteps(reader, [...path, "above_tokens"], above_tokens),
     // An extra that a request asks for is charged as one call.
     tools: new Map([...perCall("tools", tools), ...perCall("options", options)]),
+    ...(Object.keys(options).length > 0 ? { extras: new Set(Object.keys(options)) } : {}),
   };
 }
 

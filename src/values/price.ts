@@ -29,8 +29,10 @@ export interface Price extends UnitPrices {
   readonly tiers: ReadonlyMap<string, TierPrices>;
   /** Prices that replace the standard ones when all input exceeds `tokens`; ascending by `tokens`. */
   readonly aboveTokens: readonly PriceStep[];
-  /** Nano-dollars per call of a hosted tool, by tool name. */
+  /** Nano-dollars per call of a hosted tool, by tool name, and per request that asks for one of `extras`. */
   readonly tools: ReadonlyMap<string, bigint>;
+  /** Members of a body that cost once per request, whatever the server counts (`price.options`). */
+  readonly extras?: ReadonlySet<string>;
 }
 
 /** A group's multiplier in millionths: 1_000_000n is 1.0. */
