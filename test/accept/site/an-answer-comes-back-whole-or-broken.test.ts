@@ -108,6 +108,10 @@ test("row H4: commands to the front and hop-by-hop fields do not come back", asy
     "X-Accel-Expires: 5",
     "x_accel_redirect: /protected",
     "X-SendFile: /etc/hostname",
+    "X-Envoy-Immediate-Health-Check-Fail: 1",
+    "x_envoy_degraded: 1",
+    "X-Request-Id: forged",
+    "x-tollgate-origin: gateway",
     "connection: x-hop, content-length, keep-alive",
     "x-hop: 1",
     "keep-alive: timeout=5",
@@ -399,6 +403,25 @@ test("row H4: HTTP/1.0 gets no chunks, no 100, and a Host is said for it", async
     seen.headers.filter(([name]) => name === "host" || name === "expect"),
     [["host", `127.0.0.1:${site.port}`]],
   );
+});
+
+test("row H4: bytes beyond ASCII in a head pass as they are, both ways, with a body and without", async (t) => {
+  const { site, target } = await start(t);
+  // What is written here in Latin-1 is ü and č in UTF-8, and a byte that is neither.
+  const odd = "\u00c3\u00bc \u00c4\u008d \u00ff";
+  site.behave = () => `${HEAD}content-length: 004\r\nlocation: /${odd}\r\n\r\npage`;
+  for (const [head, body] of [
+    ["GET", ""],
+    ["POST", "body"],
+  ] as const) {
+    const client = new RawSocket(target);
+    const length = body === "" ? "" : `Content-Length: ${body.length}\r\n`;
+    client.send(`${head} / HTTP/1.1\r\nHost: a\r\nCookie: n=${odd}\r\n${length}\r\n${body}`);
+    const [answer] = await client.responses(1);
+    assert.deepEqual([answer?.headers.location, answer?.headers["content-length"]], [`/${odd}`, "4"], head);
+    assert.deepEqual(site.requests.at(-1)?.headers.find(([name]) => name === "cookie")?.[1], `n=${odd}`, head);
+    client.close();
+  }
 });
 
 test("row H4: 4 MB pass both ways as they are", async (t) => {
