@@ -68,6 +68,24 @@ test("row H7: whoever leaves its place in the line, or waits in vain, leaves not
   assert.deepEqual(places.census, { taken: 0, waiting: 0 });
 });
 
+test("row H7: the lines take turns, however fast the places of one of them end", async () => {
+  const places = new SitePlaces({ placesMax: 2, waitingMax: 8, waitMs: 60_000 });
+  const first = await places.enter("192.0.2.9", never);
+  const second = await places.enter("192.0.2.8", never);
+  const served: { address: string; leave: Leave | undefined }[] = [];
+  const line = ["a", "a", "a", "b"].map(async (address) => {
+    served.push({ address, leave: await places.enter(address, never) });
+  });
+  first?.();
+  for (let at = 0; at < line.length; at += 1) {
+    await settled();
+    served[at]?.leave?.();
+  }
+  assert.equal(served.map(({ address }) => address).join(""), "abaa");
+  second?.();
+  assert.deepEqual(places.census, { taken: 0, waiting: 0 });
+});
+
 /** A step of the model: an address comes, or one that holds a place or waits for it goes. */
 const step = fc.record({
   kind: fc.constantFrom("enter", "enter", "leave", "abort"),
