@@ -108,6 +108,19 @@ test("a file that never rests is taken as it is after a second", async (t) => {
   assert.equal(scene.problems.length, 0);
 });
 
+test("a change that was taken back counts for nothing: the next one has its own time to rest", async (t) => {
+  const scene = await watched(t);
+  writeFileSync(scene.file, `${better}# taken back\n`);
+  await scene.look();
+  writeFileSync(scene.file, good);
+  await scene.look(CHANGE_LOOKS);
+  writeFileSync(scene.file, better.slice(0, 100));
+  await scene.look();
+  writeFileSync(scene.file, better);
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual([heartbeats(scene), scene.problems.length], [[7_000], 0]);
+});
+
 test("a busy neighbour changes nothing, neither the moment nor the number of attempts", async (t) => {
   const scene = await watched(t);
   const busy = () => writeFileSync(join(scene.folder, "tollgate.log"), "a line\n", { flag: "a" });
