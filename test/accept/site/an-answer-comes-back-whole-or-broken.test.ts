@@ -3,7 +3,7 @@
  * words; and the next visitor never gets any of it.
  */
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import test, { type TestContext } from "node:test";
 import type { ListenerOptions } from "../../../src/accept/listener.ts";
 import { answerNamed, answerOf, type RawSite, startRawSite } from "../../rig/raw-site.ts";
@@ -437,3 +437,35 @@ test("row H4: 4 MB pass both ways as they are", async (t) => {
   assert.ok(bytes > 4 * mb.length && bytes < 4 * mb.length + 1_000);
   assert.equal(site.requests[0]?.body, mb.repeat(4));
 });
+
+test("row H4: what a visitor does not read is not taken from the site", async (t) => {
+  const { site, target } = await start(t);
+  const opened = Promise.withResolvers<Socket>();
+  site.behave = (_request, socket) => {
+    socket.write(`${HEAD}\r\n`);
+    opened.resolve(socket);
+    return undefined;
+  };
+  const client = new RawSocket(target);
+  client.socket.pause();
+  client.send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+  const socket = await opened.promise;
+  const offered = 200_000_000;
+  const piece = Buffer.alloc(65_536, 0x78);
+  let taken = 0;
+  for (; taken < offered && (socket.write(piece) || (await drainedSoon(socket))); taken += piece.length);
+  // What the kernel holds of both connections is some megabytes.
+  assert.ok(taken < 24_000_000, `${taken} bytes were taken`);
+  client.close();
+  await site.until(() => site.sockets.size === 0);
+});
+
+/** Whether the socket takes bytes again within many turns of the event loop. */
+async function drainedSoon(socket: Socket): Promise<boolean> {
+  let drained = false;
+  socket.once("drain", () => {
+    drained = true;
+  });
+  for (let turn = 0; turn < 2_000 && !drained; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  return drained;
+}
