@@ -7,6 +7,7 @@
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../values/settings.ts";
 import { fenceKey } from "./keys.ts";
+import type { Script } from "./scripts.ts";
 import { slotOf } from "./slots.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
@@ -29,6 +30,10 @@ export interface Connection {
   replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
   /** Connections lost so far. */
   losses(): number;
+  /** The servers that we talk to, as `nodeOf` names them. Empty when none is known. */
+  primaries(): readonly string[];
+  /** Runs a script that has no keys on one of them. */
+  runOn(node: string, script: Script, values: readonly string[]): Promise<unknown>;
   /** INFO of every primary that we talk to, or what it gave in its place. Rejects when no primary is known. */
   infos(): Promise<PromiseSettledResult<string>[]>;
   /** The server that has this key, as far as is known; the same text for all unless this is a cluster. */
@@ -187,6 +192,12 @@ function wrap(client: Redis | Cluster): Connection {
       return found.every(Boolean);
     },
     losses,
+    primaries: () => (client instanceof Cluster ? primaries().map(addressOf) : [""]),
+    runOn(node, script, values) {
+      const primary = client instanceof Cluster ? primaries().find((one) => addressOf(one) === node) : client;
+      if (!primary) return Promise.reject(new Error(`${node} is no primary that we talk to`));
+      return runScript(primary, script, values);
+    },
     close: () => client.disconnect(),
   };
 }
@@ -201,9 +212,20 @@ function countLosses(client: Redis | Cluster): () => number {
   return () => count;
 }
 
+const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
+
+async function runScript(node: Redis, { sha, source }: Script, values: readonly string[]): Promise<unknown> {
+  try {
+    return await node.evalsha(sha, 0, ...values);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+    return node.eval(source, 0, ...values);
+  }
+}
+
 function primaryOf(cluster: Cluster, key: string): Redis {
   const [address] = cluster.slots[slotOf(key)] ?? [];
-  const node = cluster.nodes("master").find(({ options }) => `${options.host}:${options.port}` === address);
+  const node = cluster.nodes("master").find((one) => addressOf(one) === address);
   if (!node) throw new Error("the key's primary is not known");
   return node;
 }

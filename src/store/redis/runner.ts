@@ -6,6 +6,7 @@
  */
 import { StoreError } from "../contract.ts";
 import type { Connection } from "./connect.ts";
+import { isOfRights, type Rights } from "./rights.ts";
 import type { Script } from "./scripts.ts";
 
 /** Both tries together; a little under the 500 ms within which a request must be refused (invariant 28). */
@@ -19,18 +20,25 @@ const STEPS_IN_FLIGHT_MAX = 10_000;
 
 export class Runner {
   readonly connection: Connection;
+  readonly rights: Rights | undefined;
   readonly #tryMs: number;
   #inFlight = 0;
 
-  /** @param tryMs how long the first try may take. */
-  constructor(connection: Connection, tryMs: number) {
+  /**
+   * @param tryMs how long the first try may take.
+   * @param rights keeps scripts from a server where they could stop half-way; without it none is kept from anywhere.
+   */
+  constructor(connection: Connection, tryMs: number, rights?: Rights) {
     this.connection = connection;
+    this.rights = rights;
     this.#tryMs = Math.min(tryMs, TOTAL_MS);
   }
 
   /** Runs a script: EVALSHA, and EVAL where Redis has forgotten it (restart, SCRIPT FLUSH, failover: row B8). */
   script(script: Script, keys: readonly string[], values: readonly string[]): Promise<unknown> {
     return this.step(async (connection) => {
+      const known = this.rights?.pass(keys[0] ?? "");
+      if (known) await known;
       try {
         return await connection.evalsha(script.sha, keys, values);
       } catch (error) {
@@ -59,6 +67,7 @@ export class Runner {
       return await within(this.#tryMs, () => work(this.connection));
     } catch (error) {
       refuseDefect(error);
+      if (isOfRights(messageOf(error))) this.rights?.doubt();
     }
     const leftMs = (): number => Math.max(1, TOTAL_MS - (performance.now() - startMs));
     await pause(PAUSE_MS * (0.5 + Math.random()));
@@ -82,7 +91,7 @@ function refuseDefect(error: unknown): void {
 
 /** Error replies that say how the server is, not what was wrong with one step. */
 const SERVER_STATES = [
-  ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM WRONGPASS".split(" "),
+  ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM NORIGHT WRONGPASS".split(" "),
   ..."EXECABORT MOVED ASK NOSCRIPT".split(" "),
 ];
 

@@ -25,13 +25,14 @@ import { archiveLedger, readLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
-import { connect, connectBeside, type RedisSettings } from "./connect.ts";
+import { type Connection, connect, connectBeside, type RedisSettings } from "./connect.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { inspect, readDays } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
+import { isOfRights, neededRights, Rights } from "./rights.ts";
 import { Runner } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
@@ -47,9 +48,12 @@ export async function openRedis(
 ): Promise<Store> {
   const scripts = loadScripts();
   const connection = await connect(settings, commandTimeoutMs, (error) => fitness.warn(`Redis: ${error.message}`));
-  const runner = new Runner(connection, commandTimeoutMs);
-  const beside = () => new Runner(connectBeside(settings, commandTimeoutMs), commandTimeoutMs);
-  return new RedisStore({ runner, scripts, fitness, parts: epochPartsOf(settings.kind === "redis-cluster"), beside });
+  const sharded = settings.kind === "redis-cluster";
+  const runnerOn = (open: Connection) =>
+    new Runner(open, commandTimeoutMs, new Rights(open, neededRights(scripts, sharded), scripts.rights));
+  const runner = runnerOn(connection);
+  const beside = () => runnerOn(connectBeside(settings, commandTimeoutMs));
+  return new RedisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside });
 }
 
 interface RedisStoreParts {
@@ -259,8 +263,19 @@ class RedisStore implements Store {
   }
 
   async check() {
-    const infos = await this.#runner.step(async (redis) => someOf(await redis.infos()));
+    const { rights } = this.#runner;
+    const { warn } = this.#fitness;
+    const infos = await this.#runner.step(async (redis) => {
+      try {
+        return someOf(await redis.infos());
+      } catch (error) {
+        // INFO itself may be what the user may not do; what else it may not is said with it.
+        if (isOfRights(String(error))) await rights?.check(warn);
+        throw error;
+      }
+    });
     for (const info of infos) checkFitness(info, this.#fitness);
+    await this.#runner.step(async () => rights?.check(warn));
   }
 
   shardOf(tag: AccountTag) {
