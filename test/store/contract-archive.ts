@@ -14,6 +14,15 @@ import { assertIdentities } from "./contract-settle.ts";
 
 /** Archives up to a line as the admin API does. */
 export async function archiveThrough(store: Store, tag: AccountTag, through: number): Promise<ArchiveOutcome> {
+  return store.archiveLedger(tag, await archiveAsk(store, tag, through));
+}
+
+/** What is asked of the store to archive up to a line. */
+export async function archiveAsk(
+  store: Store,
+  tag: AccountTag,
+  through: number,
+): Promise<Parameters<Store["archiveLedger"]>[1]> {
   const walk = new LedgerWalk(tag);
   const [head] = await store.readLedger(tag, 0, 1);
   const after = head?.kind === "opening" ? head.seq : 0;
@@ -24,8 +33,7 @@ export async function archiveThrough(store: Store, tag: AccountTag, through: num
     last = line;
   }
   assert.ok(last);
-  const opening = { ...openingLine(tag, last, walk.facts), seq: through };
-  return store.archiveLedger(tag, { after, opening });
+  return { after, opening: { ...openingLine(tag, last, walk.facts), seq: through } };
 }
 
 /** Five top-ups, a card and what was spent on it. */
