@@ -34,8 +34,9 @@ const COUNTED = `local redis = (function(real)
   local function counted(call)
     return function(...)
       count = count + 1
-      local command, key = ...
-      if count >= STOP then error({ err = 'STOPPED ' .. command .. ' ' .. (key or '') }) end
+      local command, key, field = ...
+      if command ~= 'HINCRBY' then field = '' end
+      if count >= STOP then error({ err = 'STOPPED ' .. command .. ' ' .. (key or '') .. ' ' .. field }) end
       return call(...)
     end
   end
@@ -120,7 +121,7 @@ export async function startScriptStopper(
     redis.on("data", (chunk: Buffer) => {
       for (const reply of replies.push(chunk)) {
         if (owed.shift() === "planned" && plan) {
-          plan.found = /^-STOPPED (?<at>\S+ ?\S*?) script: /.exec(reply.toString())?.groups?.at?.trim();
+          plan.found = /^-STOPPED (?<at>.*?) +script: /.exec(reply.toString())?.groups?.at;
           plan.state = plan.found === undefined ? "missed" : "stopped";
         }
         client.write(reply);

@@ -4,11 +4,11 @@ import { after, before, test } from "node:test";
 import { openStore } from "../../src/store/open.ts";
 import { loadScripts } from "../../src/store/redis/scripts.ts";
 import { Secret } from "../../src/values/secret.ts";
-import { differences, type Keyspace, openTheatre, play, SCENES, TAG, type Theatre } from "./stops.ts";
+import { differences, type Keyspace, openTheatre, PATIENT, play, SCENES, TAG, type Theatre } from "./stops.ts";
 
 let theatre: Theatre;
 before(async () => {
-  const open = (url: string) => openStore({ kind: "redis", url: new Secret(url) });
+  const open = (url: string) => openStore({ kind: "redis", url: new Secret(url) }, PATIENT);
   theatre = await openTheatre(Object.values(loadScripts()), open);
 });
 after(() => theatre.close());

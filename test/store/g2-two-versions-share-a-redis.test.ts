@@ -1,6 +1,6 @@
 /**
- * Row G2: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has admission and settlement of the
- * previous version, each with its shared parts in front, as that version sent them.
+ * Row G2: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has scripts of the previous version,
+ * each with its shared parts in front, as that version sent them. It knew of no `todo`.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import type { AdmitAsk, Admitted } from "../../src/store/admission.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { admittedOf, type HoldRecord } from "../../src/store/hold-record.ts";
 import { auditAccount } from "../../src/store/ledger-audit.ts";
-import { dayField, settleAccounts } from "../../src/store/names.ts";
+import { dayField, limitScope, settleAccounts } from "../../src/store/names.ts";
 import type { SettleAsk } from "../../src/store/settlement.ts";
 import { ACCOUNT_CONCURRENCY_MAX, SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../src/store/settlement.ts";
 import { utcDay } from "../../src/values/time.ts";
@@ -58,13 +58,14 @@ async function fleet(t: TestContext): Promise<Fleet> {
         `${ask.holdTtlMs}`,
         ask.again ? "1" : "0",
         `${ACCOUNT_CONCURRENCY_MAX}`,
+        "",
       ]);
       return outcome === "admitted" ? admittedOf(ask.tag, JSON.parse(second) as HoldRecord) : second;
     },
     async settleBefore(ask) {
       const account = `{a:${ask.tag}}`;
-      const day = `${account}:day:${utcDay(ask.admittedAtMs)}`;
-      const keys = [account, `${account}:h`, `${account}:hx`, `${account}:d:${ask.requestId}`, `${account}:l`, day];
+      const days = ["day", "use"].map((kind) => `${account}:${kind}:${utcDay(ask.admittedAtMs)}`);
+      const keys = [account, `${account}:h`, `${account}:hx`, `${account}:d:${ask.requestId}`, `${account}:l`, ...days];
       const { payer, revenue, overHold, absorbed, upstream } = settleAccounts(ask);
       const [outcome = ""] = await run(redis, SETTLE, keys, [
         ask.requestId,
@@ -76,7 +77,7 @@ async function fleet(t: TestContext): Promise<Fleet> {
         `${ask.tokensUsed}`,
         `${ask.tokensPerMinute ?? ""}`,
         ask.voided ? "1" : "0",
-        ask.group,
+        limitScope(ask.group, ask.keyId, ask.perKey),
         payer,
         revenue,
         overHold,
@@ -89,6 +90,9 @@ async function fleet(t: TestContext): Promise<Fleet> {
         dayField(ask.group, ask.model, ask.keyId),
         `${SETTLE_HORIZON_MS}`,
         `${SETTLED_MARK_MS}`,
+        "",
+        JSON.stringify(["requests", "1"]),
+        "0",
       ]);
       return outcome;
     },

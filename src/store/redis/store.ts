@@ -33,26 +33,21 @@ import { inspect, readDays } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { isOfRights, neededRights, Rights } from "./rights.ts";
-import { Runner } from "./runner.ts";
+import { Runner, type StepLimits } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 
 /**
  * Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells.
- * @param commandTimeoutMs how long the first try of a step may take.
  */
-export async function openRedis(
-  settings: RedisSettings,
-  commandTimeoutMs: number,
-  fitness: FitnessOptions,
-): Promise<Store> {
+export async function openRedis(settings: RedisSettings, limits: StepLimits, fitness: FitnessOptions): Promise<Store> {
   const scripts = loadScripts();
-  const connection = await connect(settings, commandTimeoutMs, (error) => fitness.warn(`Redis: ${error.message}`));
+  const connection = await connect(settings, limits.tryMs, (error) => fitness.warn(`Redis: ${error.message}`));
   const sharded = settings.kind === "redis-cluster";
   const runnerOn = (open: Connection) =>
-    new Runner(open, commandTimeoutMs, new Rights(open, neededRights(scripts, sharded), scripts.rights));
+    new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));
   const runner = runnerOn(connection);
-  const beside = () => runnerOn(connectBeside(settings, commandTimeoutMs));
+  const beside = () => runnerOn(connectBeside(settings, limits.tryMs));
   return new RedisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside });
 }
 
