@@ -181,19 +181,26 @@ test("what a script of today has begun, and the previous version has overtaken, 
   const charge = { amount: 30n, tokensTaken: 50, tokensUsed: 40, memo: "{}" };
   const attempts = [{ upstream: "east", cause: "upstream_timeout", amount: nanoUsd(3n), memo: "{}" }];
   let overtaken = 0;
-  for (let command = 1; ; command++) {
-    const tag = await makeAccount(store, `Over${command}x`, { funds: 1_000n });
+  let [command, second] = [1, 1];
+  for (let round = 1; ; round++) {
+    const tag = await makeAccount(store, `Over${round}x`, { funds: 1_000n });
     const askOf = (number: number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS, inputTokens: 50 });
     const [ours, theirs] = [admitted(await store.admit(askOf(1))), await admitBefore(askOf(2))];
     assert.ok(typeof theirs === "object", String(theirs));
     stopper.stopAt("settle", command);
     const asked = settleAsk(askOf(1), ours, { ...charge, attempts });
     const first = await stopped.settle(asked).catch(() => undefined);
-    const at = stopper.goOn();
-    if (at === undefined) break;
+    const stop = stopper.goOn();
+    if (stop === undefined) break;
     assert.equal(first, undefined);
     // The previous version admits and charges, and writes lines behind those that are still to come.
-    assert.equal(await settleBefore(settleAsk(askOf(2), theirs, charge)), "settled", at);
+    assert.equal(await settleBefore(settleAsk(askOf(2), theirs, charge)), "settled", stop);
+    // The script that ends it stops, too.
+    stopper.stopAt("settle", second);
+    await stopped.settle(asked).catch(() => undefined);
+    const then = stopper.goOn();
+    const at = `${stop}, then ${then}`;
+    [command, second] = then === undefined ? [command + 1, 1] : [command, second + 1];
     const third = await admitBefore(askOf(3));
     assert.ok(typeof third === "object", at);
     assert.match((await stopped.settle(asked)).outcome, /^(settled|duplicate)$/, at);
