@@ -102,7 +102,7 @@ try {
     }),
   );
   const head = ["| tree | script | CPU us, median | rounds | times the first |", "|---|---|---:|---|---:|"];
-  process.stdout.write(`${[await machineFacts(), "", ...head, ...lines].join("\n")}\n`);
+  process.stdout.write(`${[JSON.stringify(machineFacts()), "", ...head, ...lines].join("\n")}\n`);
 } finally {
   for (const { store, redis } of subjects) {
     await store.close();

@@ -2,6 +2,7 @@
 import type { AccountTag } from "../values/key.ts";
 import { formatUsd } from "../values/money.ts";
 import { utcDay } from "../values/time.ts";
+import { HALF_DONE_CHECKS } from "./audit/half-done.ts";
 import type { Store } from "./contract.ts";
 import { type Finding, LedgerWalk } from "./ledger-walk.ts";
 import { accountId } from "./names.ts";
@@ -150,11 +151,13 @@ async function compareRecord(
   for (const what of wrong) walk.find(what);
 }
 
-function contradictions({ account, holds, seq, ledger }: AccountState): string[] {
+function contradictions(state: AccountState): string[] {
+  const { account, holds, seq, ledger } = state;
   const ofBalance = holds.filter(({ entitlement }) => entitlement === undefined);
   const sum = ofBalance.reduce((total, { amount }) => total + amount, 0n);
   const last = ledger.at(-1)?.seq ?? 0;
   return [
+    ...HALF_DONE_CHECKS.flatMap((check) => check(state).map(({ what }) => what)),
     ...(sum === account.held
       ? []
       : [`${formatUsd(account.held)} USD are held; the holds sum up to ${formatUsd(sum)}.`]),

@@ -138,6 +138,14 @@ export interface DaySum {
 /** Days that one reading of day sums may span. */
 export const DAYS_MAX = 366;
 
+/** What a change that stopped half-way has left. */
+export interface HalfDone {
+  /** Commands of a begun change are still to be run. */
+  readonly todo: boolean;
+  /** Requests whose settled mark says that something was charged or absorbed, and that have no line. */
+  readonly marksWithoutLine: readonly string[];
+}
+
 /** The whole state of one account, in one canonical form for both stores; for tests, audits and `verify`. */
 export interface AccountState {
   readonly account: Account;
@@ -157,6 +165,8 @@ export interface AccountState {
   /** Buckets by name, as stored: debt in tokens x 60,000, and the instant it was true. */
   readonly buckets: Readonly<Record<string, { readonly debt: number; readonly atMs: number }>>;
   readonly settled: readonly string[];
+  /** Empty where a store takes a failed change back whole. */
+  readonly halfDone: HalfDone;
   readonly ledger: readonly LedgerLine[];
   readonly payments: readonly string[];
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */

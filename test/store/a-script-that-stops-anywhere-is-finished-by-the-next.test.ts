@@ -4,7 +4,19 @@ import { after, before, test } from "node:test";
 import { openStore } from "../../src/store/open.ts";
 import { loadScripts } from "../../src/store/redis/scripts.ts";
 import { Secret } from "../../src/values/secret.ts";
-import { differences, type Keyspace, openTheatre, PATIENT, play, SCENES, TAG, type Theatre } from "./stops.ts";
+import {
+  differences,
+  type Keyspace,
+  openTheatre,
+  PATIENT,
+  type Played,
+  play,
+  SCENES,
+  type Scene,
+  TAG,
+  type Theatre,
+} from "./stops.ts";
+import { documented, tablesOf } from "./stops-table.ts";
 
 let theatre: Theatre;
 before(async () => {
@@ -13,9 +25,12 @@ before(async () => {
 });
 after(() => theatre.close());
 
+const all = new Map<Scene, Played>();
+
 for (const scene of SCENES) {
   test(`${scene.script}, ${scene.name}: the old state or, once anything was written, the whole of the new one`, async () => {
     const played = await play(theatre, scene);
+    all.set(scene, played);
     assert.ok(played.stops.length > 0, "it was stopped at all");
     for (const { at, left, finished, repeated } of played.stops) {
       const others = unlike(repeated, played.after).filter(
@@ -30,6 +45,11 @@ for (const scene of SCENES) {
     }
   });
 }
+
+test("docs/redis-scripts.md has the tables of what was seen", () => {
+  assert.equal(all.size, SCENES.length);
+  assert.equal(documented(), tablesOf(all), "`node test/store/stops-table.ts --write` writes them anew");
+});
 
 /**
  * Places in which a keyspace is not what it should be. The mark of a request whose hold was swept ahead of its charge does

@@ -1,5 +1,5 @@
 /**
- * Row G2: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has scripts of the previous version,
+ * Rows G2 and B13: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has scripts of the previous version,
  * each with its shared parts in front, as that version sent them. It knew of no `todo`.
  */
 import assert from "node:assert/strict";

@@ -1,7 +1,8 @@
 /**
- * What stopped scripts leave behind, as a table for docs/redis-scripts.md: `node test/store/stops-table.ts` for the scripts of
- * this checkout, `--tree DIR` for those of another one.
+ * What stopped scripts leave behind, as the tables of docs/redis-scripts.md: `node test/store/stops-table.ts --write` puts them
+ * there. Without it they are printed; `--tree DIR` does it for the scripts of another checkout.
  */
+import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
@@ -136,8 +137,22 @@ export function tablesOf(played: ReadonlyMap<Scene, Played>): string {
   return [...summary, "", ...told].join("\n");
 }
 
+const DOCUMENT = new URL("../../docs/redis-scripts.md", import.meta.url);
+const [BEGIN, END] = ["<!-- tables: node test/store/stops-table.ts --write -->\n\n", "\n\n<!-- end of the tables -->"];
+
+/** The tables that the document has; `replace` puts others in their place. */
+export function documented(replace?: string): string {
+  const text = readFileSync(DOCUMENT, "utf8");
+  const [head = "", rest = ""] = text.split(BEGIN);
+  const [tables = "", tail = ""] = rest.split(END);
+  if (replace !== undefined) writeFileSync(DOCUMENT, head + BEGIN + replace + END + tail);
+  return tables;
+}
+
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { tree: { type: "string", default: "." } } });
+  const { values } = parseArgs({
+    options: { tree: { type: "string", default: "." }, write: { type: "boolean", default: false } },
+  });
   const of = (file: string) => import(pathToFileURL(resolve(values.tree, file)).href);
   const { openStore } = (await of("src/store/open.ts")) as typeof open;
   const { loadScripts } = (await of("src/store/redis/scripts.ts")) as typeof scripts;
@@ -147,7 +162,8 @@ if (import.meta.main) {
   try {
     const played = new Map<Scene, Played>();
     for (const scene of SCENES) played.set(scene, await play(theatre, scene));
-    process.stdout.write(`${tablesOf(played)}\n`);
+    if (values.write) documented(tablesOf(played));
+    else process.stdout.write(`${tablesOf(played)}\n`);
   } finally {
     await theatre.close();
   }

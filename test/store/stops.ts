@@ -55,6 +55,7 @@ export interface Scene {
 }
 
 const FULL = terms({ requestsPerMinute: 60, tokensPerMinute: 6_000, concurrency: 5 });
+const FEW_TOKENS = terms({ requestsPerMinute: 60, tokensPerMinute: 10 });
 const KEY = { key: "1".repeat(64), fingerprint: "2".repeat(64) };
 const TOKENS = { input: 40, cachedInput: 10, cacheWrite: 0, output: 20, reasoning: 5 };
 const LATE_MS = 3_600_000;
@@ -177,8 +178,11 @@ export const SCENES: readonly Scene[] = [
   admits("a refusal behind expired holds", (s) => expired(s), ask(1, { plans: ["none"] })),
   admits(
     "a refusal for its tokens",
-    (s) => account(s),
-    ask(1, { groups: [terms({ requestsPerMinute: 60, tokensPerMinute: 10 })], inputTokens: 50 }),
+    async (s) => {
+      await account(s);
+      await admit(s, ask(2, { groups: [FEW_TOKENS] }));
+    },
+    ask(1, { groups: [FEW_TOKENS] }),
   ),
   ...(["settled", "voided"] as const).map((end) =>
     admits(

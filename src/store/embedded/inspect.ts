@@ -53,6 +53,8 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
       })),
     buckets: Object.fromEntries([...live.buckets].sort(([a], [b]) => (a < b ? -1 : 1))),
     settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires >= ? ORDER BY rid", "rid", nowMs),
+    // A change is a transaction.
+    halfDone: { todo: false, marksWithoutLine: [] },
     ledger: db.all("SELECT * FROM ledger WHERE tag = ? ORDER BY seq", tag).map(toLedgerLine),
     payments: texts("SELECT id FROM payments WHERE tag = ? ORDER BY id", "id"),
     idempotency: listKeys(db, tag, nowMs),

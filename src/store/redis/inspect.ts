@@ -33,6 +33,7 @@ export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag)
     runner.step((redis) => redis.scan(accountPattern(tag))),
     wholeLedger(runner, scripts, tag),
   ]);
+  const settled = suffixes(keys, settledKey(tag, ""));
   return {
     account,
     seq: Number(fields.seq),
@@ -44,7 +45,11 @@ export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag)
     entitlements: entriesOf(fields, "e:").map(([id, json]) => entitlementOf(fields, id, json)),
     holds: entriesOf(holds, "").map(([requestId, json]) => holdOf(requestId, JSON.parse(json) as HoldRecord)),
     buckets: Object.fromEntries(entriesOf(fields, "tb:").map(([name, stored]) => [name, bucketOf(stored)])),
-    settled: suffixes(keys, settledKey(tag, "")),
+    settled,
+    halfDone: {
+      todo: fields.todo !== undefined,
+      marksWithoutLine: await marksWithoutLine(runner, tag, settled, ledger),
+    },
     ledger,
     payments: Object.keys(payments).sort(),
     idempotency: await idempotencyOf(runner, tag, suffixes(keys, idempotencyKey(tag, ""))),
@@ -107,6 +112,24 @@ async function daysOf(
     }
   }
   return { days, counts };
+}
+
+/** A mark is gone before its lines may be archived. */
+async function marksWithoutLine(
+  runner: Runner,
+  tag: AccountTag,
+  settled: readonly string[],
+  ledger: readonly LedgerLine[],
+): Promise<string[]> {
+  const told = new Set(ledger.map(({ reference }) => reference));
+  const lacking: string[] = [];
+  for (const requestId of settled.filter((id) => !told.has(id))) {
+    const mark = await runner.step((redis) => redis.get(settledKey(tag, requestId)));
+    // The amount, the hold's record, and in marks of later versions the number of the first line, if there was to be one.
+    const [amount, , first = ""] = mark === null ? ["0"] : (JSON.parse(mark) as string[]);
+    if (first !== "" || amount !== "0") lacking.push(requestId);
+  }
+  return lacking;
 }
 
 async function idempotencyOf(

@@ -8,7 +8,6 @@ export interface Script {
   readonly sha: string;
 }
 
-/** Which shared parts stand in front of which script; `readonly` scripts also run where writes are refused. */
 /** Of every script that changes more of an account than its own fields. */
 const CHANGING = ["common", "sums", "change"] as const;
 
