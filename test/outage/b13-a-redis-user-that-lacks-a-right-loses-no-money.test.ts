@@ -42,6 +42,11 @@ test("README.md has the shipped user as a command", () => {
   assert.deepEqual(words, RULES);
 });
 
+test("the shipped user has the rights that are asked for, and no other", () => {
+  const asked = neededRights(loadScripts(), true).map(({ command }) => `+${command.toLowerCase().replace(" ", "|")}`);
+  assert.deepEqual(RULES.filter((one) => one.startsWith("+")).sort(), [...new Set(asked)].sort());
+});
+
 test("it refuses to start with a user that lacks any one right, and names it", async (t) => {
   const { url, rule } = await guarded(t);
   assert.ok(COMMANDS.length > 20, `${COMMANDS}`);

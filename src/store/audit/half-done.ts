@@ -26,13 +26,13 @@ const markWithoutLine: HalfDoneCheck = ({ halfDone }) =>
     return { check: "mark_without_line", about: requestId, what };
   });
 
-/** `settled_hold`: a request that is settled holds nothing any more. */
-const settledHold: HalfDoneCheck = ({ settled, holds }) =>
+/** `hold_settled`: a request that is settled holds nothing any more. */
+const holdSettled: HalfDoneCheck = ({ settled, holds }) =>
   holds
     .filter(({ requestId }) => settled.includes(requestId))
     .map(({ requestId }) => {
       const what = `The request ${requestId} is settled, and its hold is still there.`;
-      return { check: "settled_hold", about: requestId, what };
+      return { check: "hold_settled", about: requestId, what };
     });
 
-export const HALF_DONE_CHECKS: readonly HalfDoneCheck[] = [unfinished, markWithoutLine, settledHold];
+export const HALF_DONE_CHECKS: readonly HalfDoneCheck[] = [unfinished, markWithoutLine, holdSettled];
