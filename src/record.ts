@@ -156,7 +156,7 @@ export class RequestRecord {
     this.#status = status;
     this.#cause = answer.cause;
     const { metrics } = this.#parts;
-    if (answer.identifier === "authentication_error") metrics.badKeys.inc();
+    if (answer.identifier === "authentication_error" || answer.cause === "bad_keys") metrics.badKeys.inc();
     if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
   }
 

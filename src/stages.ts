@@ -1,8 +1,10 @@
 /** What `pipeline.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
 import { randomBytes } from "node:crypto";
+import type { BodyGate } from "./accept/body.ts";
 import type { Envelope, ReadBody } from "./accept/envelope.ts";
 import { idempotencyKeyOf } from "./accept/idempotency-key.ts";
 import { admit } from "./admit/admit.ts";
+import { readKeyView } from "./admit/key-view.ts";
 import { limitHeaders } from "./admit/limit-headers.ts";
 import type { Permit } from "./admit/permit.ts";
 import { render } from "./answer.ts";
@@ -16,6 +18,7 @@ import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
+import type { KeyView } from "./store/records.ts";
 import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
@@ -26,18 +29,39 @@ import { Secret } from "./values/secret.ts";
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
 
-/** The key as accept read it, or why it is not looked up. */
-export function presentedKey(run: Run, parts: PipelineParts): WellFormedKey | Refusal {
-  const { key, clientAddress } = run.request;
-  if (isRefusal(key)) return key;
-  if (key === "noise" || !parts.failedKeys.mayLookUp(clientAddress)) return refusal("unknown_key");
-  return key;
+/** What has been found out about a key before the bulk of a body was read. */
+export interface KeyCheck {
+  /** Given to the reading of the body: reads the key, once. */
+  readonly gate: BodyGate;
+  /** What the key may see, once it has been read: it may be remembered for this request, and for no other (promise 4). */
+  view: KeyView | undefined;
+  /** Why the rest of the body is not read. */
+  refused: Refusal | undefined;
+}
+
+/**
+ * The check of a key before more of a body is read than everybody may send. It costs one more round trip, a reading of one
+ * record, and only requests whose bodies are that large; admission decides all the same.
+ */
+export function keyCheck(key: WellFormedKey, parts: PipelineParts): KeyCheck {
+  const check: KeyCheck = {
+    view: undefined,
+    refused: undefined,
+    async gate() {
+      const view = parts.journal.health().usable ? await readKeyView(key, parts.admit) : refusal("journal_full");
+      if (isRefusal(view)) check.refused = view;
+      else check.view = view;
+      return check.refused;
+    },
+  };
+  return check;
 }
 
 /** Admission, and the journal told of what it holds. */
 export async function admitted(
   run: Run,
   key: WellFormedKey,
+  view: KeyView | undefined,
   read: ReadBody | Refusal,
   parts: PipelineParts,
 ): Promise<Permit | Refusal> {
@@ -51,6 +75,7 @@ export async function admitted(
       requestId: run.request.id,
       protocol: run.protocol,
       key,
+      view,
       facts,
       holdTtlMs: longestTotalMs(parts, facts) + HOLD_GRACE_MS,
       idempotency: isRefusal(idempotency) ? undefined : idempotency,

@@ -57,3 +57,16 @@ export function watchHealth(parts: {
     },
   };
 }
+
+/** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */
+export async function demandFitness(store: Store, log: Log): Promise<void> {
+  try {
+    await store.check();
+  } catch (error) {
+    if (error instanceof StoreError && error.outcome === "refused") {
+      await store.close();
+      throw error;
+    }
+    log.warn({ reason: error instanceof Error ? error.stack : String(error) }, "the store does not answer yet");
+  }
+}

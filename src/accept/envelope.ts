@@ -4,9 +4,10 @@
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
-import { decodeUtf8, isJsonFault, type JsonFault, type JsonScan, scanJson } from "../wire/json.ts";
+import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
 import { hostedTools } from "./hosted-tools.ts";
 import { countMedia } from "./media.ts";
+import { TURNS } from "./turns.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -50,20 +51,37 @@ export interface EnvelopeOptions {
   readonly limitOptional?: boolean;
 }
 
+/** Larger bodies are read in turns (`turns.ts`); one of these takes 5 ms at the worst. */
+const AT_ONCE_BYTES_MAX = 65_536;
+
 /**
  * Reads a body once.
  * @returns a refusal: `not_json`, `duplicate_field`, `body_too_large` (too many tokens), `wrong_protocol`,
  *   `missing_field`, `wrong_type`; the last three name the member.
  */
-export function readEnvelope(
+export function readEnvelope(protocol: Protocol, body: Uint8Array, options: EnvelopeOptions = {}): ReadBody | Refusal {
+  return envelopeIn(readJson(body), protocol, body, options);
+}
+
+/** The same, of a stranger's body of any size: it does not stop the others for longer than a turn. */
+export async function readEnvelopeInTurns(
   protocol: Protocol,
   body: Uint8Array,
-  { limitOptional = false }: EnvelopeOptions = {},
+  options: EnvelopeOptions = {},
+): Promise<ReadBody | Refusal> {
+  if (body.length <= AT_ONCE_BYTES_MAX) return readEnvelope(protocol, body, options);
+  await TURNS.next();
+  return envelopeIn(await readJsonInSteps(body, TURNS.pace()), protocol, body, options);
+}
+
+function envelopeIn(
+  read: ReadJson | JsonFault,
+  protocol: Protocol,
+  body: Uint8Array,
+  { limitOptional = false }: EnvelopeOptions,
 ): ReadBody | Refusal {
-  const scan = scanJson(body);
-  if (isJsonFault(scan)) return refusedScan(scan);
-  const json = parseObject(body);
-  if (json === undefined) return refusal("not_json", { detail: "The body must be one JSON object in UTF-8." });
+  if ("fault" in read) return refusedScan(read);
+  const { scan, json } = read;
   const facts = limitOptional ? withoutLimit(PROTOCOLS[protocol]) : PROTOCOLS[protocol];
   const fault = requiredFault(facts, json) ?? limitFault(facts, json) ?? optionalFault(facts, json);
   return fault ?? { envelope: envelopeOf(facts, json, body.length), json, scan, body };
@@ -76,22 +94,14 @@ function withoutLimit(facts: ProtocolFacts): ProtocolFacts {
 const SCAN_CAUSES: Readonly<Record<JsonFault["fault"], Cause>> = {
   not_json: "not_json",
   too_deep: "not_json",
+  too_long: "not_json",
   too_many_tokens: "body_too_large",
+  too_many_members: "not_json",
   duplicate_field: "duplicate_field",
 };
 
 function refusedScan(fault: JsonFault): Refusal {
   return refusal(SCAN_CAUSES[fault.fault], { param: fault.name, detail: fault.reason });
-}
-
-function parseObject(body: Uint8Array): JsonObject | undefined {
-  const text = decodeUtf8(body);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as JsonObject;
-  } catch {
-    return undefined;
-  }
 }
 
 function requiredFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {

@@ -18,6 +18,12 @@ const HOP_BY_HOP: readonly string[] = [
   "upgrade",
 ];
 
+/**
+ * Fields that never end here, whatever Connection says: without the first a message has another end, without the others
+ * it is for somebody else or from nobody. RFC 9110 section 7.6.1 forbids to name a field that is for all recipients.
+ */
+const END_TO_END = /^(?:content-length|host|x-forwarded-.*)$/;
+
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const SAFE_VALUE = /^[\t\x20-\x7e]*$/;
 const DIGITS = /^[0-9]{1,10}$/;
@@ -37,7 +43,7 @@ export function hopByHopNames(connectionHeader: string | undefined): Set<string>
   if (connectionHeader === undefined) return names;
   for (const option of connectionHeader.split(",")) {
     const name = option.trim().toLowerCase();
-    if (isToken(name)) names.add(name);
+    if (isToken(name) && !END_TO_END.test(name)) names.add(name);
   }
   return names;
 }

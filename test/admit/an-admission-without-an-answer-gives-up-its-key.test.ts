@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { type AdmitInput, type AdmitParts, admit } from "../../src/admit/admit.ts";
+import { FORGETFUL } from "../../src/admit/seen-keys.ts";
 import { abandoned } from "../../src/settle/charge.ts";
 import { StoreError } from "../../src/store/contract.ts";
 import { isRefusal } from "../../src/values/errors.ts";
@@ -48,7 +49,7 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     catalog: () => catalog,
     unsettled: () => undefined,
     wallMs: Date.now,
-    unknownKeys: { has: () => false, add: () => {} },
+    seenKeys: FORGETFUL,
     abandon: (...[id, of, tokens, idempotency]: Parameters<AdmitParts["abandon"]>) => {
       given.push([id, of, tokens, Date.now(), idempotency]);
     },

@@ -3,11 +3,11 @@
  * 43). It repeats nothing of the request. Where the operator has a site of their own, `site-proxy.ts` passes requests on to
  * it; those that were meant for the API get this page all the same.
  */
-import { PROTOCOL_NAMES, PROTOCOLS } from "../values/protocol.ts";
-import type { RequestHeaders } from "./headers.ts";
-import { carriesKey } from "./key.ts";
-import type { Reply, ReplyHeaders } from "./reply.ts";
-import { hintFor, hintHeader } from "./routes.ts";
+import { PROTOCOL_NAMES, PROTOCOLS } from "../../values/protocol.ts";
+import type { RequestHeaders } from "../headers.ts";
+import { carriesKey } from "../key.ts";
+import type { Reply, ReplyHeaders } from "../reply.ts";
+import { hintFor, hintHeader } from "../routes.ts";
 
 /** What the site is told of a request; `meantForApi` when it carries a key or JSON. */
 export interface SiteRequest {
