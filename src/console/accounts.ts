@@ -3,7 +3,7 @@
  */
 
 import type { Store } from "../store/contract.ts";
-import type { Account } from "../store/records.ts";
+import type { Account, AccountName } from "../store/records.ts";
 import { newAccountTag } from "../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "./answers.ts";
 import { showAccount, showEntitlement } from "./present.ts";
@@ -20,6 +20,13 @@ const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was alrea
 /** The account of that name. @throws Refusal 404 */
 export async function accountNamed(store: Store, name: string): Promise<Account> {
   const account = await store.findAccount(name);
+  if (account === undefined) throw noSuchAccount(name);
+  return account;
+}
+
+/** The same for those who read its ledger alone, whatever stands in the account. @throws Refusal 404 */
+export async function nameOfAccount(store: Store, name: string): Promise<AccountName> {
+  const account = await store.findAccountName(name);
   if (account === undefined) throw noSuchAccount(name);
   return account;
 }

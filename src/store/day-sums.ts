@@ -20,10 +20,14 @@ export interface SpanFault {
   readonly rule: string;
 }
 
-/** The sum of a field as `dayField` spells it; a key's id has no bar in it. */
-export function daySumOf(day: string, field: string, amount: bigint, counts: UsageCounts): DaySum {
+/** What a field as `dayField` spells it is about; a group and a key's id have no bar in them. */
+export function partsOfField(field: string): Pick<DaySum, "group" | "model" | "key"> {
   const [, group = "", model = "", key = ""] = /^([^|]*)\|(.*)\|([^|]*)$/su.exec(field) ?? [];
-  return { day, group, model, key, amount: nanoUsd(amount), counts };
+  return { group, model, key };
+}
+
+export function daySumOf(day: string, field: string, amount: bigint, counts: UsageCounts): DaySum {
+  return { day, ...partsOfField(field), amount: nanoUsd(amount), counts };
 }
 
 /** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */

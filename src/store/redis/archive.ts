@@ -5,11 +5,24 @@ import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome } from "../openi
 import { fromPlain, textOf } from "../plain-line.ts";
 import type { LedgerLine } from "../records.ts";
 import { accountKey, ledgerKey, openingKey } from "./keys.ts";
-import { toLedgerLine } from "./records.ts";
+import { toLedgerLine, unreadableLine } from "./records.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** One step, so that no reader falls between an opening line and the lines that it replaces. */
+/** Lines that one step reads at most, and the bytes after which it ends: the store does nothing else meanwhile. */
+const STEP_LINES = 200;
+const STEP_BYTES = 262_144;
+
+type Reply = readonly [
+  opening: readonly [seq: string, line: string] | null,
+  entries: readonly [id: string, fields: string[]][],
+  more: string,
+];
+
+/**
+ * Steps of a bounded size. The opening line comes with the lines behind it in one step, so that no reader falls between
+ * it and the lines that it replaces.
+ */
 export async function readLedger(
   runner: Runner,
   scripts: Scripts,
@@ -18,17 +31,29 @@ export async function readLedger(
   limit: number,
 ): Promise<LedgerLine[]> {
   const size = pageSize(limit, LEDGER_PAGE_MAX);
-  const reply = await runner.script(
-    scripts["ledger-read"],
-    [ledgerKey(tag), openingKey(tag)],
-    [`${afterSeq}`, `${size}`],
-  );
-  const [opening, entries] = reply as [[seq: string, line: string] | null, [id: string, fields: string[]][]];
-  const lines = entries.map(toLedgerLine);
-  if (opening === null) return lines;
-  const line = fromPlain(JSON.parse(opening[1]));
-  if (!line) throw new TypeError("an opening line in Redis is none");
-  return [line, ...lines];
+  const lines: LedgerLine[] = [];
+  for (let after = afterSeq; lines.length < size; after = lines.at(-1)?.seq ?? after) {
+    const count = Math.min(STEP_LINES, size - lines.length);
+    const keys = [ledgerKey(tag), openingKey(tag)];
+    const reply = (await runner.script(scripts["ledger-read"], keys, [
+      `${after}`,
+      `${count}`,
+      `${STEP_BYTES}`,
+    ])) as Reply;
+    const [opening, entries, more] = reply;
+    if (opening !== null) lines.push(toOpening(opening));
+    lines.push(...entries.map(toLedgerLine));
+    if (more === "0" || (opening === null && entries.length === 0)) break;
+  }
+  return lines;
+}
+
+function toOpening([seq, text]: readonly [string, string]): LedgerLine {
+  try {
+    const line = fromPlain(JSON.parse(text));
+    if (line && line.seq === Number(seq)) return line;
+  } catch {}
+  return unreadableLine(Number(seq));
 }
 
 export async function archiveLedger(
