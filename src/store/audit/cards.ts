@@ -10,11 +10,12 @@ function each({ figures, lines }: AccountSnapshot) {
 
 const finding = (check: string, about: string, what: string): Finding => ({ check, line: undefined, about, what });
 
-/** `card_missing`, `card_without_line`: a card that the ledger gave is there, and no other. */
+/** `card_missing`, `card_without_line`: a card that the ledger gave is there, and nothing of any other. */
 const cardPresence: AccountCheck = (snapshot) =>
   each(snapshot).flatMap(({ id, kept, told }) => {
     if (kept && !told) return [finding("card_without_line", id, `The card ${id} is there, and no line gave it.`)];
     if (told && !kept) return [finding("card_missing", id, `The card ${id} was given, and is not there.`)];
+    if (!kept) return [finding("card_missing", id, `Sums are kept of the card ${id}, and it is not there.`)];
     return [];
   });
 
