@@ -318,5 +318,5 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
     .option("--format <format>", "table, csv or json", "table")
-    .action((options: UsageOptions) => ask((c) => showUsage(c, options)));
+    .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
 }

@@ -6,11 +6,10 @@ import { setImmediate } from "node:timers/promises";
 import type { Store } from "../store/contract.ts";
 import { type AccountAudit, auditAccount } from "../store/ledger-audit.ts";
 import { accountId } from "../store/names.ts";
-import type { AccountName, Page } from "../store/records.ts";
 import type { RandomBytes } from "../values/key.ts";
 import { formatUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
-import { readLimit } from "./accounts.ts";
+import { nextAccountName, readLimit } from "./accounts.ts";
 import { VerificationPage } from "./answers-ledger.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { type KeptAudit, KeptAudits } from "./kept-audits.ts";
@@ -94,7 +93,8 @@ class Verifier {
   async #auditAt({ after, id }: Place, name: string | undefined): Promise<KeptAudit | undefined> {
     const kept = id === "" ? undefined : this.#kept.take(id);
     if (kept && (name === undefined || kept.account.name === name)) return kept;
-    const account = name === undefined ? await this.#next(after) : await this.#store.findAccountName(name);
+    const account =
+      name === undefined ? await nextAccountName(this.#store, after) : await this.#store.findAccountName(name);
     if (!account) {
       if (name !== undefined) throw noSuchAccount(name);
       return undefined;
@@ -102,16 +102,6 @@ class Verifier {
     const steps = auditAccount(this.#store, account);
     const fresh = Buffer.from(this.#random(ID_BYTES)).toString("hex");
     return { id: fresh, account, steps, progress: { lines: 0, linesMax: undefined } };
-  }
-
-  async #next(after: string): Promise<AccountName | undefined> {
-    let cursor: string | undefined = after;
-    do {
-      const page: Page<AccountName> = await this.#store.listAccountNames(cursor === "" ? undefined : cursor, 1);
-      if (page.items[0]) return page.items[0];
-      cursor = page.next;
-    } while (cursor !== undefined);
-    return undefined;
   }
 
   /**

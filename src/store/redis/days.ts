@@ -24,7 +24,7 @@ export async function pageDays(
   span: { readonly since: string; readonly until: string },
   cursor: string | undefined,
 ): Promise<Page<DaySum>> {
-  const [since = "", place = "0"] = cursor?.split(":") ?? [span.since];
+  const [since = "", place = "0"] = /^([^:]*):([0-9]{1,20})$/.exec(cursor ?? "")?.slice(1) ?? [span.since];
   const days = daysOfSpan(since, span.until).slice(0, STEP_DAYS);
   const keys = days.flatMap((day) => [dayKey(tag, day), dayCountsKey(tag, day)]);
   const reply = await runner.script(scripts["days-page"], keys, [`${STEP_FIELDS}`, place, ...COUNT_KINDS]);
