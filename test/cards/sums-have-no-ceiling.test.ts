@@ -21,7 +21,11 @@ test("pages are added up exactly, whatever they come to", async () => {
       return { status: 200, body: pages.shift() ?? assert.fail() };
     },
   };
-  const { json, text } = await showUsage(admin, { by: "group", format: "csv" }, new Terminal({ write: () => true }, async () => {}));
+  const { json, text } = await showUsage(
+    admin,
+    { by: "group", format: "csv" },
+    new Terminal({ write: () => true }, async () => {}),
+  );
   assert.equal(json.total_usd, "26999999.999999997");
   assert.match(text, /^group,usd,.*\r\n"'=big, or so",26999999\.999999997,.*\r\n$/);
   assert.deepEqual(paths, ["/usage?by=group", "/usage?by=group&cursor=one", "/usage?by=group&cursor=two"]);
