@@ -114,9 +114,11 @@ class Verifier {
       if (step.done) return step.value;
       audit.progress = step.value;
       const { error } = step.value;
-      if (error || this.#clock.monotonicMs() >= endMs) this.#kept.keep(audit);
-      if (error && !hasItems) throw error;
-      if (error || this.#clock.monotonicMs() >= endMs) return undefined;
+      if (error || this.#clock.monotonicMs() >= endMs) {
+        this.#kept.keep(audit);
+        if (error && !hasItems) throw error;
+        return undefined;
+      }
       await setImmediate();
     }
   }

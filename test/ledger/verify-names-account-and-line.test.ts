@@ -485,12 +485,15 @@ describe("on Redis", () => {
     {
       name: "an opening line that is none",
       commands: ({ at }) => [["HSET", `${at}:lo`, "seq", "3", "line", "x"]],
-      checks: ["line_order", "line_unreadable"],
+      checks: [
+        ...["line_order", "line_unreadable", "line_balance", "balance", "spent", "topped_up"],
+        ...["card_without_line", "day_sums", "day_counts", "payment_count"],
+      ],
     },
     {
       name: "an opening line without a number",
       commands: ({ at }) => [["HSET", `${at}:lo`, "seq", "x", "line", "x"]],
-      checks: ["unreadable"],
+      checks: ["line_order", "line_unreadable"],
     },
   ];
 

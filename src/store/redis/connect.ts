@@ -22,6 +22,8 @@ export interface Connection {
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>;
   /** A part of a hash, fields and values in turn, and the cursor of the next part; "0" behind the last. */
   hscan(key: string, cursor: string, count: number): Promise<[next: string, flat: string[]]>;
+  /** Entries of a stream behind one, at most `count`: their ids, and their fields and values in turn. */
+  entriesAfter(key: string, id: string, count: number): Promise<[id: string, flat: string[]][]>;
   /** Names after `after` in byte order, at most `count`. */
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
   /**
@@ -173,6 +175,7 @@ function wrap(client: Redis | Cluster): Connection {
     hgetall: (key) => client.hgetall(key),
     hmget: (key, fields) => client.hmget(key, ...fields),
     hscan: (key, cursor, count) => client.hscan(key, cursor, "COUNT", count),
+    entriesAfter: (key, id, count) => client.xrange(key, `(${id}`, "+", "COUNT", count),
     namesAfter: (key, after, count) =>
       client.zrangebylex(key, after === undefined ? "-" : `(${after}`, "+", "LIMIT", 0, count),
     async scan(pattern, { primary, cursor } = { primary: 0, cursor: "0" }) {

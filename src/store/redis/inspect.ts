@@ -25,10 +25,9 @@ import {
 } from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
 import type { Runner } from "./runner.ts";
-import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
-export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<AccountState | undefined> {
+export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
   const fields = await wholeHash(runner, accountKey(tag));
   const account = toAccount(tag, fields);
   if (account === undefined) return undefined;
@@ -36,7 +35,7 @@ export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag)
     wholeHash(runner, holdsKey(tag)),
     wholeHash(runner, paymentsKey(tag)),
     everyKey(runner, accountPattern(tag)),
-    wholeLedger(runner, scripts, tag),
+    wholeLedger(runner, tag),
   ]);
   return {
     account,
@@ -69,10 +68,10 @@ async function everyKey(runner: Runner, pattern: string): Promise<string[]> {
   return keys;
 }
 
-async function wholeLedger(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<LedgerLine[]> {
+async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[]> {
   const lines: LedgerLine[] = [];
   for (;;) {
-    const page = await readLedger(runner, scripts, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
+    const page = await readLedger(runner, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
     lines.push(...page);
     if (page.length < LEDGER_PAGE_MAX) return lines;
   }

@@ -26,7 +26,6 @@ const PARTS = {
   "limits-read": ["common", "holds"],
   "figures-read": ["common"],
   "days-page": [],
-  "ledger-read": [],
   "ledger-archive": ["common"],
   "code-create": ["common"],
   "code-claim": ["common", "codes"],
@@ -48,7 +47,6 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "limits-read",
   "figures-read",
   "days-page",
-  "ledger-read",
   "claim-list",
 ]);
 

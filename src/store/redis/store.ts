@@ -242,7 +242,7 @@ class RedisStore implements Store {
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
     checkTag(tag);
-    return readLedger(this.#runner, this.#scripts, tag, afterSeq, limit);
+    return readLedger(this.#runner, tag, afterSeq, limit);
   }
 
   async archiveLedger(tag: AccountTag, ask: Parameters<Store["archiveLedger"]>[1]) {
@@ -253,7 +253,7 @@ class RedisStore implements Store {
 
   async inspect(tag: AccountTag) {
     checkTag(tag);
-    return inspect(this.#runner, this.#scripts, tag);
+    return inspect(this.#runner, tag);
   }
 
   async identity() {
