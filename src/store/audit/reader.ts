@@ -30,7 +30,7 @@ export type Steps<T> = AsyncGenerator<AuditProgress, T, void>;
 export type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "groups">>;
 
 /** Lines that one step reads and judges: some milliseconds of this process, less of the store. */
-const PAGE_LINES = 100;
+const PAGE_LINES = 50;
 /** Findings that are remembered so as to be told once; of an account with more, most are only counted anyway. */
 export const FOUND_MAX = 1_000;
 
