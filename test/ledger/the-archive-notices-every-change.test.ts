@@ -296,6 +296,15 @@ test("an archive of a version without digests is verified by its sums, and said 
   assert.deepEqual([ran.status, ran.err], [0, ""]);
   assert.match(ran.out, /1 files are of a version without digests; their lines are verified by their sums\.$/m);
   assert.match(ran.out, /Lines 1 to 4 were archived without a digest; they are verified by their sums\.$/m);
+  const asItWas = readFileSync(path);
+  rewrite(path, ({ lines }) => void Object.assign(lines[1] as object, { more: 1 }));
+  const widened = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  assert.deepEqual(
+    [widened.status, /archive_file: .* has members in line 2/.test(widened.err)],
+    [1, true],
+    widened.err,
+  );
+  writeFileSync(path, asItWas);
   // What is archived from here on has one.
   await here.store.credit(account.tag, { id: "later", amount: 1n, kind: "topup", note: "" });
   age(account);
