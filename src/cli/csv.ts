@@ -28,8 +28,11 @@ const OPERATOR = String.raw`[=+\-@\u2212\u207A-\u207C\u208A-\u208C\uFE62\uFE63\u
 
 /** Tab and line ends count by themselves: some programs drop them and read on. */
 const FORMULA = new RegExp(`^(?:[\\t\\r\\n\\0]|${UNSEEN}*${OPERATOR})`, "u");
-/** A program that splits at semicolons or tabs finds cells inside of ours, quotes or not. */
-const FORMULA_INSIDE = new RegExp(`(\\r\\n|[;\\t\\r\\n])(?=${UNSEEN}*${OPERATOR})`, "gu");
+/**
+ * A program that splits at semicolons or tabs finds cells inside of ours, and takes our quotes for ones around them: `""=1+1`
+ * is an empty text in quotes to it, and a formula behind that.
+ */
+const FORMULA_INSIDE = new RegExp(`(\\r\\n|[;\\t\\r\\n])(?=(?:"|${UNSEEN})*${OPERATOR})`, "gu");
 
 /** One cell. What may begin a formula is marked as text by an apostrophe (CWE-1236). */
 function field(value: unknown): string {

@@ -59,6 +59,10 @@ test("a program that splits at semicolons or tabs finds no formula inside a cell
   assert.equal(cellOf("paid;=1+1"), "paid;'=1+1");
   assert.equal(cellOf("paid\t \u200b＝1+1;@x"), "paid\t' \u200b＝1+1;'@x");
   assert.equal(cellOf("one\r\n-2+3"), "one\r\n'-2+3");
+  // Beside other cells, what it sees behind the semicolon is `""=1+1`: an empty text, and a formula.
+  assert.equal(cellOf('paid;"=1+1;x'), `paid;'"=1+1;x`);
+  assert.equal(csv(["at", "note"], [{ at: 1, note: 'paid;"=1+1;x' }]), `at,note\r\n1,"paid;'""=1+1;x"\r\n`);
+  assert.equal(cellOf('paid;"" \ufeff"＝1+1'), `paid;'"" \ufeff"＝1+1`);
 });
 
 test("amounts, ordinary words and JSON stay as they are", () => {
