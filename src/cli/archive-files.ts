@@ -153,7 +153,8 @@ export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
 async function unpack(path: string): Promise<string> {
   try {
     const bytes = await promisify(gunzip)(await readFile(path), { maxOutputLength: UNPACKED_BYTES_MAX });
-    return bytes.toString();
+    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that may stand in a note.
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     throw damaged(path, (error as NodeJS.ErrnoException).code ?? "not gzip");
   }

@@ -9,6 +9,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { after, afterEach, before } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { listArchive, readFaulty } from "../../src/cli/archive-files.ts";
+import { CliFailure } from "../../src/cli/failure.ts";
 import { chained, newChain } from "../../src/store/line-chain.ts";
 import { fromPlain } from "../../src/store/plain-line.ts";
 import type { LedgerLine } from "../../src/store/records.ts";
@@ -37,7 +39,7 @@ before(async () => {
       const { length } = await here.store.readLedger(account.tag, 0, 100);
       const opened = lines === FIRST ? 0 : 1;
       for (let at = length - opened; at < lines; at++) {
-        const payment = { id: `pay-${lines}-${at}`, amount: 1n, kind: "topup" as const, note: 'a "note" äö' };
+        const payment = { id: `pay-${lines}-${at}`, amount: 1n, kind: "topup" as const, note: 'a "note" äö \ufffd' };
         await here.store.credit(account.tag, payment);
       }
       age(account);
@@ -214,6 +216,63 @@ for (const [name, damage] of Object.entries(DAMAGES)) {
     });
   }
 }
+
+/** All faults of a file, one that cannot be read at all included. */
+async function faultsOf(path: string): Promise<readonly string[]> {
+  const file = (await listArchive(dir)).find((one) => one.path === path);
+  assert.ok(file);
+  return readFaulty(file).then(
+    ({ faults }) => faults,
+    (error: unknown) => {
+      assert.ok(error instanceof CliFailure, `${error}`);
+      return [error.message];
+    },
+  );
+}
+
+test("each byte of a file that is changed, left out or put in is noticed", async () => {
+  const path = fileOf(alice, "first");
+  const text = gunzipSync(readFileSync(path));
+  assert.ok(text.includes("\ufffd"), "a note has what bytes that are no UTF-8 are read as");
+  const headEnd = text.indexOf("\n");
+  const unnoticed: string[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number;
+    const all = {
+      "a lowest bit": Buffer.from(text).fill(byte ^ 1, at, at + 1),
+      "a highest bit": Buffer.from(text).fill(byte ^ 0x80, at, at + 1),
+      "left out": Buffer.concat([text.subarray(0, at), text.subarray(at + 1)]),
+      "a blank put in": Buffer.concat([text.subarray(0, at), Buffer.from(" "), text.subarray(at)]),
+    };
+    // All of them throughout the heading, and one after the other in the lines, which a digest covers alike.
+    const changes = Object.entries(all).filter((_, which) => at <= headEnd || which === at % 4);
+    for (const [name, bytes] of changes) {
+      writeFileSync(path, gzipSync(bytes, { level: 0 }));
+      if ((await faultsOf(path)).length === 0) unnoticed.push(`${name} at ${at}`);
+    }
+  }
+  // Where the chain begins is no matter of this file's own digest: all files and the store have to agree on it.
+  const from = text.indexOf('"from":1,') + '"from":'.length;
+  assert.deepEqual(unnoticed, [`a lowest bit at ${from}`]);
+  writeFileSync(path, gzipSync(Buffer.from(text).fill("0", from, from + 1)));
+  assert.ok((await checksFound()).includes("archive_chain"));
+});
+
+test("each byte of the compressed file that is changed is noticed, but for those that say nothing of the text", async () => {
+  const path = fileOf(alice, "second");
+  const packed = readFileSync(path);
+  const unnoticed: number[] = [];
+  for (let at = 0; at < packed.length; at++) {
+    writeFileSync(path, Buffer.from(packed).fill((packed[at] as number) ^ 1, at, at + 1));
+    if ((await faultsOf(path)).length === 0) unnoticed.push(at);
+  }
+  // RFC 1952, section 2.3: the flag FTEXT, the time, the extra flags and the system.
+  assert.deepEqual(unnoticed, [3, 4, 5, 6, 7, 8, 9]);
+  for (let length = 0; length < packed.length; length++) {
+    writeFileSync(path, packed.subarray(0, length));
+    assert.notDeepEqual(await faultsOf(path), [], `cut to ${length} bytes`);
+  }
+});
 
 test("whole files in each other's place are noticed: of one account, of two, and of two with their names", async () => {
   const swap = (a: string, b: string) => {
