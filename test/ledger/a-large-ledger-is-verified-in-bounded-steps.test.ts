@@ -26,7 +26,7 @@ const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 /** What takes a line of a terminal away. */
 const CLEAR = "\r\u001b[K";
 const OTHER_KEYS = 1_000_000;
-const LINES = 2_400;
+const LINES = 15_001;
 
 /** Charges like the first one, until the ledger has so many lines. */
 async function fill(here: GatewayHere, account: TestAccount, lines: number): Promise<void> {

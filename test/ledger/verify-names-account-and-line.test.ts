@@ -280,7 +280,7 @@ describe("in the embedded store", () => {
     assert.deepEqual([nobody.status, /no account named `nobody`/.test(nobody.err)], [1, true]);
   });
 
-  test("a code that paid here but is another's, or is as good as new, could be redeemed twice (reliability 3.9)", async () => {
+  test("a code that paid here but is another's, or is as good as new, could be redeemed twice", async () => {
     const account = await here.account();
     const [one] = await sell(here.store, 1);
     assert.ok(one);

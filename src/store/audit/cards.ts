@@ -52,7 +52,7 @@ const cardListed: AccountCheck = (snapshot) =>
 
 /**
  * `code_owner`: a code is one account's. Where its own record names another, or none, a failover has forgotten a redemption
- * and the code can be, or was, redeemed twice (reliability 3.9, residual).
+ * and the code can be, or was, redeemed twice (docs/failure-model.md row B6).
  */
 const codeOwner: AccountCheck = ({ figures, codes }) =>
   [...codes].flatMap(([id, code]) => {
