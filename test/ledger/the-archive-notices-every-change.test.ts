@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { after, afterEach, before } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { listArchive, readFaulty } from "../../src/cli/archive-files.ts";
+import { listArchive, readFaulty, writeArchive } from "../../src/cli/archive-files.ts";
 import { CliFailure } from "../../src/cli/failure.ts";
 import { chained, newChain } from "../../src/store/line-chain.ts";
 import { fromPlain } from "../../src/store/plain-line.ts";
@@ -376,4 +376,33 @@ test("an archive of a version without digests is verified by its sums, and said 
   rewrite(second, ({ lines }) => void Object.assign(lines[0] as object, { memo: "x" }), { heal: true });
   const found = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
   assert.deepEqual([found.status, /archive_chain/.test(found.err)], [1, true], found.err);
+});
+
+test("a file whose lines the store has not let go of yet is compared with them line by line", async () => {
+  const account = await here.account({ usd: "1" });
+  for (let at = 0; at < 3; at++) {
+    await here.store.credit(account.tag, { id: `pay-${at}`, amount: 1n, kind: "topup", note: "" });
+  }
+  const lines = await here.store.readLedger(account.tag, 0, 100);
+  const { path } = await writeArchive(dir, `acct_${account.tag}`, lines, newChain(`acct_${account.tag}`, 1));
+  const verify = () => tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  const sound = await verify();
+  assert.deepEqual([sound.status, sound.err], [0, ""]);
+
+  rewrite(path, (text) => void Object.assign(text.lines[2] as object, { memo: "another" }), { heal: true });
+  const changed = await verify();
+  assert.equal(changed.status, 1);
+  assert.match(
+    changed.err,
+    /, line 3: archive_line: In the archive: The line in the file is not the one in the store\./,
+  );
+  assert.ok(changed.out.includes("out of balance: 1."), changed.out);
+
+  rmSync(path);
+  const last = lines.at(-1) as LedgerLine;
+  const more = [...lines, { ...last, seq: last.seq + 1 }];
+  await writeArchive(dir, `acct_${account.tag}`, more, newChain(`acct_${account.tag}`, 1));
+  const made = await verify();
+  assert.equal(made.status, 1);
+  assert.match(made.err, /, line 5: archive_line: In the archive: The line is in a file, and not in the store\./);
 });
