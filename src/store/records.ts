@@ -20,6 +20,12 @@ export interface Account {
   readonly createdAtMs: number;
 }
 
+/** Where an account is found. */
+export interface AccountName {
+  readonly name: string;
+  readonly tag: AccountTag;
+}
+
 export interface Key {
   readonly id: string;
   readonly tag: AccountTag;
@@ -49,7 +55,8 @@ export interface LedgerLine {
   /** Position in the account's ledger, from 1, without gaps; an opening line has the last archived one's. */
   readonly seq: number;
   readonly atMs: number;
-  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening";
+  /** `unreadable`: what stands there is no line any more; its figures are 0. */
+  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening" | "unreadable";
   /**
    * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,
    * `absorbed:<cause>`, ...
@@ -138,15 +145,7 @@ export interface DaySum {
 /** Days that one reading of day sums may span. */
 export const DAYS_MAX = 366;
 
-/** What a change that stopped half-way has left. */
-export interface HalfDone {
-  /** Commands of a begun change are still to be run. */
-  readonly todo: boolean;
-  /** Requests whose settled mark says that something was charged or absorbed, and that have no line. */
-  readonly marksWithoutLine: readonly string[];
-}
-
-/** The whole state of one account, in one canonical form for both stores; for tests, audits and `verify`. */
+/** The whole state of one account, in one canonical form for both stores; for tests. */
 export interface AccountState {
   readonly account: Account;
   readonly seq: number;
@@ -165,8 +164,6 @@ export interface AccountState {
   /** Buckets by name, as stored: debt in tokens x 60,000, and the instant it was true. */
   readonly buckets: Readonly<Record<string, { readonly debt: number; readonly atMs: number }>>;
   readonly settled: readonly string[];
-  /** Empty where a store takes a failed change back whole. */
-  readonly halfDone: HalfDone;
   readonly ledger: readonly LedgerLine[];
   readonly payments: readonly string[];
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */

@@ -1,9 +1,11 @@
 // Row B13: whatever a script that stopped has left, `ledger verify` finds it until it is ended, and nothing then.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { auditAccount } from "../../src/store/ledger-audit.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import { openStore } from "../../src/store/open.ts";
 import { loadScripts } from "../../src/store/redis/scripts.ts";
+import type { AccountTag } from "../../src/values/key.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { startRedis } from "../rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf } from "../store/asks.ts";
@@ -17,13 +19,18 @@ before(async () => {
 });
 after(() => theatre.close());
 
-const AUDIT = { pause: async () => {}, pageLines: 100, holds: true } as const;
 const UNFINISHED = /^A change of it has stopped half-way;/;
+
+/** What an account's audit finds. */
+async function findingsOf(store: Store, tag: AccountTag): Promise<string[]> {
+  const name = (await store.getAccount(tag))?.name ?? "";
+  const { findings } = await auditToEnd(auditAccount(store, { name, tag }));
+  return findings.map(({ what }) => what);
+}
 
 /** What is found, but for memos: the charges of these scenes have none to be computed again from. */
 async function found(): Promise<string[]> {
-  const audit = await auditAccount(theatre.direct.store, TAG, AUDIT);
-  return (audit?.findings ?? []).map(({ what }) => what).filter((what) => !/memo|its tokens at its prices/.test(what));
+  return (await findingsOf(theatre.direct.store, TAG)).filter((what) => !/memo|its tokens at its prices/.test(what));
 }
 
 const CHANGES = ["admit", "extend", "settle", "credit", "grant", "ledger-archive"];
@@ -62,7 +69,7 @@ test("a request that counts as settled without a line, and one whose hold is sti
   t.after(() => store.close());
   const tag = await makeAccount(store, "Marked", { funds: 1_000n });
   const mark = (rid: string, ...texts: string[]) => redis.command("SET", `{a:${tag}}:d:${rid}`, JSON.stringify(texts));
-  const told = async () => (await auditAccount(store, tag, AUDIT))?.findings.map(({ what }) => what);
+  const told = () => findingsOf(store, tag);
   // Voided, by this version and by the one before.
   await mark(ridOf(1), "0", "", "");
   await mark(ridOf(2), "0", "");

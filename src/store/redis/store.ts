@@ -8,6 +8,7 @@ import {
   checkCodes,
   checkCredit,
   checkExtend,
+  checkFigures,
   checkGrant,
   checkKeyHash,
   checkName,
@@ -15,9 +16,11 @@ import {
   checkTag,
 } from "../checks.ts";
 import type { Store } from "../contract.ts";
+import type { DaySpan } from "../day-sums.ts";
 import type { ExtendAsk } from "../extension.ts";
+import type { FiguresAsk } from "../figures.ts";
 import { overlay } from "../overlay.ts";
-import type { CardFacts } from "../records.ts";
+import type { CardFacts, DaySum } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
@@ -26,10 +29,12 @@ import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
 import { type Connection, connect, connectBeside, type RedisSettings } from "./connect.ts";
+import { pageDays } from "./days.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
+import { listRecords, readFigures } from "./figures.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
-import { inspect, readDays } from "./inspect.ts";
+import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { isOfRights, neededRights, Rights } from "./rights.ts";
@@ -120,6 +125,14 @@ class RedisStore implements Store {
     return accounts.findAccount(this.#runner, name);
   }
 
+  async findAccountName(name: string) {
+    return accounts.findAccountName(this.#runner, name);
+  }
+
+  async listAccountNames(cursor: string | undefined, limit: number) {
+    return accounts.listAccountNames(this.#runner, cursor, limit);
+  }
+
   async listAccounts(cursor: string | undefined, limit: number) {
     return accounts.listAccounts(this.#runner, cursor, limit);
   }
@@ -200,12 +213,35 @@ class RedisStore implements Store {
 
   async readDays(tag: AccountTag, since: string, until: string) {
     checkTag(tag);
-    return readDays(this.#runner, this.#scripts, tag, since, until);
+    const sums: DaySum[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await pageDays(this.#runner, this.#scripts, tag, { since, until }, cursor);
+      sums.push(...page.items);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return sums;
+  }
+
+  async pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
+    checkTag(tag);
+    return pageDays(this.#runner, this.#scripts, tag, span, cursor);
+  }
+
+  async readFigures(tag: AccountTag, ask: FiguresAsk) {
+    checkTag(tag);
+    checkFigures(ask);
+    return readFigures(this.#runner, this.#scripts, tag, ask);
+  }
+
+  async listRecords(tag: AccountTag, cursor: string | undefined) {
+    checkTag(tag);
+    return listRecords(this.#runner, tag, cursor);
   }
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
     checkTag(tag);
-    return readLedger(this.#runner, this.#scripts, tag, afterSeq, limit);
+    return readLedger(this.#runner, tag, afterSeq, limit);
   }
 
   async archiveLedger(tag: AccountTag, ask: Parameters<Store["archiveLedger"]>[1]) {
@@ -216,7 +252,7 @@ class RedisStore implements Store {
 
   async inspect(tag: AccountTag) {
     checkTag(tag);
-    return inspect(this.#runner, this.#scripts, tag);
+    return inspect(this.#runner, tag);
   }
 
   async identity() {
