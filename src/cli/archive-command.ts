@@ -132,7 +132,7 @@ async function linesOnDisk(
   { through, chain }: { readonly through: number; readonly chain: LineChain },
   { beforeMs, to }: Where,
 ): Promise<LedgerLine[]> {
-  const files = await listArchive(to);
+  const files = await listArchive(to, true);
   const written = files.find((file) => file.account === id && file.first <= through + 1 && through < file.last);
   if (written) {
     const lines = (await readArchive(written)).filter(({ seq }) => seq > through);

@@ -26,10 +26,13 @@ export interface ArchiveFile {
   readonly last: number;
 }
 
-/** Files of the archive by account and first line; whatever else is in the folder is left alone. */
-export async function listArchive(dir: string): Promise<ArchiveFile[]> {
+/**
+ * Files of the archive by account and first line; whatever else is in the folder is left alone.
+ * @param isNew whether the folder may still be to be made.
+ */
+export async function listArchive(dir: string, isNew = false): Promise<ArchiveFile[]> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
+    if (isNew && error.code === "ENOENT") return [];
     throw new CliFailure(1, `The archive folder ${dir} cannot be read (${error.code}).`);
   });
   const files = names.flatMap((name) => {

@@ -13,7 +13,9 @@ export interface VerifyOptions {
   readonly archive?: string;
 }
 
-/** Times that the gateway may forget how far it had come with an account. */
+/** Findings of an account's marks that are told one by one. */
+const MARKS_KEPT = 20;
+/** Times that the gateway may forget how far it had come. */
 const RESTARTS_MAX = 3;
 
 const ACCOUNT_COLUMNS: readonly Column[] = [
@@ -41,9 +43,10 @@ export async function verifyLedger(
 ): Promise<Outcome> {
   const admin = patientClient(impatient, terminal);
   const verified = await verifyAccounts(admin, account, terminal);
+  const marks = await verifyMarks(admin, account, terminal);
   const archived = archive === undefined ? undefined : await verifyArchive(admin, archive, account, terminal);
   terminal.clear();
-  const items = archived ? withArchive(verified, archived) : verified;
+  const items = withFindings(withFindings(verified, marks), archived?.findings ?? new Map());
   const unbalanced = items.filter(({ outcome }) => outcome !== "balanced");
   const files = archived && { archived_lines: archived.lines, archive_notes: archived.notes };
   const json = { accounts: items.length, unbalanced: unbalanced.length, ...files, items };
@@ -76,9 +79,42 @@ async function verifyAccounts(
   return items;
 }
 
+/** By account: findings that are kept, and how many there are. */
+type FindingsByAccount = ArchiveVerdict["findings"];
+
+/** Settled marks, to which no line leads. */
+async function verifyMarks(
+  admin: AdminClient,
+  account: string | undefined,
+  terminal: Terminal,
+): Promise<FindingsByAccount> {
+  const findings = new Map<string, { kept: Fields[]; count: number }>();
+  let cursor: string | undefined;
+  let restarts = 0;
+  let steps = 0;
+  do {
+    const { body } = await admin.call("GET", `/ledger/marks${query({ account, cursor })}`);
+    for (const { account: of, ...finding } of itemsOf(body)) {
+      const found = findings.get(String(of)) ?? { kept: [], count: 0 };
+      if (found.kept.length < MARKS_KEPT) found.kept.push(finding);
+      findings.set(String(of), { ...found, count: found.count + 1 });
+    }
+    restarts += body.restarted === true ? 1 : 0;
+    if (restarts > RESTARTS_MAX) throw forgotten("the settled marks");
+    steps += 1;
+    terminal.progress(`Settled marks: ${steps} s`);
+    cursor = typeof body.next === "string" ? body.next : undefined;
+  } while (cursor !== undefined);
+  return findings;
+}
+
 function forgetful({ progress }: Fields): CliFailure {
   const { account } = (progress ?? {}) as Fields;
-  const what = `The gateway has forgotten ${RESTARTS_MAX + 1} times how far it had come with the account ${cell(account)}.`;
+  return forgotten(`the account ${cell(account)}`);
+}
+
+function forgotten(subject: string): CliFailure {
+  const what = `The gateway has forgotten ${RESTARTS_MAX + 1} times how far it had come with ${subject}.`;
   const remedy = "Ask one gateway, not several in turn: set TOLLGATE_ADMIN_URL to its own address.";
   return new CliFailure(1, `${what}\n${remedy}`);
 }
@@ -90,10 +126,10 @@ function progressWords(count: number, progress: Fields | null | undefined): stri
   return `${done}; ${cell(progress.account)}: line ${cell(progress.lines)}${of}`;
 }
 
-/** What was found in the files stands with what was found in the store. */
-function withArchive(items: readonly Fields[], { findings }: ArchiveVerdict): readonly Fields[] {
+/** What was found among the marks and in the files stands with what was found in the account. */
+function withFindings(items: readonly Fields[], findings: FindingsByAccount): readonly Fields[] {
   const names = new Set(items.map(({ account }) => account));
-  // An account that was made meanwhile has been verified by its files alone.
+  // An account that was made meanwhile has been verified by its marks and files alone.
   const made = [...findings.keys()].filter((account) => !names.has(account)).map((account) => ({ account }));
   return [...items, ...made].map((item: Fields) => {
     const more = findings.get(String(item.account));

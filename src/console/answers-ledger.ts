@@ -79,6 +79,24 @@ export const ArchivedShape = object("Archived", {
   repeated,
 });
 
+export const MarksPage = page(
+  "MarksPage",
+  object("MarkFinding", {
+    account: name,
+    check: text("Which check found it; the runbook has them all.", "mark_without_line"),
+    line: orNull(count("Always null: there is no line.", 7)),
+    about: orNull(text("The id of the request.", "0198c5d2a1b27c3e8f00112233445566")),
+    what: text(
+      "What is wrong with it.",
+      "The request 0198c5d2a1b27c3e8f00112233445566 counts as settled, and has no line.",
+    ),
+  }),
+  {
+    steps: count("Steps so far in the part that is under way.", 120),
+    restarted: flag("Whether a part had to be begun anew, because the gateway no longer knew how far it had come."),
+  },
+);
+
 export const VerificationPage = page(
   "VerificationPage",
   object("Verification", {

@@ -11,6 +11,7 @@ const KEPT_MAX = 8;
 /** How long nobody may ask after an audit. */
 const KEPT_MS = 120_000;
 
+/** An audit of one account. */
 export interface KeptAudit {
   readonly id: string;
   readonly account: AccountName;
@@ -18,23 +19,23 @@ export interface KeptAudit {
   progress: AuditProgress;
 }
 
-export class KeptAudits {
+export class KeptAudits<T extends { readonly id: string }> {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #kept = new Map<string, { readonly audit: KeptAudit; readonly untilMs: number }>();
+  readonly #kept = new Map<string, { readonly audit: T; readonly untilMs: number }>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
     this.#clock = clock;
   }
 
   /** Gives an audit to one answer; another one that asks for it meanwhile finds none. */
-  take(id: string): KeptAudit | undefined {
+  take(id: string): T | undefined {
     this.#forget();
     const kept = this.#kept.get(id);
     this.#kept.delete(id);
     return kept?.audit;
   }
 
-  keep(audit: KeptAudit): void {
+  keep(audit: T): void {
     this.#forget();
     this.#kept.set(audit.id, { audit, untilMs: this.#clock.monotonicMs() + KEPT_MS });
     for (const id of this.#kept.keys()) {

@@ -18,7 +18,7 @@ import { type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { type Static, VERIFY_PAGE_MAX, VerifyQuery } from "./schema.ts";
 
 /** After so long an answer ends, with what it has. */
-const ANSWER_MS = 1_000;
+export const ANSWER_MS = 1_000;
 /** The longest pause between two steps. */
 const PAUSE_MS_MAX = 10;
 /** Bytes of an audit's id: nobody else's is met by chance. */
@@ -56,7 +56,7 @@ class Verifier {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
-  readonly #kept: KeptAudits;
+  readonly #kept: KeptAudits<KeptAudit>;
 
   constructor(store: Store, clock: Clock, random: RandomBytes) {
     this.#store = store;
@@ -102,8 +102,7 @@ class Verifier {
       return undefined;
     }
     const steps = auditAccount(this.#store, account);
-    const fresh = Buffer.from(this.#random(ID_BYTES)).toString("hex");
-    return { id: fresh, account, steps, progress: { lines: 0, linesMax: undefined } };
+    return { id: auditId(this.#random), account, steps, progress: { lines: 0, linesMax: undefined } };
   }
 
   /**
@@ -122,12 +121,18 @@ class Verifier {
         if (error && !hasItems) throw error;
         return undefined;
       }
-      // As long as it took: the rest of the store's and the process's time is for requests.
-      const tookMs = this.#clock.monotonicMs() - startedMs;
-      await (tookMs < 1 ? setImmediate() : setTimeout(Math.min(tookMs, PAUSE_MS_MAX)));
+      await pauseAfter(this.#clock.monotonicMs() - startedMs);
     }
   }
 }
+
+/** As long as a step took: the rest of the store's and the process's time is for requests. */
+export async function pauseAfter(tookMs: number): Promise<void> {
+  await (tookMs < 1 ? setImmediate() : setTimeout(Math.min(tookMs, PAUSE_MS_MAX)));
+}
+
+/** The id of an audit that may be kept for the next answer. */
+export const auditId = (random: RandomBytes): string => Buffer.from(random(ID_BYTES)).toString("hex");
 
 /** @throws Refusal 400 */
 function readPlace(cursor: string | undefined): readonly [after: string, id: string] {

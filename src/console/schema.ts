@@ -262,6 +262,8 @@ export const VerifyQuery = Type.Object(
   closed,
 );
 
+export const MarksQuery = Type.Object({ account: Type.Optional(Name), cursor: Type.Optional(Place) }, closed);
+
 export const NewCodes = Type.Object(
   {
     card: Configured,

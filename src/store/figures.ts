@@ -3,6 +3,7 @@
  * the process is ever held up, however large the account is. Whoever has the number of the last line of that instant can
  * sum up the ledger to the same instant, and then nothing that moved meanwhile looks wrong.
  */
+import type { AccountTag } from "../values/key.ts";
 import type { UsageTotal } from "./day-sums.ts";
 import type { Account, Entitlement } from "./records.ts";
 
@@ -80,6 +81,12 @@ export interface HoldFigures {
   readonly expiresAtMs: number;
   readonly scope: string;
   readonly entitlement: string | undefined;
+}
+
+/** A settled mark that its own line does not bear out: a line may be there all the same. */
+export interface DoubtfulMark {
+  readonly tag: AccountTag;
+  readonly requestId: string;
 }
 
 /** Names of what an account has, a page of them; a name may come twice. */

@@ -22,6 +22,7 @@ import { FIGURES_MAX } from "./figures.ts";
 import type { LedgerTally } from "./ledger-tally.ts";
 import type { Account, AccountName } from "./records.ts";
 
+export { auditMarks, type MarkFinding, type MarkProgress, type MarkSteps } from "./audit/marks.ts";
 export type { AuditProgress, AuditStore };
 
 export interface AccountAudit {

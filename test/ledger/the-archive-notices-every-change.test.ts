@@ -123,6 +123,14 @@ test("an archive that nobody touched is sound", async () => {
   assert.deepEqual(await checksFound(), []);
 });
 
+test("a folder that is not there is an error, and not an archive without a line", async () => {
+  for (const missing of [join(dir, "none"), join(dir, "..", "fiels")]) {
+    const ran = await tollgate(here, "ledger", "verify", "--archive", missing);
+    assert.deepEqual([ran.status, ran.out], [1, ""]);
+    assert.equal(ran.err, `The archive folder ${missing} cannot be read (ENOENT).\n`);
+  }
+});
+
 test("each member of a line that is changed is noticed, with the digests computed anew, too", async () => {
   for (const heal of [false, true]) {
     for (const member of MEMBERS) {

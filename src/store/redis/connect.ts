@@ -29,7 +29,7 @@ export interface Connection {
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
   /**
    * A part of all keys that match, on one primary after the other; undefined behind the last part. It goes through the
-   * whole database: for `inspect` alone.
+   * whole database: for what nothing lists.
    */
   scan(pattern: string, from?: ScanPlace): Promise<{ readonly keys: string[]; readonly next: ScanPlace | undefined }>;
   /**

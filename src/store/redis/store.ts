@@ -33,11 +33,13 @@ import { pageDays } from "./days.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { listRecords, readFigures } from "./figures.ts";
-import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
+import type { FitnessOptions } from "./fitness.ts";
+import { checkHealth, identityNow } from "./health.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
-import { isOfRights, neededRights, Rights } from "./rights.ts";
+import { pageMarks } from "./marks.ts";
+import { neededRights, Rights } from "./rights.ts";
 import { Runner, type StepLimits } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
@@ -234,6 +236,11 @@ class RedisStore implements Store {
     return readFigures(this.#runner, this.#scripts, tag, ask);
   }
 
+  async pageMarks(tag: AccountTag | undefined, cursor: string | undefined) {
+    if (tag !== undefined) checkTag(tag);
+    return pageMarks(this.#runner, this.#scripts, tag, cursor);
+  }
+
   async listRecords(tag: AccountTag, cursor: string | undefined) {
     checkTag(tag);
     return listRecords(this.#runner, tag, cursor);
@@ -256,7 +263,7 @@ class RedisStore implements Store {
   }
 
   async identity() {
-    return identityOf(await this.#runner.step(async (redis) => allOf(await redis.infos())));
+    return identityNow(this.#runner);
   }
 
   epochPartOf(tag: AccountTag) {
@@ -294,19 +301,7 @@ class RedisStore implements Store {
   }
 
   async check() {
-    const { rights } = this.#runner;
-    const { warn } = this.#fitness;
-    const infos = await this.#runner.step(async (redis) => {
-      try {
-        return someOf(await redis.infos());
-      } catch (error) {
-        // INFO itself may be what the user may not do; what else it may not is said with it.
-        if (isOfRights(String(error))) await rights?.check(warn);
-        throw error;
-      }
-    });
-    for (const info of infos) checkFitness(info, this.#fitness);
-    await this.#runner.step(async () => rights?.check(warn));
+    await checkHealth(this.#runner, this.#fitness);
   }
 
   shardOf(tag: AccountTag) {
@@ -317,18 +312,4 @@ class RedisStore implements Store {
     this.#runner.connection.close();
     this.#confirming?.runner.connection.close();
   }
-}
-
-/** Every primary's answer; the loss of one leaves it open what it knows. */
-function allOf(infos: readonly PromiseSettledResult<string>[]): string[] {
-  return infos.map((info) => {
-    if (info.status === "rejected") throw info.reason;
-    return info.value;
-  });
-}
-
-/** What answered. A part of a cluster that is away takes its own accounts with it and no others (row B7). */
-function someOf(infos: readonly PromiseSettledResult<string>[]): string[] {
-  const answered = infos.filter((info) => info.status === "fulfilled").map((info) => info.value);
-  return answered.length > 0 ? answered : allOf(infos);
 }
