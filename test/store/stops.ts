@@ -33,9 +33,6 @@ export const START_MS = Date.UTC(2026, 5, 1, 12);
 const NAME = "Stopped";
 export const TAG = tagOf(NAME);
 
-/** A step that is late on a busy machine would be tried again, and count twice in a limit. */
-export const PATIENT = { commandTimeoutMs: 20_000, stepTimeoutMs: 40_000 } as const;
-
 /** What a scene plays on. */
 export interface Stage {
   readonly store: Store;
