@@ -20,6 +20,7 @@ import { openTestStore } from "../console/test-store.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
 import { startRedis } from "../rig/redis.ts";
 import { makeAccount, settleAsk } from "../store/asks.ts";
+import { PATIENT } from "../store/benches.ts";
 import { served } from "./house.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -49,7 +50,7 @@ async function fill(here: GatewayHere, account: TestAccount, lines: number): Pro
 test("every command that walks a ledger works in a database of a million other keys, which only verify goes through, once", async (t) => {
   const redis = await startRedis({ args: ["--appendonly", "yes", "--maxmemory-policy", "noeviction"] });
   t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   const account = await here.account({ usd: "1000" });
   await fill(here, account, LINES);
