@@ -26,7 +26,7 @@ import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
 import type { Store } from "./store/contract.ts";
-import { openStore } from "./store/open.ts";
+import { type OpenOptions, openStore } from "./store/open.ts";
 import { demandFitness, watchHealth } from "./store-health.ts";
 import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
@@ -41,6 +41,8 @@ export interface GatewayOptions {
   readonly settings: Settings;
   readonly clock?: Clock;
   readonly log?: Log;
+  /** How long steps on Redis may take, where it is not to be the usual. */
+  readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs">;
   /** Which side this process serves where a gateway is several of them (workers.ts); both unless given. */
   readonly serves?: "clients" | "operators";
   /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
@@ -114,7 +116,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
-  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message) });
+  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message), ...options.storeTimes });
   await demandFitness(opened, log);
   // An embedded store is in this process: it is neither away nor far, and a slow one is slow for all.
   const timed = timedStore(opened, metrics, clock);

@@ -21,6 +21,7 @@ import { fundsRoutes } from "./funds.ts";
 import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
 import { keyRoutes } from "./keys.ts";
 import { ledgerRoutes } from "./ledger.ts";
+import { markRoutes } from "./marks.ts";
 import { type Described, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
 import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
 import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./route.ts";
@@ -127,6 +128,7 @@ function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: 
     codeRoutes,
     usageRoutes,
     ledgerRoutes,
+    markRoutes,
     archiveRoutes,
     explainRoutes,
     storeRoutes,

@@ -1,6 +1,6 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
 import type { AbsorbedAttempt, SettleAsk } from "../store/settlement.ts";
-import type { TokenSums } from "../store/token-sums.ts";
+import { tokenSumsOf } from "../store/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
@@ -130,13 +130,9 @@ function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk
     amount: terms.unmetered ? ZERO : bounded,
     upstream: ending.route?.upstream,
     tokensUsed: totalInput(metered.usage) + metered.usage.output,
-    tokens: tokensOf(metered.usage),
+    tokens: tokenSumsOf(metered.usage),
     memo: memo(terms, ending, { ...figures, snapshot }),
   };
-}
-
-function tokensOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage): TokenSums {
-  return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
 }
 
 /** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */

@@ -1,4 +1,5 @@
 /** Tokens and requests as sums are kept of them, per day, group, model and key. */
+import type { Usage } from "../values/tokens.ts";
 
 /**
  * Tokens by kind. `cacheWrite` has those of both lives, `reasoning` is a part of `output`; everything else does not
@@ -10,6 +11,11 @@ export interface TokenSums {
   readonly cacheWrite: number;
   readonly output: number;
   readonly reasoning: number;
+}
+
+/** The tokens of one request, by kind. */
+export function tokenSumsOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage): TokenSums {
+  return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
 }
 
 /** Requests that were charged, those that a card without a quota paid for included, and their tokens. */

@@ -106,6 +106,8 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("POST", "/admin/v1/accounts/{name}/ledger/archive", 409, archive, { name: "alice" });
   await ask("GET", "/admin/v1/ledger/verification", 200);
   await ask("GET", "/admin/v1/ledger/verification", 200, undefined, {}, "?account=alice");
+  await ask("GET", "/admin/v1/ledger/marks", 200);
+  await ask("GET", "/admin/v1/ledger/marks", 404, undefined, {}, "?account=nobody");
   for (const by of ["account", "group", "model", "key", "day"]) {
     await ask("GET", "/admin/v1/usage", 200, undefined, {}, `?by=${by}`);
   }

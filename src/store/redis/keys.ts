@@ -13,6 +13,16 @@ export const holdsKey = (tag: AccountTag): string => `{a:${tag}}:h`;
 export const expiriesKey = (tag: AccountTag): string => `{a:${tag}}:hx`;
 /** A string that expires: the settled mark of a request. */
 export const settledKey = (tag: AccountTag, requestId: string): string => `{a:${tag}}:d:${requestId}`;
+/** Match every settled mark, of one account or of all. */
+export const marksPattern = (tag: AccountTag): string => settledKey(tag, "*");
+export const MARKS_OF_ALL = "{a:*}:d:*";
+
+/** Whose mark a key is; undefined for a key that is none. */
+export function settledNames(key: string): { readonly tag: AccountTag; readonly requestId: string } | undefined {
+  const [, tag, requestId] = /^\{a:([^{}]+)\}:d:(.+)$/s.exec(key) ?? [];
+  return tag === undefined || requestId === undefined ? undefined : { tag: tag as AccountTag, requestId };
+}
+
 /** A string that expires: which request took an idempotency key, and how that ended; the hash is the client's key's. */
 export const idempotencyKey = (tag: AccountTag, hash: string): string => `{a:${tag}}:idem:${hash}`;
 /** A stream: the ledger; entry `<seq>-0` is line `seq`. */

@@ -1,0 +1,117 @@
+/**
+ * The audit of settled marks: a request that counts as settled, with something charged or absorbed, has a line. The lines
+ * lead to their marks (`named.ts`), and never to a mark that has none, so all marks are gone through, a bounded step at a
+ * time; the few whose own line does not bear them out at once are looked for in the whole ledger of their account.
+ */
+import type { AccountTag } from "../../values/key.ts";
+import { type Store, StoreError } from "../contract.ts";
+import { FIGURES_MAX } from "../figures.ts";
+import { accountId } from "../names.ts";
+import { portions } from "./day-portions.ts";
+import { messageOf } from "./reader.ts";
+import type { Finding } from "./snapshot.ts";
+
+export type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures">;
+
+/** What was found of one account. */
+export interface MarkFinding extends Finding {
+  /** The account's name, or its id where it cannot be read. */
+  readonly account: string;
+}
+
+/** Where the audit stands after a step. */
+export interface MarkProgress {
+  /** Steps through the keys, and lines looked through, so far. */
+  readonly steps: number;
+  /** With the end of a part: what was found in it. */
+  readonly found?: readonly MarkFinding[];
+  /** With the end of a part: where the next one begins; undefined behind the last. */
+  readonly next?: string | undefined;
+  /** Why the step gave nothing: the next one tries the same again. */
+  readonly error?: StoreError;
+}
+
+export type MarkSteps = AsyncGenerator<MarkProgress, void, void>;
+
+/** Doubtful marks that are remembered before ledgers are looked through for them. */
+const DOUBTS_MAX = 10_000;
+const PAGE_LINES = 50;
+
+/**
+ * @param tag of one account; undefined for all.
+ * @param from the `next` of an earlier part.
+ */
+export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: string): MarkSteps {
+  let steps = 0;
+  /** While the store does not answer, each step is another try. */
+  async function* ask<T>(work: () => Promise<T>): AsyncGenerator<MarkProgress, T, void> {
+    for (;;) {
+      try {
+        const answer = await work();
+        steps += 1;
+        yield { steps };
+        return answer;
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.outcome === "refused") throw error;
+        yield { steps, error };
+      }
+    }
+  }
+
+  /** Takes out of `ids` whatever has a line. */
+  async function* lookUp(of: AccountTag, ids: Set<string>): AsyncGenerator<MarkProgress, void, void> {
+    for (let after = 0; ids.size > 0; ) {
+      const from = after;
+      const lines = yield* ask(() => store.readLedger(of, from, PAGE_LINES));
+      for (const { kind, reference } of lines) if (kind === "usage" || kind === "absorbed") ids.delete(reference);
+      after = lines.at(-1)?.seq ?? from;
+      if (after === from) return;
+    }
+  }
+
+  async function* judge(of: AccountTag, ids: Set<string>): AsyncGenerator<MarkProgress, MarkFinding[], void> {
+    let account = accountId(of);
+    const found: MarkFinding[] = [];
+    const find = (check: string, what: string, about?: string) =>
+      found.push({ account, check, line: undefined, about, what });
+    try {
+      // A change that has stopped half-way may still bring the line; the account's own audit tells of it.
+      const before = yield* ask(() => store.readFigures(of, {}));
+      account = before?.account.name || account;
+      if (before?.unfinished) return [];
+      yield* lookUp(of, ids);
+      for (const requests of portions([...ids], FIGURES_MAX)) {
+        // A mark that has ended meanwhile, or that a failover has forgotten with its line, is none.
+        const figures = yield* ask(() => store.readFigures(of, { requests }));
+        for (const id of requests) {
+          if (figures?.unreadable.includes(`mark ${id}`)) {
+            find("unreadable", `The settled mark of the request ${id} cannot be read.`, id);
+          } else if (!figures || figures.marks.get(id) !== undefined) {
+            find("mark_without_line", `The request ${id} counts as settled, and has no line.`, id);
+          }
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
+      find("unreadable", `Its settled marks cannot be compared with its ledger: ${messageOf(error.cause ?? error)}.`);
+    }
+    return found;
+  }
+
+  for (let cursor = from, first = true; first || cursor !== undefined; first = false) {
+    const doubts = new Map<AccountTag, Set<string>>();
+    let count = 0;
+    do {
+      const at: string | undefined = cursor;
+      const page = yield* ask(() => store.pageMarks(tag, at));
+      for (const { tag: of, requestId } of page.items) {
+        doubts.set(of, (doubts.get(of) ?? new Set()).add(requestId));
+        count += 1;
+      }
+      cursor = page.next;
+    } while (cursor !== undefined && count < DOUBTS_MAX);
+    const found: MarkFinding[] = [];
+    for (const [of, ids] of doubts) found.push(...(yield* judge(of, ids)));
+    yield { steps, found, next: cursor };
+  }
+}
