@@ -34,7 +34,7 @@ import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { listRecords, readFigures } from "./figures.ts";
 import type { FitnessOptions } from "./fitness.ts";
-import { checkHealth, identityNow } from "./health.ts";
+import { HealthCheck, identityNow } from "./health.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
@@ -72,7 +72,7 @@ class RedisStore implements Store {
   readonly #runner: Runner;
   readonly #scripts: Scripts;
   readonly #fitness: FitnessOptions;
-
+  readonly #health: HealthCheck;
   readonly #beside: (() => Runner) | undefined;
   readonly epochParts: number;
   #confirming: { readonly runner: Runner; readonly store: Store } | undefined;
@@ -82,6 +82,7 @@ class RedisStore implements Store {
     this.#runner = runner;
     this.#scripts = scripts;
     this.#fitness = fitness;
+    this.#health = new HealthCheck(runner, fitness);
     this.#beside = beside;
   }
 
@@ -301,7 +302,7 @@ class RedisStore implements Store {
   }
 
   async check() {
-    await checkHealth(this.#runner, this.#fitness);
+    await this.#health.check();
   }
 
   shardOf(tag: AccountTag) {
