@@ -1,4 +1,4 @@
-import { divideHalfUp, divideUp, type NanoUsd, nanoUsd } from "./money.ts";
+import { divideHalfUp, divideUp, leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "./money.ts";
 import { totalInput, type Usage } from "./tokens.ts";
 
 /** Prices of one model, each in nano-dollars per million tokens. */
@@ -62,7 +62,8 @@ function weigh(prices: UnitPrices, tools: ReadonlyMap<string, bigint>, usage: Us
 }
 
 /**
- * What a request costs: integer arithmetic, one division at the end, half up.
+ * What a request costs: integer arithmetic, one division at the end, half up; never more than one movement may carry,
+ * whatever an upstream counts.
  * @returns the price snapshot used beside the amount, for the ledger line.
  */
 export function charge(
@@ -72,7 +73,8 @@ export function charge(
   tier?: string,
 ): { amount: NanoUsd; snapshot: PriceSnapshot } {
   const prices = unitPricesFor(price, totalInput(usage), tier);
-  const amount = nanoUsd(divideHalfUp(weigh(prices, price.tools, usage) * multiplier, DIVISOR));
+  const whole = nanoUsd(divideHalfUp(weigh(prices, price.tools, usage) * multiplier, DIVISOR));
+  const amount = leastNano(whole, NANO_USD_MAX);
   return { amount, snapshot: { prices, tools: price.tools, multiplier } };
 }
 
