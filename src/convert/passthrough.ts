@@ -7,8 +7,9 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../wire/json.ts";
 import { SseReader } from "../wire/sse.ts";
+import { countChoices } from "./chat/produced.ts";
 import { readUsage as readChatUsage } from "./chat/usage.ts";
-import { ChatWatcher, producedIn } from "./chat/watch.ts";
+import { ChatWatcher } from "./chat/watch.ts";
 import type {
   ClientFrames,
   ClientRequest,
@@ -21,10 +22,12 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "./exchange.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { countContent } from "./messages/produced.ts";
 import { countsOutput, readUsage as readMessagesUsage } from "./messages/usage.ts";
-import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
+import { MessagesWatcher } from "./messages/watch.ts";
 import { spliceRequest } from "./passthrough-request.ts";
+import { countOutput } from "./responses/produced.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
 import { ResponsesWatcher } from "./responses/watch.ts";
 import { invalid, reported, type Seen, type Watcher } from "./watch.ts";
@@ -46,7 +49,7 @@ class Passthrough implements Exchange {
 
   constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, body: Uint8Array) {
     this.#request = request;
-    this.#openEnded = permitted.openEnded !== undefined;
+    this.#openEnded = permitted.openEnded === true;
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
     this.request = { body, dropped: [] };
   }
@@ -69,8 +72,12 @@ class Passthrough implements Exchange {
 type OpenWatcher = (request: ClientRequest, rename: string | undefined, openEnded: boolean) => Watcher;
 
 const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
-  chat: (request, rename) =>
-    new ChatWatcher({ includeUsage: objectOf(request.json.stream_options)?.include_usage === true, rename }),
+  chat: ({ json }, rename) =>
+    new ChatWatcher({
+      includeUsage: objectOf(json.stream_options)?.include_usage === true,
+      rename,
+      choices: typeof json.n === "number" ? json.n : 1,
+    }),
   messages: (_request, rename) => new MessagesWatcher(rename),
   responses: (_request, rename, openEnded) => new ResponsesWatcher(rename, openEnded),
 };
@@ -83,39 +90,22 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice"); // MC.r7
     }
-    let producedBytes = 0;
-    for (const choice of json.choices) producedBytes += producedIn(objectOf(objectOf(choice)?.message)) ?? 0;
-    return { usage: readChatUsage(json.usage), final: true, producedBytes };
+    return { usage: readChatUsage(json.usage), final: true, produced: countChoices(json.choices) };
   },
   messages(json) {
     const error = objectOf(json.error);
     if (json.type === "error" || error) return reported(error?.type, error?.code);
     if (!Array.isArray(json.content)) return invalid("a message without content");
-    let producedBytes = 0;
-    for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
-    return { usage: readMessagesUsage(json.usage), final: countsOutput(json.usage), producedBytes };
+    const produced = countContent(json.content);
+    return { usage: readMessagesUsage(json.usage), final: countsOutput(json.usage), produced };
   },
   responses(json) {
     const error = objectOf(json.error);
     if (error || json.status === "failed") return reported(error?.type, error?.code);
     if (!Array.isArray(json.output)) return invalid("a response without output");
-    return { usage: readResponsesUsage(json), final: true, producedBytes: Buffer.byteLength(outputText(json.output)) };
+    return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };
-
-/** Everything readable in a response's output, for the estimate when usage is missing. */
-function outputText(output: readonly unknown[]): string {
-  let text = "";
-  for (const entry of output) {
-    const item = objectOf(entry);
-    for (const value of [item?.arguments, item?.input]) if (typeof value === "string") text += value;
-    for (const part of [...arrayOf(item?.content), ...arrayOf(item?.summary)]) {
-      const fields = objectOf(part);
-      for (const value of [fields?.text, fields?.refusal]) if (typeof value === "string") text += value;
-    }
-  }
-  return text;
-}
 
 class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();

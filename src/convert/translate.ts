@@ -113,7 +113,7 @@ class Translation implements Exchange {
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
     return {
       body: CODECS[this.#plan.client].encodeReply(reply, this.#plan, this.#context),
-      counts: { usage: reply.usage, final: true, producedBytes: decoded.producedBytes },
+      counts: { usage: reply.usage, final: true, produced: decoded.produced },
     };
   }
 

@@ -112,7 +112,7 @@ export class TranslatedStream implements StreamConverter {
 
   #excess(): UpstreamFault | undefined {
     if (this.#sequencer.overflowed) return invalid("too much of the stream waits for its turn");
-    return this.#decoder.counts().producedBytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
+    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
   }
 
   /** Behind a stop string the answer is complete, whatever becomes of the upstream. */

@@ -1,12 +1,13 @@
 /** A chat completions stream as hub events (protocols.md 1.1.3, 3.2, 3.4). */
 
-import type { ReplyPlan } from "../hub.ts";
+import type { ReplyEvent, ReplyPlan } from "../hub.ts";
 import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
+import { ChatOutput } from "./produced.ts";
 import { contentText, isFailureWord, reasoningOf, stopOf } from "./reply-decode.ts";
 import { ChatCalls } from "./stream-calls.ts";
 import { readUsage } from "./usage.ts";
@@ -17,8 +18,11 @@ import { readUsage } from "./usage.ts";
  * usage chunk behind the finish reason still counts (trap 33).
  */
 export class ChatStreamDecoder extends StreamDecoder {
+  protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
+  /** A count from before the stop reason may be a running one. */
+  protected override usageIsWhole = false;
 
   constructor(plan: ReplyPlan, ids: Ids) {
     super(plan, ids);
@@ -38,14 +42,22 @@ export class ChatStreamDecoder extends StreamDecoder {
       serviceTier: textOf(chunk.service_tier),
       createdS: createdSeconds(chunk.created),
     });
+    const before = this.usage;
     this.countUsage(readUsage(chunk.usage));
     for (const one of arrayOf(chunk.choices)) {
       const choice = objectOf(one);
       if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (trap 8).
     }
+    this.usageIsWhole ||= this.stopSeen && this.usage !== before;
+  }
+
+  override end(): readonly ReplyEvent[] {
+    this.usageIsWhole = true;
+    return super.end();
   }
 
   protected override readDone(): void {
+    this.usageIsWhole = true;
     if (this.started) this.finish();
     else this.refuse(invalid("[DONE] came first"));
   }

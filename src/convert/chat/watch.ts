@@ -7,6 +7,8 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
+import { ChatOutput } from "./produced.ts";
+import { RunningOutput } from "./running.ts";
 import { readUsage, writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
@@ -18,14 +20,21 @@ export interface ChatWatchOptions {
   readonly includeUsage: boolean;
   /** The client's model name, when the route renames it. */
   readonly rename: string | undefined;
+  /** Answers that were asked for. */
+  readonly choices: number;
 }
 
 export class ChatWatcher implements Watcher {
   readonly #options: ChatWatchOptions;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
-  #producedBytes = 0;
+  readonly #output = new ChatOutput();
   #finishSeen = false;
+  /** Whether a count has come when no choice had any more to say: counts before that may be running ones. */
+  #countedLast = false;
+  /** Whether the last count was of all choices together. */
+  #countedAll = false;
+  readonly #running = new RunningOutput();
   /** By the choice's index, whether it has said why it stopped. */
   readonly #finished = new Map<number, boolean>();
   #done = false;
@@ -50,9 +59,11 @@ export class ChatWatcher implements Watcher {
     if (error) return this.#refuse(reported(error.type, error.code));
     if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
-    this.#usage = readUsage(chunk.usage) ?? this.#usage;
-    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
+    const usage = readUsage(chunk.usage);
+    this.#usage = usage ?? this.#usage;
     const semantic = this.#look(chunk);
+    if (usage) this.#noteCount(chunk, usage, semantic);
+    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
   }
 
@@ -62,24 +73,34 @@ export class ChatWatcher implements Watcher {
     return passed(event, false, true);
   }
 
+  /** Whether so many choices, or all that have begun where they are more, have said why they stopped. */
+  #haveFinished(choices: number): boolean {
+    let finished = 0;
+    for (const one of this.#finished.values()) if (one) finished++;
+    return finished >= Math.max(Math.min(choices, CHOICES_MAX), this.#finished.size);
+  }
+
+  /** A count without choices is of all of them; beside a choice it may be of that one only. */
+  #noteCount(chunk: JsonObject, usage: Usage, hasOutput: boolean): void {
+    const ofAll = arrayOf(chunk.choices).length === 0;
+    this.#countedAll = ofAll;
+    if (!ofAll) this.#running.saw(chunk, usage.output, hasOutput);
+    this.#countedLast = (ofAll || this.#options.choices === 1) && this.#haveFinished(this.#options.choices);
+  }
+
   #refuse(fault: UpstreamFault): Seen {
     this.#fault = fault;
     return NOTHING;
   }
 
   #look(chunk: JsonObject): boolean {
-    let semantic = false;
     for (const item of arrayOf(chunk.choices)) {
       const choice = objectOf(item);
       const finished = typeof choice?.finish_reason === "string";
       this.#finishSeen ||= finished;
-      if (typeof choice?.index === "number") this.#noteChoice(choice.index, finished);
-      const produced = producedIn(objectOf(choice?.delta));
-      if (produced === undefined) continue;
-      semantic = true;
-      this.#producedBytes += produced;
+      this.#noteChoice(typeof choice?.index === "number" ? choice.index : 0, finished);
     }
-    return semantic;
+    return this.#output.see(undefined, chunk);
   }
 
   #noteChoice(index: number, finished: boolean): void {
@@ -94,16 +115,20 @@ export class ChatWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#done) return undefined;
-    if (this.#finishSeen) return sseFrame(DONE);
+    if (this.#finishSeen && this.#haveFinished(1)) {
+      this.#done = true;
+      return sseFrame(DONE);
+    }
     this.#fault = TRUNCATED;
     return undefined;
   }
 
   counts(): Counts {
+    const usage = this.#usage;
     return {
-      usage: this.#usage,
-      final: this.#usage !== undefined && this.#finishSeen,
-      producedBytes: this.#producedBytes,
+      usage: usage && !this.#countedAll ? { ...usage, output: this.#running.output } : usage,
+      final: this.#usage !== undefined && (this.#countedLast || this.#done),
+      produced: this.#output.counts(),
     };
   }
 
@@ -133,31 +158,4 @@ export class ChatWatcher implements Watcher {
   #chunk(members: JsonObject): Uint8Array {
     return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", ...members }));
   }
-}
-
-/** Bytes of text, reasoning, refusal and tool calls in a delta or message; undefined when it holds none of them. */
-export function producedIn(delta: JsonObject | undefined): number | undefined {
-  if (!delta) return undefined;
-  let bytes = 0;
-  let found = false;
-  for (const value of [delta.content, delta.refusal, delta.reasoning_content, delta.reasoning]) {
-    if (typeof value !== "string" || value === "") continue;
-    found = true;
-    bytes += Buffer.byteLength(value);
-  }
-  const calls = Array.isArray(delta.tool_calls)
-    ? delta.tool_calls
-    : delta.function_call
-      ? [{ function: delta.function_call }]
-      : [];
-  for (const item of calls) {
-    const call = objectOf(item);
-    const body = objectOf(call?.function) ?? objectOf(call?.custom);
-    found = true;
-    for (const value of [body?.name, body?.arguments, body?.input]) {
-      if (typeof value === "string") bytes += Buffer.byteLength(value);
-    }
-  }
-  if (objectOf(delta.audio)) found = true;
-  return found ? bytes : undefined;
 }

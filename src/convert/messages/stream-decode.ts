@@ -5,6 +5,7 @@ import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";
 import { invalid } from "../watch.ts";
+import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
 import { countsOutput, readUsage } from "./usage.ts";
 
@@ -25,6 +26,7 @@ const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
 
 /** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (2.0.6). */
 export class MessagesStreamDecoder extends StreamDecoder {
+  protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
   protected override usageIsWhole = false;
 
@@ -124,7 +126,6 @@ function openBlock(content: JsonObject, sink: EventSink): Open | undefined {
     case "redacted_thinking": {
       const data = textOf(content.data);
       sink.keep(data);
-      sink.produce(data ?? "");
       return { kind: "redacted", block: new ReasoningBlock(sink), data };
     }
     case "tool_use":
