@@ -12,6 +12,7 @@ import type { Catalog, Route } from "./values/catalog.ts";
 import { type ErrorAnswer, quoted } from "./values/errors.ts";
 import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
+import { totalInput } from "./values/tokens.ts";
 
 const MS_PER_S = 1_000;
 /** The client left before it had an answer: nginx's own number for it. */
@@ -167,7 +168,12 @@ export class RequestRecord {
 
   streamEnded(reason: string): void {
     this.#streamEnd = reason;
-    this.#parts.metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    const { metrics } = this.#parts;
+    metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    if (reason !== "client_gone") return;
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    const counted = this.#charge?.metered?.counted ?? "estimate";
+    metrics.leftStreams.inc({ upstream, model: this.#labels().model, counted });
   }
 
   /** The store was asked for more, for a stream that nears the edge of its hold. */
@@ -180,6 +186,7 @@ export class RequestRecord {
     this.#charge = charge;
     this.#settlingSinceMs = this.#parts.clock.monotonicMs();
     const { metered, ask } = charge;
+    this.#surprised(charge);
     if (!metered || ask.voided) return;
     const { group, model } = this.#labels();
     const { usage } = metered;
@@ -193,6 +200,21 @@ export class RequestRecord {
     ] as const) {
       if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
     }
+  }
+
+  /** A count that cannot be, as far as the catalog knows: the catalog is wrong, or the upstream is. */
+  #surprised({ surprises, ask, metered }: Charge): void {
+    if (!metered) return;
+    const { metrics, log } = this.#parts;
+    const { model } = this.#labels();
+    const upstream = ask.upstream ?? "none";
+    metrics.expectCounts(upstream, model);
+    if (surprises.length === 0) return;
+    for (const kind of surprises) metrics.surprisingCounts.inc({ upstream, model, kind });
+    const { usage } = metered;
+    const counts = { input_tokens: totalInput(usage), output_tokens: usage.output };
+    const facts = { request: this.#facts.requestId, upstream, model, surprise: surprises.join(","), ...counts };
+    log.warn(facts, "an upstream counts more than it was asked for, or more than the model can do");
   }
 
   /** The charge is durable, which is what the end of the client's answer has waited for. */
@@ -256,7 +278,7 @@ export class RequestRecord {
       hold_extensions: this.#extensions || undefined,
       first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
       duration_ms: Math.round(durationMs),
-      input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
+      input_tokens: usage && totalInput(usage),
       output_tokens: usage?.output,
       counted: this.#charge?.metered?.counted,
       charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,

@@ -11,14 +11,16 @@ export interface MemoFacts {
   readonly hold: bigint;
   readonly catalog: string;
   readonly upstream: string | undefined;
+  /** What the upstream's count says that cannot be. */
+  readonly surprises?: readonly string[] | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
 
 /** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
 export function memoOf(facts: MemoFacts): string {
-  const { metered, snapshot, attempts } = facts;
-  const { usage } = metered;
+  const { metered, snapshot, attempts, surprises } = facts;
+  const { usage, counted } = metered;
   return JSON.stringify({
     input: usage.input,
     cached_input: usage.cachedInput,
@@ -26,18 +28,28 @@ export function memoOf(facts: MemoFacts): string {
     cache_write_1h: usage.cacheWrite1h,
     output: usage.output,
     reasoning: usage.reasoning,
-    tool_calls: usage.toolCalls,
+    tool_calls: pricedCalls(usage.toolCalls, snapshot),
     ...Object.fromEntries(Object.entries(unitPrices(snapshot.prices)).map(([name, price]) => [`price_${name}`, price])),
     price_tools: toolPrices(snapshot),
     multiplier: String(snapshot.multiplier),
     tier: facts.tier,
-    counted: metered.counted,
+    counted,
+    // The upstream's last word is owed as it is, although the client had left before it.
+    final: counted === "upstream" && facts.ended !== COMPLETE ? true : undefined,
+    surprise: surprises?.length ? surprises.join(",") : undefined,
     ended: facts.ended,
     hold: String(facts.hold),
     catalog: facts.catalog,
     upstream: facts.upstream,
     attempts: attempts?.length ? attempts : undefined,
   });
+}
+
+export const COMPLETE = "complete";
+
+/** Calls that cost something: an upstream may name as many others as it likes. */
+function pricedCalls(calls: Readonly<Record<string, number>>, { tools }: PriceSnapshot): Record<string, number> {
+  return Object.fromEntries(Object.entries(calls).filter(([tool]) => tools.has(tool)));
 }
 
 /** Nano-dollars per million tokens, as integer strings. */

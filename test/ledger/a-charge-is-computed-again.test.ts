@@ -40,7 +40,8 @@ const situation = fc.record({
   final: fc.boolean(),
   complete: fc.boolean(),
   delivered: fc.boolean(),
-  producedBytes: tokens,
+  producedTokens: tokens,
+  silentMs: fc.integer({ min: 0, max: 100_000 }),
   hold: nano,
 });
 
@@ -62,12 +63,18 @@ test("an amount follows from its memo: tiers, steps, tools, multipliers, estimat
         model: { name: "m", price, contextTokens: 400_000, maxOutputTokens: 100_000 } as unknown as Model,
         terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: now.tier },
         hold: nanoUsd(now.hold),
+        outputMost: 100_000,
         entitlement: undefined,
         unmetered: false,
         storeTimeMs: 0,
         catalogVersion: "v",
       };
-      const measured = { usage: now.usage, final: now.final, producedBytes: now.producedBytes };
+      const measured = {
+        usage: now.usage,
+        final: now.final,
+        produced: { bytes: 4 * now.producedTokens, tokens: now.producedTokens, deltas: 1 },
+        silentMs: now.silentMs,
+      };
       const ending = { delivered: now.delivered, complete: now.complete, route, cause: "client_gone", measured };
       const { ask } = settlementOf(terms, ending);
       const again = recompute(ask.memo);
