@@ -20,12 +20,14 @@ import { journaledStore } from "./journaled-store.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
 import { watchLedger } from "./ledger-watch.ts";
 import { takeOverJournals } from "./left-journals.ts";
+import { LeftStreams } from "./left-streams.ts";
 import { createOverload } from "./overload.ts";
 import { drainListener, publicListener } from "./public-listener.ts";
 import { createRecorder } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
+import { Observed } from "./settle/observed.ts";
 import { type Store, StoreError } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
 import { watchHealth } from "./store-health.ts";
@@ -125,7 +127,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(store), clock, log });
   const ledgerWatch = serves === "clients" ? undefined : watchLedger({ store, clock, metrics, log });
-  const left = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
+  const leftJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
@@ -142,6 +144,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     metrics,
   });
   const unknownKeys = createUnknownKeys();
+  const left = new LeftStreams();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
     settings: () => settings,
@@ -151,6 +154,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       store: guarded,
       catalog: () => settings.catalog,
       unsettled(tag) {
+        left.end(tag);
         const settled = settler.unsettled(tag);
         // The embedded store is in this process: what it has not taken yet it takes in a moment.
         return guard && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
@@ -172,6 +176,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     ),
     cut: cut.signal,
     overload,
+    observed: new Observed(),
+    left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
   const listener = publicListener(parts, guarded, log, serves === "clients");
@@ -227,7 +233,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     unknownKeys.close();
     overload.stop();
-    await left?.close();
+    await leftJournals?.close();
     await charging.close();
     await store.close();
   };
