@@ -18,17 +18,6 @@ const LOOK_MS = 250;
 const HIDDEN_PER_S = 150;
 const GRACE_MS = 10_000;
 
-/** Tells when the gateway begins to read on: by its timer, or that it does not: by the end of the request. */
-class WatchedClock extends HandClock {
-  readonly #readingOn = Promise.withResolvers<void>();
-  readonly readingOn = this.#readingOn.promise;
-
-  override after(ms: number, task: () => void): () => void {
-    if (ms === LOOK_MS) this.#readingOn.resolve();
-    return super.after(ms, task);
-  }
-}
-
 function chunk(delta: object, more: object = {}): string {
   const choices = [{ index: 0, delta, finish_reason: null }];
   return `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 1, model: "chat-1", choices, ...more })}\n\n`;
@@ -42,7 +31,7 @@ const counted = (output: number) => {
 
 interface Scene {
   readonly here: GatewayHere;
-  readonly clock: WatchedClock;
+  readonly clock: HandClock;
   readonly account: TestAccount;
   /** The upstream's side of the streams, in their order. */
   upstream(): Promise<ServerResponse>;
@@ -64,7 +53,7 @@ async function scene(t: TestContext, upstreamSettings = "", usd = "10"): Promise
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const clock = new WatchedClock();
+  const clock = new HandClock();
   const here = await startGatewayHere({
     clock,
     config: (places) => testConfig({ ...places, upstreamUrl }).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
@@ -102,6 +91,11 @@ async function scene(t: TestContext, upstreamSettings = "", usd = "10"): Promise
   };
 }
 
+/** The gateway has begun to read on. */
+function readingOn({ clock }: Scene): Promise<void> {
+  return clock.timerOf(LOOK_MS);
+}
+
 /** A stream that was silent for so long before its first word, and whose client leaves behind that. */
 async function leftAfter(one: Scene, silentMs: number): Promise<{ upstream: ServerResponse; id: string }> {
   const stream = await one.stream();
@@ -124,7 +118,7 @@ async function theLine({ here, account }: Scene) {
 test("the count that comes while it is read on is what the client pays, even beyond its hold", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 5_000);
-  await one.clock.readingOn;
+  await readingOn(one);
   upstream.end(counted(60_000));
   const { memo, line } = await theLine(one);
   assert.deepEqual(
@@ -137,7 +131,7 @@ test("the count that comes while it is read on is what the client pays, even bey
 test("behind a long silence it is read on for ten seconds, then what may have been hidden is charged", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 31_000);
-  await one.clock.readingOn;
+  await readingOn(one);
   const closed = once(upstream, "close");
   one.clock.advance(GRACE_MS);
   await closed;
@@ -149,7 +143,7 @@ test("behind a long silence it is read on for ten seconds, then what may have be
 test("what is shown meanwhile may not cost more than what is in doubt", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 3_000);
-  await one.clock.readingOn;
+  await readingOn(one);
   const closed = once(upstream, "close");
   // Two seconds of silence and half a second are in doubt: 375 tokens.
   upstream.write(chunk({ content: "more ".repeat(290) }));
@@ -164,7 +158,7 @@ test("what is shown meanwhile may not cost more than what is in doubt", async (t
 test("without a silence it is stopped within half a second", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 900);
-  await one.clock.readingOn;
+  await readingOn(one);
   const closed = once(upstream, "close");
   one.clock.advance(500);
   await closed;
@@ -214,7 +208,7 @@ test("a request that asks for reasoning is not believed to show all", async (t) 
   upstream.write(chunk({ content: "word" }));
   await stream.read();
   stream.leave();
-  await one.clock.readingOn;
+  await readingOn(one);
   const closed = once(upstream, "close");
   one.clock.advance(GRACE_MS);
   await closed;
@@ -225,7 +219,7 @@ test("a request that asks for reasoning is not believed to show all", async (t) 
 test("a refusal for funds ends what is read on, and the next request has them", async (t) => {
   const one = await scene(t, "", "0.35");
   const { upstream } = await leftAfter(one, 5_000);
-  await one.clock.readingOn;
+  await readingOn(one);
   const closed = once(upstream, "close");
   // 0.32 are held for the first, so the rest would not cover a whole prompt; behind its end nearly all is free.
   const next = await ask(one.here, "chat", one.account.key, {
@@ -243,7 +237,7 @@ test("a refusal for funds ends what is read on, and the next request has them", 
 test("drain: the upstream is read to its count, however long that takes", async (t) => {
   const one = await scene(t, "on_client_gone: drain, ");
   const { upstream, id } = await leftAfter(one, 0);
-  await one.clock.readingOn;
+  await readingOn(one);
   // Longer than any other stream is read on, and shorter than the silence that ends one.
   one.clock.advance(100_000);
   upstream.end(counted(77));
@@ -275,7 +269,7 @@ test("drain: no further than what was set aside", async (t) => {
 test("a gateway that stops does not wait for it", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 30_000);
-  await one.clock.readingOn;
+  await readingOn(one);
   const closed = once(upstream, "close");
   await one.here.gateway.close();
   await closed;
