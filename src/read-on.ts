@@ -29,7 +29,6 @@ export class ReadOn {
   readonly #clock: Pick<Clock, "after" | "monotonicMs">;
   readonly #end: () => void;
   readonly #done: () => void;
-  /** What was known when the client left. */
   readonly #left: SeenCounts;
   readonly #leftAtMs: number;
   #tokens: number;
@@ -50,9 +49,9 @@ export class ReadOn {
     this.#lookLater();
   }
 
-  /** The silence in which the client left: what a model thinks after that is not the client's doing. */
-  get silentMs(): number {
-    return this.#left.silentMs;
+  /** What was known when the client left. */
+  get left(): SeenCounts {
+    return this.#left;
   }
 
   #lookLater(): void {

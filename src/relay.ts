@@ -7,7 +7,7 @@ import type { ClientFrames, StreamConverter, UpstreamFault } from "./convert/exc
 import type { UpstreamBody } from "./dispatch/ask.ts";
 import { Pulse } from "./pulse.ts";
 import { type Leaving, ReadOn } from "./read-on.ts";
-import type { SeenCounts } from "./silence.ts";
+import { endedSilence, type SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
 import type { Cause } from "./values/errors.ts";
 import type { Clock } from "./values/time.ts";
@@ -31,6 +31,8 @@ export interface StreamEnd {
    * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise 3).
    */
   readonly delivered: boolean;
+  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  readonly stopped: boolean;
   readonly counts: SeenCounts;
 }
 
@@ -79,6 +81,10 @@ class StreamRelay {
   /** Whether any frame was handed to a socket not known to be closed. */
   #handed = false;
   #ending = false;
+  /** Set when an upstream has gone on for too long behind a stop string of the client's. */
+  #stopped = false;
+  /** What was known at that stop string. */
+  #atStop: SeenCounts | undefined;
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
   readonly #watch: StreamWatch;
@@ -120,10 +126,11 @@ class StreamRelay {
     });
   }
 
-  /** What is known of the stream now; what a model may have thought since its client left is not the client's doing. */
+  /** What is known of the stream now. */
   #counts(): SeenCounts {
     const counts = this.#watch.counts();
-    return this.#left ? { ...counts, silentMs: this.#left.silentMs } : counts;
+    const ended = this.#atStop ?? this.#left?.left;
+    return ended ? endedSilence(ended, counts) : counts;
   }
 
   /** The client's answer is cut here, as by an output limit of its own. */
@@ -157,7 +164,14 @@ class StreamRelay {
     body.abort();
     const reject = () => this.#reject(error);
     const counts = this.#counts();
-    settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
+    const end: StreamEnd = {
+      reason: "internal",
+      complete: false,
+      delivered: this.#delivered,
+      stopped: false,
+      counts,
+    };
+    settle(end).then(reject, reject);
   }
 
   #push(chunk: Uint8Array): void {
@@ -182,10 +196,12 @@ class StreamRelay {
   /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
+    this.#atStop = this.#watch.counts();
     this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#drainedLongEnough()));
   }
 
   #drainedLongEnough(): void {
+    this.#stopped = true;
     this.#parts.body.abort();
     this.#upstreamEnded();
   }
@@ -296,7 +312,7 @@ class StreamRelay {
   #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts: SeenCounts = this.#counts()): void {
     if (this.#ending) return;
     this.#stopWatching();
-    const end: StreamEnd = { reason, complete, delivered: this.#delivered, counts };
+    const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped: this.#stopped, counts };
     this.#parts.settle(end).then(() => {
       if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
       this.#resolve(end);

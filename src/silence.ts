@@ -10,6 +10,16 @@ export interface SeenCounts extends Counts {
   readonly silentMs: number;
 }
 
+/**
+ * What is known of a stream that nobody waits for any more: what its model thinks from then on is not the client's doing,
+ * and a count that has grown since holds what was hidden before.
+ * @param then what was known at that time.
+ */
+export function endedSilence(then: SeenCounts, now: SeenCounts): SeenCounts {
+  const counted = (now.usage?.output ?? 0) > (then.usage?.output ?? 0);
+  return { ...now, silentMs: counted ? 0 : then.silentMs };
+}
+
 /** So long the network, a line and the prompt take without a token being written. */
 const EXPECTED_MS = 1_000;
 

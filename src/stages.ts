@@ -196,8 +196,8 @@ export async function relayed(
     converter,
     body: answered.body,
     first,
-    settle: ({ reason, complete, delivered, counts }) =>
-      settleOnce(run, { delivered, complete, route, cause: reason, measured: counts }, parts),
+    settle: ({ reason, complete, delivered, stopped, counts }) =>
+      settleOnce(run, { delivered, complete, route, cause: reason, stopped, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     onProgress: checkpoints(run, permit, answered, parts),

@@ -32,6 +32,8 @@ export interface Ending {
   readonly route: Route | undefined;
   /** Why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
+  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  readonly stopped?: boolean;
   readonly measured: Measured;
   /** How the model writes that answered; without it nothing is taken to be hidden. */
   readonly pace?: Pace | undefined;
@@ -66,12 +68,12 @@ function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
 }
 
 /**
- * What stands for a count that never came. A client that left has brought that about itself, so the dearest counts that
- * the evidence allows; what broke off upstream is charged as it was seen; what ended by itself or was ended here may hide
+ * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
+ * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended by itself or was ended here may hide
  * something where the model is known to.
  */
-function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, pace }: CutFacts): Evidence {
-  const left = cause === CLIENT_GONE && !complete;
+function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: CutFacts): Evidence {
+  const left = stopped === true || (cause === CLIENT_GONE && !complete);
   const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && !cause.startsWith(UPSTREAM_CAUSE);
   return {
     input: left ? terms.inputTokens : terms.inputEstimate,
@@ -85,7 +87,7 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, pace 
 const CLIENT_GONE = "client_gone";
 const UPSTREAM_CAUSE = "upstream_";
 
-type CutFacts = Pick<Ending, "cause" | "complete" | "pace">;
+type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
 function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {

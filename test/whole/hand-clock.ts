@@ -38,6 +38,12 @@ export class HandClock implements Clock {
     return this.#askedFor(ms).promise;
   }
 
+  /** Resolves once somebody asks for one again. */
+  nextTimerOf(ms: number): Promise<void> {
+    this.#asked.delete(ms);
+    return this.timerOf(ms);
+  }
+
   #askedFor(ms: number): PromiseWithResolvers<void> {
     const asked = this.#asked.get(ms) ?? Promise.withResolvers<void>();
     this.#asked.set(ms, asked);

@@ -17,6 +17,8 @@ const LOOK_MS = 250;
 /** What may be hidden in a second, before anything has been seen of the model (src/settle/observed.ts). */
 const HIDDEN_PER_S = 150;
 const GRACE_MS = 10_000;
+/** How long an upstream is heard behind a stop string (src/relay.ts). */
+const DRAIN_MS = 10_000;
 
 function chunk(delta: object, more: object = {}): string {
   const choices = [{ index: 0, delta, finish_reason: null }];
@@ -28,6 +30,10 @@ const counted = (output: number) => {
   const usage = { prompt_tokens: 11, completion_tokens: output, total_tokens: 11 + output };
   return `${STOP}${chunk({}, { choices: [], usage })}data: [DONE]\n\n`;
 };
+
+const event = (payload: { type: string; [member: string]: unknown }) =>
+  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
+const OPENING = event({ type: "response.created", sequence_number: 0, response: { id: "resp_1", output: [] } });
 
 interface Scene {
   readonly here: GatewayHere;
@@ -46,7 +52,7 @@ async function scene(t: TestContext, upstreamSettings = "", usd = "10"): Promise
     request.resume();
     response.on("error", () => {});
     response.writeHead(200, { "content-type": "text/event-stream" });
-    response.write(chunk({ role: "assistant" }));
+    response.write(request.url?.endsWith("/responses") ? OPENING : chunk({ role: "assistant" }));
     if (waiting) waiting(response);
     else asked.push(response);
     waiting = undefined;
@@ -140,6 +146,16 @@ test("behind a long silence it is read on for ten seconds, then what may have be
   assert.deepEqual([memo.counted, memo.output], ["estimate", 1 + 30 * HIDDEN_PER_S]);
 });
 
+test("a running count that comes while it is read on holds what was hidden before", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 31_000);
+  await readingOn(one);
+  // It breaks off behind that, so there is no last word.
+  upstream.end(chunk({ content: "more" }, { usage: { prompt_tokens: 11, completion_tokens: 900, total_tokens: 911 } }));
+  const { memo } = await theLine(one);
+  assert.deepEqual([memo.counted, memo.output], ["estimate", 900]);
+});
+
 test("what is shown meanwhile may not cost more than what is in doubt", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 3_000);
@@ -153,6 +169,32 @@ test("what is shown meanwhile may not cost more than what is in doubt", async (t
   const { memo } = await theLine(one);
   assert.equal(memo.counted, "estimate");
   assert.ok((memo.output as number) >= 1 + 2 * HIDDEN_PER_S + 363, `${memo.output}`);
+});
+
+test("a stop string of ours is no cheaper than leaving: what may have been hidden before it is charged", async (t) => {
+  const one = await scene(t);
+  // Responses has no stop strings, so they are found here, and the upstream is heard for its count for ten seconds.
+  const reply = await ask(one.here, "chat", one.account.key, {
+    model: "responses-1",
+    stream: true,
+    max_tokens: 32_000,
+    stop: ["END"],
+  });
+  assert.equal(reply.status, 200);
+  const upstream = await one.upstream();
+  const closed = once(upstream, "close");
+  const reader = reply.body?.getReader();
+  one.clock.advance(31_000);
+  const drain = one.clock.nextTimerOf(DRAIN_MS);
+  upstream.write(event({ type: "response.output_text.delta", sequence_number: 1, output_index: 0, delta: "word END" }));
+  await drain;
+  one.clock.advance(DRAIN_MS);
+  await closed;
+  while (!(await reader?.read())?.done);
+  const { memo } = await theLine(one);
+  assert.deepEqual([memo.counted, memo.ended], ["estimate", "complete"]);
+  const hidden = (memo.output as number) - 30 * HIDDEN_PER_S;
+  assert.ok(hidden >= 1 && hidden <= 4, `${memo.output}`);
 });
 
 test("without a silence it is stopped within half a second", async (t) => {
@@ -255,12 +297,9 @@ test("drain: no further than what was set aside", async (t) => {
   await stream.read();
   const closed = once(upstream, "close");
   stream.leave();
-  const piece = chunk({ content: "word ".repeat(20) });
-  const write = () => {
-    while (!upstream.destroyed && upstream.write(piece));
-    if (!upstream.destroyed) upstream.once("drain", write);
-  };
-  write();
+  await readingOn(one);
+  // Three times the limit that was held for, in few bytes; the upstream would go on.
+  upstream.write(chunk({ content: "word ".repeat(20) }).repeat(60));
   await closed;
   const { memo, line } = await theLine(one);
   assert.deepEqual([memo.counted, String(line?.amount)], ["estimate", memo.hold]);
