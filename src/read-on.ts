@@ -29,6 +29,7 @@ export class ReadOn {
   readonly #clock: Pick<Clock, "after" | "monotonicMs">;
   readonly #end: () => void;
   readonly #done: () => void;
+  /** What was known when the client left. */
   readonly #left: SeenCounts;
   readonly #leftAtMs: number;
   #tokens: number;
@@ -47,11 +48,6 @@ export class ReadOn {
     this.#shownAtMs = this.#leftAtMs;
     this.#done = leaving.begun(end);
     this.#lookLater();
-  }
-
-  /** What was known when the client left. */
-  get left(): SeenCounts {
-    return this.#left;
   }
 
   #lookLater(): void {

@@ -7,7 +7,7 @@ import type { ClientFrames, StreamConverter, UpstreamFault } from "./convert/exc
 import type { UpstreamBody } from "./dispatch/ask.ts";
 import { Pulse } from "./pulse.ts";
 import { type Leaving, ReadOn } from "./read-on.ts";
-import { endedSilence, type SeenCounts } from "./silence.ts";
+import type { SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
 import type { Cause } from "./values/errors.ts";
 import type { Clock } from "./values/time.ts";
@@ -32,7 +32,7 @@ export interface StreamEnd {
    */
   readonly delivered: boolean;
   /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
-  readonly stopped: boolean;
+  readonly stopped?: boolean;
   readonly counts: SeenCounts;
 }
 
@@ -83,8 +83,6 @@ class StreamRelay {
   #ending = false;
   /** Set when an upstream has gone on for too long behind a stop string of the client's. */
   #stopped = false;
-  /** What was known at that stop string. */
-  #atStop: SeenCounts | undefined;
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
   readonly #watch: StreamWatch;
@@ -126,18 +124,11 @@ class StreamRelay {
     });
   }
 
-  /** What is known of the stream now. */
-  #counts(): SeenCounts {
-    const counts = this.#watch.counts();
-    const ended = this.#atStop ?? this.#left?.left;
-    return ended ? endedSilence(ended, counts) : counts;
-  }
-
   /** The client's answer is cut here, as by an output limit of its own. */
   #truncate(brake: Brake): void {
     const { body, converter } = this.#parts;
     body.abort();
-    const counts = { ...this.#counts(), final: false };
+    const counts = { ...this.#watch.counts(), final: false };
     const frames = converter.truncate(brake.usageOf(counts));
     this.#noteDelivered(frames);
     this.#end("brake", false, bytesOf(frames), counts);
@@ -163,15 +154,8 @@ class StreamRelay {
     const { body, settle } = this.#parts;
     body.abort();
     const reject = () => this.#reject(error);
-    const counts = this.#counts();
-    const end: StreamEnd = {
-      reason: "internal",
-      complete: false,
-      delivered: this.#delivered,
-      stopped: false,
-      counts,
-    };
-    settle(end).then(reject, reject);
+    const counts = this.#watch.counts();
+    settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
   }
 
   #push(chunk: Uint8Array): void {
@@ -179,7 +163,7 @@ class StreamRelay {
     const frames = converter.push(chunk);
     this.#watch.saw();
     if (this.#left) {
-      const counts = this.#counts();
+      const counts = this.#watch.counts();
       if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
       else if (this.#delivered) this.#parts.onProgress(counts);
       return;
@@ -196,7 +180,7 @@ class StreamRelay {
   /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
-    this.#atStop = this.#watch.counts();
+    this.#watch.endSilence();
     this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#drainedLongEnough()));
   }
 
@@ -227,7 +211,7 @@ class StreamRelay {
       }
       this.#write(frame);
     }
-    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#counts());
+    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#watch.counts());
     return false;
   }
 
@@ -289,7 +273,7 @@ class StreamRelay {
       this.#end("complete", true, undefined);
       return;
     }
-    const counts = this.#counts();
+    const counts = this.#watch.counts();
     const leaving = this.#parts.leaving(counts, this.#delivered);
     if (leaving?.covers(counts)) this.#beginReadOn(leaving, counts);
     else this.#endGone();
@@ -309,7 +293,7 @@ class StreamRelay {
     this.#end("client_gone", false, undefined);
   }
 
-  #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts: SeenCounts = this.#counts()): void {
+  #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {
     if (this.#ending) return;
     this.#stopWatching();
     const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped: this.#stopped, counts };

@@ -5,7 +5,7 @@
 import type { Brake } from "./brake.ts";
 import type { StreamConverter } from "./convert/exchange.ts";
 import type { UpstreamBody } from "./dispatch/ask.ts";
-import { type SeenCounts, Silence } from "./silence.ts";
+import { endedSilence, type SeenCounts, Silence } from "./silence.ts";
 import type { Clock } from "./values/time.ts";
 
 export interface StreamWatchParts {
@@ -37,6 +37,8 @@ export class StreamWatch {
   /** Whether it waits for the store's word on the hold. */
   #braked = false;
   #over = false;
+  /** What was known when the client waited no more. */
+  #then: SeenCounts | undefined;
   #cancelLook: () => void = () => {};
 
   constructor(parts: StreamWatchParts) {
@@ -52,7 +54,13 @@ export class StreamWatch {
   /** What is known of the stream now. */
   counts(): SeenCounts {
     const { converter, clock } = this.#parts;
-    return { ...converter.counts(), silentMs: this.#silence.ms(clock.monotonicMs()) };
+    const now = { ...converter.counts(), silentMs: this.#silence.ms(clock.monotonicMs()) };
+    return this.#then ? endedSilence(this.#then, now) : now;
+  }
+
+  /** The client waits for nothing more: it has left, or its stop string has come. */
+  endSilence(): void {
+    this.#then ??= this.counts();
   }
 
   /** The upstream has said something. */
@@ -114,6 +122,7 @@ export class StreamWatch {
   /** Nobody reads any more: the upstream flows, and the hold stays as it is. */
   letFlow(): void {
     this.stop();
+    this.endSilence();
     this.#paused = false;
     this.#braked = false;
     this.#flow();

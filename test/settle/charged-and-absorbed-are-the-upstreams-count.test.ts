@@ -2,7 +2,7 @@
  * Promise 15 as a property, through the arithmetic and a real store: whatever an upstream does and however its stream ends,
  * once its final count was seen, what is charged and absorbed together is that count at the route's prices, the client is
  * never charged for more, nobody is charged for nothing, and neither balance nor holds are ever below zero. Without a final
- * count the charge stays within the hold.
+ * count the charge stays within the hold. Row 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

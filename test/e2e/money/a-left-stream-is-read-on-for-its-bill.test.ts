@@ -1,7 +1,7 @@
 /**
  * What becomes of the upstream when the client leaves (docs/decisions/what-leaving-costs.md): it is read on for its own
  * count as long as that costs less than what may have been hidden; with `on_client_gone: drain` to its end. Neither goes on
- * beyond what was set aside, and neither keeps the account from its next request.
+ * beyond what was set aside, and neither keeps the account from its next request. Row D2 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
