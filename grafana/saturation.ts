@@ -136,6 +136,55 @@ export const SATURATION: Dashboard = {
       ],
     },
     {
+      title: "Workers and configuration",
+      panels: [
+        {
+          kind: "timeseries",
+          title: "Workers that serve",
+          description:
+            "A gateway of one process is its own worker. While others serve, one that restarts is no outage.",
+          unit: UNIT.count,
+          queries: [{ expr: "sum by (instance) (tollgate_worker_up)", legend: "{{instance}}" }],
+        },
+        {
+          kind: "timeseries",
+          title: "Which configuration does each worker serve by?",
+          description:
+            "1 is the one of the start, each good reload adds 1. Lines that stay apart mean two prices at once.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: "max by (instance, worker) (tollgate_worker_config_generation)",
+              legend: "{{instance}} worker {{worker}}",
+            },
+            { expr: "max by (instance) (tollgate_config_generation)", legend: "{{instance}} newest" },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Workers that ended, by cause",
+          description:
+            "`killed` is often for want of memory, `failed` has a line in the log, `stuck` no longer answered.",
+          unit: UNIT.count,
+          queries: [
+            { expr: "sum by (cause) (increase(tollgate_worker_ends_total[$__rate_interval]))", legend: "{{cause}}" },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Reloads of the configuration, by result",
+          description: "`refused` means that the settings before it stay in force; the log has file, line and reason.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: "sum by (result) (increase(tollgate_config_reloads_total[$__rate_interval]))",
+              legend: "{{result}}",
+            },
+          ],
+        },
+      ],
+    },
+    {
       title: "Journal and store",
       panels: [
         {

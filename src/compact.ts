@@ -2,7 +2,7 @@
  * How `POST /v1/responses/compact` differs from `POST /v1/responses`: admitted, held for, charged and relayed the same
  * way, at another path of the upstream, never streamed and without an output limit.
  */
-import { readEnvelope } from "./accept/envelope.ts";
+import { readEnvelopeInTurns } from "./accept/envelope.ts";
 import { noCompaction, openCompaction } from "./convert/responses/compact.ts";
 import type { ModelEndpoint } from "./run.ts";
 import { isRefusal, refusal } from "./values/errors.ts";
@@ -10,8 +10,8 @@ import { isRefusal, refusal } from "./values/errors.ts";
 export const COMPACT: ModelEndpoint = {
   pathSuffix: "/compact",
   open: openCompaction,
-  read(protocol, body) {
-    const read = readEnvelope(protocol, body);
+  async read(protocol, body) {
+    const read = await readEnvelopeInTurns(protocol, body);
     if (isRefusal(read)) return read;
     if (read.envelope.stream) {
       return refusal("unsupported_parameter", { param: "stream", detail: "A compaction is not streamed." });

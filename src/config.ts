@@ -3,13 +3,14 @@
  * imports. The only file that reads the environment.
  */
 import { readFileSync } from "node:fs";
+import { type ConfigCopy, sourcesOfCopy } from "./config/copy.ts";
 import type { Sources } from "./config/expand.ts";
 import { type Loaded, loadText } from "./config/load.ts";
 import type { Problem } from "./config/problems.ts";
 import * as watching from "./config/watch.ts";
-import type { Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 
+export type { ConfigCopy } from "./config/copy.ts";
 export { DEFAULTS, LIMITS } from "./config/defaults.ts";
 export { type DemoPlaces, demoConfig } from "./config/demo.ts";
 export { diffSettings, keepUntilRestart } from "./config/difference.ts";
@@ -45,16 +46,21 @@ export function loadConfig(options: { file?: string | undefined; text?: string |
 }
 
 /**
- * Follows a file: settings when its text has changed and is good, problems when it is bad (the old settings stay in
- * force). `reload()` is for SIGHUP.
- * @param options.text the text that is in force, to catch a change between loading and watching.
+ * Makes settings of a configuration that was read elsewhere: no file is read, whatever has become of it since.
+ * @param file only its name in problems.
+ * @returns what `loadConfig` returned together with the copy, as long as the environment is the same.
+ */
+export function loadCopy(file: string, copy: ConfigCopy): Loaded {
+  return loadText(file, copy.text, sourcesOfCopy(copy, environment()));
+}
+
+/**
+ * Follows a file and the files that it names: settings when a text has changed and all is good, problems when it is bad
+ * (the old settings stay in force). `reload()` is for SIGHUP.
+ * @param options.copy what is in force, as `loadConfig` gave it.
  */
 export function watchConfig(
-  options: {
-    file: string;
-    text?: string | undefined;
-    onSettings: (settings: Settings) => void;
-    onProblems: (problems: readonly Problem[]) => void;
+  options: Pick<watching.WatchOptions, "file" | "copy" | "onSettings" | "onProblems"> & {
     clock?: Clock | undefined;
   } & ConfigSources,
 ): watching.ConfigWatch {

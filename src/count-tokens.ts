@@ -3,7 +3,7 @@
  * the client's protocol, else an estimate. Never charged, no hold, outside of limits and funds (ruling 9); an upstream
  * that cannot count is no error.
  */
-import { type ReadBody, readEnvelope } from "./accept/envelope.ts";
+import { type ReadBody, readEnvelopeInTurns } from "./accept/envelope.ts";
 import type { AcceptedRequest } from "./accept/listener.ts";
 import { type CountedProtocol, countFault, encodeCount, estimateInput, isCount, renderCount } from "./convert/count.ts";
 import type { ClientRequest } from "./convert/exchange.ts";
@@ -50,7 +50,7 @@ export async function countTokens(
 ): Promise<Counted | Refusal | undefined> {
   const body = await request.readBody();
   record.bodyRead();
-  const read = isRefusal(body) ? body : readEnvelope(protocol, body, { limitOptional: true });
+  const read = isRefusal(body) ? body : await readEnvelopeInTurns(protocol, body, { limitOptional: true });
   if (isRefusal(read)) return read;
   record.asked(read.envelope.model);
   const model = modelFor(view, read.envelope.model, parts.settings().catalog);
@@ -65,8 +65,8 @@ export async function countTokens(
   return { origin: "gateway", body: renderCount(protocol, tokens) };
 }
 
-function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body }: ReadBody): ClientRequest {
-  return { protocol, model: envelope.model, stream: false, json, scan, body };
+function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body, surplus }: ReadBody): ClientRequest {
+  return { protocol, model: envelope.model, stream: false, json, scan, body, surplus };
 }
 
 /** The upstream's count; its refusal of the caller's body; or `none`, whatever the reason. */

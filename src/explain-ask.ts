@@ -1,6 +1,7 @@
 /** The questions that `explain` answers: a key's owner shows a body, an operator names a key, a model and sizes. */
-import { type ReadBody, readEnvelope } from "./accept/envelope.ts";
+import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "./accept/envelope.ts";
 import type { AcceptedRequest } from "./accept/listener.ts";
+import { TURNS } from "./accept/turns.ts";
 import type { Seen } from "./admit/foresee.ts";
 import type { ExplainAsk } from "./console/explain.ts";
 import { type ExplainParts, explain, type Question } from "./explain.ts";
@@ -13,7 +14,7 @@ import { tagOfId } from "./values/key.ts";
 import { ZERO } from "./values/money.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "./values/protocol.ts";
 import type { Settings } from "./values/settings.ts";
-import { isJsonFault, scanJson } from "./wire/json.ts";
+import { isJsonFault, scanJsonInSteps } from "./wire/json.ts";
 
 /** Reads of the store; nothing else is used of it. */
 export type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits">;
@@ -31,7 +32,7 @@ export async function explainOwn(
   parts: ExplainParts & { readonly accounts: Pick<Store, "getAccount" | "readLimits"> },
 ): Promise<object | Refusal> {
   const asked = new URLSearchParams(query).get("protocol");
-  const shown = shownRequest(body, asked, headers.has("anthropic-version"));
+  const shown = await shownRequest(body, asked, headers.has("anthropic-version"));
   if (isRefusal(shown)) return shown;
   // Admission waits for the account's own last charge before it refuses for want of funds; so does this.
   await parts.admit.unsettled(view.key.tag);
@@ -41,7 +42,7 @@ export async function explainOwn(
   ]);
   const question: Question = {
     protocol: shown.protocol,
-    read: readEnvelope(shown.protocol, shown.body),
+    read: await readEnvelopeInTurns(shown.protocol, shown.body),
     strict: headers.get("x-tollgate-strict") === "1",
   };
   // The balance of the same instant as its holds; the key's view is a moment older.
@@ -55,18 +56,32 @@ interface Shown {
 }
 
 /** The bytes of the request that is shown, and its protocol: named, in the envelope, or guessed. */
-function shownRequest(body: Uint8Array, named: string | null, anthropic: boolean): Shown | Refusal {
+async function shownRequest(body: Uint8Array, named: string | null, anthropic: boolean): Promise<Shown | Refusal> {
   if (named !== null) return isProtocol(named) ? { protocol: named, body } : notAProtocol();
-  const scan = scanJson(body);
+  await TURNS.next();
+  const scan = await scanJsonInSteps(body, TURNS.pace());
   if (isJsonFault(scan)) return { protocol: anthropic ? "messages" : "chat", body };
   const at = new Map(scan.members.map((member) => [member.name, member]));
   const [protocol, request] = [at.get("protocol"), at.get("request")];
   if (!protocol || !request || at.has("model")) {
     return { protocol: guessed(new Set(at.keys()), anthropic), body };
   }
-  const name: unknown = JSON.parse(Buffer.from(body.subarray(protocol.valueStart, protocol.valueEnd)).toString());
+  const raw = body.subarray(protocol.valueStart, Math.min(protocol.valueEnd, protocol.valueStart + RAW_NAME_BYTES_MAX));
+  const name = parsedName(Buffer.from(raw).toString());
   if (typeof name !== "string" || !isProtocol(name)) return notAProtocol();
   return { protocol: name, body: body.subarray(request.valueStart, request.valueEnd) };
+}
+
+/** Longer than any protocol's name, however it is escaped. */
+const RAW_NAME_BYTES_MAX = 256;
+
+/** A name that has been cut off is none. */
+function parsedName(raw: string): unknown {
+  try {
+    return JSON.parse(raw);
+  } catch {
+    return undefined;
+  }
 }
 
 const MESSAGES_MEMBERS = ["system", "stop_sequences", "thinking", "anthropic_version"];

@@ -7,6 +7,7 @@ import type { Envelope, ReadBody } from "./accept/envelope.ts";
 import { type AdmitParts, admit } from "./admit/admit.ts";
 import { foresee, type Seen } from "./admit/foresee.ts";
 import type { Permit } from "./admit/permit.ts";
+import { FORGETFUL } from "./admit/seen-keys.ts";
 import { measure, type OfferedTerms, type Terms } from "./admit/terms.ts";
 import { encoderFor } from "./attempt.ts";
 import { openExchange } from "./convert/bridge.ts";
@@ -108,7 +109,7 @@ async function permitFor(
       wallMs,
       unsettled: () => undefined,
       abandon: () => {},
-      unknownKeys: { has: () => false, add: () => {} },
+      seenKeys: FORGETFUL,
     },
   );
 }

@@ -4,15 +4,14 @@
  */
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import type { AddressInfo } from "node:net";
 import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
-import { createUnknownKeys } from "./admit/unknown-keys.ts";
+import { createSeenKeys } from "./admit/seen-keys.ts";
 import { guardStore, inTime } from "./breaker-store.ts";
 import { openCharging } from "./charging.ts";
 import { sweepClaims } from "./claim-sweeper.ts";
-import { diffSettings } from "./config.ts";
-import { createConsole } from "./console/server.ts";
+import { diffSettings, keepUntilRestart } from "./config.ts";
+import { createConsole, listenAt } from "./console/server.ts";
 import type { UpstreamState } from "./console/upstreams.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { explainFor } from "./explain-ask.ts";
@@ -28,9 +27,9 @@ import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
 import { Observed } from "./settle/observed.ts";
-import { type Store, StoreError } from "./store/contract.ts";
+import type { Store } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
-import { watchHealth } from "./store-health.ts";
+import { demandFitness, watchHealth } from "./store-health.ts";
 import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
@@ -46,17 +45,33 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** Which side this process serves where a gateway is several of them (workers.ts); both unless given. */
   readonly serves?: "clients" | "operators";
-  /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready. */
+  /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
   readonly reasons?: () => readonly string[];
+  readonly notes?: () => readonly string[];
+  /** Brings gauges up to date that tell of other processes. */
+  readonly measure?: (metrics: Metrics) => void;
   /** How the upstreams do, where other processes ask them. */
   readonly upstreams?: () => readonly UpstreamState[];
 }
 
-export interface Gateway {
+export interface Gateway extends Omit<PreparedGateway, "open"> {
   /** Where clients and operators are served; ports are the real ones. */
   readonly listen: Address;
   readonly admin: Address;
+}
+
+export interface Applied {
+  /** The keys of settings that wait for a restart. */
+  readonly restart: readonly string[];
+  /** The number of this configuration: 1 is the one of the start. */
+  readonly generation: number;
+}
+
+/** A gateway with its store and its journal open, which nobody can reach yet. */
+export interface PreparedGateway {
+  /** Begins to serve. Rejects, with everything closed, when it cannot listen. */
+  open(): Promise<Gateway>;
   readonly store: Store;
   readonly metrics: Metrics;
   /** The token of the admin API: configured, or made and kept in the data folder. */
@@ -66,8 +81,13 @@ export interface Gateway {
   /** Its metrics, brought up to date, for a page that several processes share. */
   snapshot(): Promise<MetricsSnapshot>;
   upstreams(): readonly UpstreamState[];
-  /** Takes new settings for all requests from the next one on; says which of them wait for a restart. */
-  reload(settings: Settings): { restart: string[] };
+  /**
+   * Takes new settings for all requests from the next one on, as far as they do not wait for a restart.
+   * @throws when they cannot be taken; then nothing has changed.
+   */
+  apply(settings: Settings): Applied;
+  /** The same, and counts the reload as accepted. */
+  reload(settings: Settings): Applied;
   /** A reload was refused; the old settings stay in force. */
   reloadFailed(): void;
   /** Readiness off, new requests still served for the lame duck's time, then what runs finishes until the deadline. */
@@ -85,8 +105,14 @@ const SETTLE_GRACE_MS = 10_000;
 
 /** Starts a gateway: store, journal, listeners. Rejects with the reason when it cannot. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { clock = systemClock, serves } = options;
-  let settings = options.settings;
+  return (await prepareGateway(options)).open();
+}
+
+/** The first half of a start: everything but the listeners. Rejects with the reason when it cannot. */
+export async function prepareGateway(options: GatewayOptions): Promise<PreparedGateway> {
+  const { clock = systemClock, serves, settings: started } = options;
+  let settings = started;
+  let generation = 1;
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
@@ -143,7 +169,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     metrics,
   });
-  const unknownKeys = createUnknownKeys();
+  const seenKeys = createSeenKeys();
   const left = new LeftStreams();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
@@ -159,7 +185,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         // The embedded store is in this process: what it has not taken yet it takes in a moment.
         return guard && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
       },
-      unknownKeys,
+      seenKeys,
       wallMs: () => clock.wallMs(),
       abandon(requestId, tag, inputTokens, idempotency) {
         // Beyond this many the hold's own end has to do: an outage must not grow memory.
@@ -193,6 +219,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     charging.measure();
     overload.measure();
     measureUpstreams(dispatcher.report(), metrics);
+    if (serves !== "clients") metrics.configGeneration.set(generation);
+    if (serves === undefined) metrics.measureWorkers([{ worker: 1, up: true, generation }]);
+    options.measure?.(metrics);
   };
   const snapshot = () => {
     measure();
@@ -213,12 +242,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     readiness: () => {
       const all = [...reasons(), ...(options.reasons?.() ?? [])];
-      return { ready: all.length === 0, reasons: all };
+      return { ready: all.length === 0, reasons: all, notes: [...(options.notes?.() ?? [])] };
     },
     clock,
     log: (line) => log.info(line, "admin"),
     onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
-    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens; the address is not heard for a minute"),
+    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens from an address"),
     onCodeFailure({ account, outcome, blocksNow }) {
       metrics.codeFailures.inc({ outcome });
       if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");
@@ -231,36 +260,33 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stopWatching();
     await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
-    unknownKeys.close();
+    seenKeys.close();
     overload.stop();
     await leftJournals?.close();
     await charging.close();
     await store.close();
   };
-  const listen = serves === "operators" ? settings.listen : await listener.listen();
-  const openAdmin = () => (serves === "clients" ? settings.admin : listenAdmin(console, settings.admin));
-  const admin = await Promise.try(openAdmin).catch(async (error) => {
-    await listener.close();
-    await shutDown();
-    throw error;
-  });
-  return {
-    listen,
-    admin,
+  const apply = (next: Settings) => {
+    const kept = keepUntilRestart(started, next);
+    dispatcher.replace(kept.upstreams); // Throws before anything has changed.
+    settings = kept;
+    generation++;
+    metrics.expectUpstreams(kept.upstreams.keys());
+    return { generation, ...diffSettings(started, next) };
+  };
+  const prepared: Omit<PreparedGateway, "open"> = {
     store,
     metrics,
     adminToken: adminToken.reveal(),
     reasons,
     snapshot,
     upstreams: () => dispatcher.report(),
+    apply,
     reload(next) {
-      dispatcher.replace(next.upstreams); // Throws before anything has changed.
-      const { restart } = diffSettings(settings, next);
-      settings = next;
-      metrics.expectUpstreams(next.upstreams.keys());
+      const applied = apply(next);
       metrics.configReloads.inc({ result: "accepted" });
       metrics.configLastReloadSuccess.set(1);
-      return { restart };
+      return applied;
     },
     reloadFailed() {
       metrics.configReloads.inc({ result: "refused" });
@@ -286,28 +312,19 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       return closing;
     },
   };
-}
-
-/** A store that is away is waited for; one that answers and would lose money is refused (row B11). */
-async function demandFitness(store: Store, log: Log): Promise<void> {
-  try {
-    await store.check();
-  } catch (error) {
-    if (error instanceof StoreError && error.outcome === "refused") {
-      await store.close();
-      throw error;
-    }
-    log.warn({ reason: reasonOf(error) }, "the store does not answer yet");
-  }
-}
-
-async function listenAdmin(console: ReturnType<typeof createConsole>, address: Address): Promise<Address> {
-  if (address.kind === "unix") {
-    await console.listen({ path: address.path });
-    return address;
-  }
-  await console.listen({ host: address.host, port: address.port });
-  return { ...address, port: (console.server.address() as AddressInfo).port };
+  return {
+    ...prepared,
+    async open() {
+      try {
+        const listen = serves === "operators" ? settings.listen : await listener.listen();
+        const admin = serves === "clients" ? settings.admin : await listenAt(console, settings.admin);
+        return { ...prepared, listen, admin };
+      } catch (error) {
+        await prepared.close();
+        throw error;
+      }
+    },
+  };
 }
 
 function reasonOf(error: unknown): string {

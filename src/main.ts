@@ -1,62 +1,89 @@
 #!/usr/bin/env node
 /** The program: reads the command line, and for `serve` runs a gateway until it is told to stop. */
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { type RunOptions, runCli } from "./cli.ts";
-import { CONFIG_FILE, environment, formatProblem, loadConfig, type Problem, watchConfig } from "./config.ts";
+import {
+  CONFIG_FILE,
+  type ConfigCopy,
+  environment,
+  formatProblem,
+  type Loaded,
+  loadConfig,
+  type Problem,
+  watchConfig,
+} from "./config.ts";
 import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
-import type { Simulator } from "./simulator/server.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import type { Settings } from "./values/settings.ts";
 import { type RunningGateway, startWorkers } from "./workers.ts";
 
 class Unusable extends Error {}
 
-/** Settings from a file, or an error whose message is the list of complaints. */
-function settingsOf(loaded: ReturnType<typeof loadConfig>): Settings {
-  if ("settings" in loaded) return loaded.settings;
+/** Settings from a file and what they were made of, or an error whose message is the list of complaints. */
+function goodOf(loaded: Loaded): Extract<Loaded, { settings: Settings }> {
+  if ("settings" in loaded) return loaded;
   throw new Unusable(loaded.problems.map(formatProblem).join("\n"));
 }
 
 async function serve(options: RunOptions): Promise<void> {
   const file = options.config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return serveDemo();
-  const text = readText(file);
-  const settings = settingsOf(loadConfig({ file, text }));
+  // From here to the very end, or one that comes early or late would kill the process.
+  let onHup = (): void => {};
+  let isHupPending = false;
+  process.on("SIGHUP", () => {
+    isHupPending = true;
+    // Those that come in one turn are one reload, so that a flood of them stops nothing.
+    setImmediate(() => onHup());
+  });
+  // Whoever read the log has gone: that is no reason to end, and telling the log of it would not end either.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
-  let textInForce = text;
-  const gateway =
+  const gateway: RunningGateway =
     settings.workers === 1
-      ? await startGateway({ settings, log })
-      : await startWorkers({
-          file,
-          text,
-          settings,
-          log,
-          pretty: options.pretty === true,
-          textInForce: () => textInForce,
-        });
-  log.info({ listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) }, "tollgate serves");
+      ? inOneProcess(await startGateway({ settings, log }))
+      : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true });
+  // Before anybody hears that it serves, and may want it to stop.
+  const stopped = stopSignal(log);
+  const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
+  log.info({ ...addresses, sha256: digestOf(copy) }, "tollgate serves");
   const watch = watchConfig({
     file,
-    text,
-    readFile(path) {
-      const read = readFileSync(path, "utf8");
-      if (path === file) textInForce = read;
-      return read;
-    },
-    onSettings: (next) => reload(gateway, next, log),
+    copy,
+    onSettings: (next, nextCopy) => void reload(gateway, next, nextCopy, log),
     onProblems: (problems) => keepOld(gateway, problems, log),
   });
-  process.on("SIGHUP", () => watch.reload());
-  await untilStopped(gateway, log);
+  onHup = () => {
+    if (isHupPending) watch.reload();
+    isHupPending = false;
+  };
+  onHup();
+  await end(gateway, await stopped, log);
   watch.close();
+  await leave();
+}
+
+function inOneProcess(gateway: Gateway): RunningGateway {
+  return { ...gateway, reload: async (settings) => gateway.reload(settings) };
+}
+
+/**
+ * Ends the process as soon as what it has printed is out. When Node ends by itself it first gives up its signal handlers,
+ * and a SIGHUP in those milliseconds kills it.
+ */
+async function leave(): Promise<never> {
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>((resolve) => stream.write("", () => resolve()));
+  process.exit();
 }
 
 async function serveDemo(): Promise<void> {
   const { simulator, text } = await startDemo(environment());
-  const settings = settingsOf(loadConfig({ file: "(demonstration)", text }));
+  const { settings } = goodOf(loadConfig({ file: "(demonstration)", text }));
   const log = createLog({ level: "warn", pretty: true });
   let gateway: Gateway;
   try {
@@ -65,8 +92,10 @@ async function serveDemo(): Promise<void> {
     await simulator.close();
     throw error;
   }
+  const stopped = stopSignal(log);
   process.stdout.write(demoWelcome(gateway, await demoKey(gateway)));
-  await untilStopped(gateway, log, simulator);
+  await end(gateway, await stopped, log);
+  await simulator.close();
 }
 
 function readText(file: string): string {
@@ -77,11 +106,11 @@ function readText(file: string): string {
   }
 }
 
-function reload(gateway: RunningGateway, settings: Settings, log: Log): void {
+async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigCopy, log: Log): Promise<void> {
   try {
-    const { restart } = gateway.reload(settings);
+    const { restart, generation } = await gateway.reload(settings, copy);
     log.info(
-      { restart },
+      { generation, sha256: digestOf(copy), restart },
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
     );
   } catch (error) {
@@ -90,17 +119,22 @@ function reload(gateway: RunningGateway, settings: Settings, log: Log): void {
   }
 }
 
+/** Which text it was, as `sha256sum` begins: the file may have another one by the time that somebody looks. */
+function digestOf({ text }: ConfigCopy): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
 function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log): void {
   gateway.reloadFailed();
   log.error({ problems: problems.map(formatProblem) }, "configuration refused; the old one stays in force");
 }
 
 /**
- * Runs until SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A second signal
- * ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on blindly could charge
- * wrongly (reliability row 78).
+ * Listens to what ends a gateway: SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A
+ * second signal ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on
+ * blindly could charge wrongly (reliability row 78).
  */
-async function untilStopped(gateway: RunningGateway, log: Log, simulator?: Simulator): Promise<void> {
+function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();
   let signals = 0;
   const onSignal = (how: "drain" | "close") => () => {
@@ -117,10 +151,12 @@ async function untilStopped(gateway: RunningGateway, log: Log, simulator?: Simul
   };
   process.on("uncaughtException", onDefect);
   process.on("unhandledRejection", onDefect);
-  const how = await stop.promise;
+  return stop.promise;
+}
+
+async function end(gateway: Pick<RunningGateway, "drain" | "close">, how: "drain" | "close", log: Log): Promise<void> {
   log.info({ how }, "stopping");
   await (how === "drain" ? gateway.drain() : gateway.close());
-  await simulator?.close();
 }
 
 async function check(options: RunOptions): Promise<number> {

@@ -2,23 +2,23 @@
  * The path of a request: accept, admit, convert, dispatch, settle, in this order, with the one `finally` that settles.
  * Read this file first; `stages.ts` has what each step does.
  */
-import { readEnvelope } from "./accept/envelope.ts";
+import { readEnvelopeInTurns } from "./accept/envelope.ts";
 import type { AcceptedRequest } from "./accept/listener.ts";
 import type { Reply } from "./accept/reply.ts";
 import { render } from "./answer.ts";
 import { openExchange } from "./convert/bridge.ts";
 import { NOTHING_PRODUCED } from "./convert/produced.ts";
 import { asksToThink } from "./convert/thinking-asked.ts";
-import { refuseBadKey } from "./refuse.ts";
+import { presentedKey, refuseBadKey } from "./refuse.ts";
 import type { ModelEndpoint, PipelineParts, Run } from "./run.ts";
 import type { Ending } from "./settle/charge.ts";
-import { admitted, dispatched, presentedKey, relayed, settleOnce, wholly } from "./stages.ts";
+import { admitted, dispatched, keyCheck, relayed, settleOnce, wholly } from "./stages.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import type { Protocol } from "./values/protocol.ts";
 
 const MODEL_PATH: ModelEndpoint = {
   pathSuffix: undefined,
-  read: readEnvelope,
+  read: readEnvelopeInTurns,
   open: openExchange,
   refused: (refused) => refused,
 };
@@ -72,16 +72,18 @@ export async function serveModel(
 /** The stages in order; what comes back is the refusal to send, if any. */
 async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefined> {
   const { request, reply, record } = run;
-  const key = presentedKey(run, parts);
+  const key = presentedKey(request, parts);
   if (isRefusal(key)) return key;
   const shed = parts.overload.at("headers", key);
   if (shed) return shed;
-  const body = await request.readBody();
+  const check = keyCheck(key, parts);
+  const body = await request.readBody(check.gate);
   record.bodyRead();
-  const read = isRefusal(body) ? body : run.endpoint.read(run.protocol, body);
+  if (check.refused) return check.refused;
+  const read = isRefusal(body) ? body : await run.endpoint.read(run.protocol, body);
   const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
   if (shedLater) return shedLater;
-  const permit = await admitted(run, key, read, parts);
+  const permit = await admitted(run, key, check.view, read, parts);
   if (isRefusal(permit)) return permit;
   if (isRefusal(read) || reply.gone) return isRefusal(read) ? read : undefined;
   const leave = parts.overload.enter(key);

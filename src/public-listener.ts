@@ -7,7 +7,7 @@ import { NativeCounts } from "./native-counts.ts";
 import { serveModel } from "./pipeline.ts";
 import type { PipelineParts } from "./run.ts";
 import { serveSide } from "./side.ts";
-import { SideRate } from "./side-rate.ts";
+import { SideRates } from "./side-rate.ts";
 import type { Store } from "./store/contract.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Refusal } from "./values/errors.ts";
@@ -23,7 +23,7 @@ const CUT_GRACE_MS = 2_000;
 export function publicListener(parts: PipelineParts, store: Store, log: Log, shared: boolean): Listener {
   const { clock } = parts;
   const settings = parts.settings();
-  const side = { ...parts, nativeCounts: new NativeCounts(clock), usage: store, sideRate: new SideRate(clock) };
+  const side = { ...parts, nativeCounts: new NativeCounts(clock), usage: store, sideRates: new SideRates(clock) };
   const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
     render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
   const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {

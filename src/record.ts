@@ -15,6 +15,8 @@ import type { Clock } from "./values/time.ts";
 import { totalInput } from "./values/tokens.ts";
 
 const MS_PER_S = 1_000;
+/** Stands for every member that no protocol lists. */
+const UNLISTED = "unlisted";
 /** The client left before it had an answer: nginx's own number for it. */
 const CLIENT_GONE_STATUS = 499;
 
@@ -63,6 +65,7 @@ export class RequestRecord {
   #firstTokenMs: number | undefined;
   #attempts: readonly AttemptRecord[] = [];
   #charge: Charge | undefined;
+  #answeredBy: string | undefined;
   #extensions = 0;
   #holdNano = 0n;
   #settlingSinceMs = 0;
@@ -122,9 +125,15 @@ export class RequestRecord {
     for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
   }
 
-  /** Fields of the client's request that the answer's translation left out (promise 9). */
-  translated(to: string, dropped: readonly string[]): void {
-    for (const field of dropped) this.#parts.metrics.translationLoss.inc({ from: this.#facts.protocol, to, field });
+  /**
+   * Fields of the client's request that the answer's translation left out (promise 9).
+   * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
+   */
+  translated(to: string, dropped: readonly string[], unlisted: number): void {
+    const from = this.#facts.protocol;
+    const { translationLoss } = this.#parts.metrics;
+    for (const field of dropped.slice(0, dropped.length - unlisted)) translationLoss.inc({ from, to, field });
+    if (unlisted > 0) translationLoss.inc({ from, to, field: UNLISTED }, unlisted);
   }
 
   /** The first semantic frame has been handed to the client. */
@@ -157,7 +166,7 @@ export class RequestRecord {
     this.#status = status;
     this.#cause = answer.cause;
     const { metrics } = this.#parts;
-    if (answer.identifier === "authentication_error") metrics.badKeys.inc();
+    if (answer.identifier === "authentication_error" || answer.cause === "bad_keys") metrics.badKeys.inc();
     if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
   }
 
@@ -182,13 +191,24 @@ export class RequestRecord {
     this.#parts.metrics.holdExtensions.inc({ group: this.#labels().group, outcome });
   }
 
+  /** @param name of the model that has answered by the upstream's own word, where it is another than was asked for. */
+  answeredBy(name: string | undefined, { upstream }: Route): void {
+    if (name === undefined) return;
+    this.#answeredBy = name;
+    this.#parts.metrics.otherModel.inc({ upstream, model: this.#labels().model });
+  }
+
   charged(charge: Charge): void {
     this.#charge = charge;
     this.#settlingSinceMs = this.#parts.clock.monotonicMs();
-    const { metered, ask } = charge;
+    const { metered, ask, unpaidCalls } = charge;
     this.#surprised(charge);
-    if (!metered || ask.voided) return;
     const { group, model } = this.#labels();
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    for (const { calls, reason } of unpaidCalls) {
+      this.#parts.metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
+    }
+    if (!metered || ask.voided) return;
     const { usage } = metered;
     this.#pace(usage.output);
     for (const [kind, count] of [
@@ -260,6 +280,7 @@ export class RequestRecord {
   /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
   #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
+    const unpaidCalls = this.#charge?.unpaidCalls ?? [];
     return {
       request: this.#facts.requestId,
       trace: this.#trace?.traceId,
@@ -270,6 +291,7 @@ export class RequestRecord {
       model: this.#model === undefined ? undefined : quoted(this.#model),
       group: this.#group,
       upstream: this.#attempts.at(-1)?.upstream,
+      answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
       attempts: this.#attempts.length,
       attempt_reasons: this.#attempts
         .filter((one) => one.outcome !== "ok")
@@ -281,6 +303,7 @@ export class RequestRecord {
       input_tokens: usage && totalInput(usage),
       output_tokens: usage?.output,
       counted: this.#charge?.metered?.counted,
+      unpaid_tool_calls: unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`),
       charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
     };
   }

@@ -46,7 +46,7 @@ export interface PipelineParts {
 export interface ModelEndpoint {
   /** Appended to the path of the upstream's protocol; undefined for the model path itself. */
   readonly pathSuffix: string | undefined;
-  readonly read: (protocol: Protocol, body: Uint8Array) => ReadBody | Refusal;
+  readonly read: (protocol: Protocol, body: Uint8Array) => Promise<ReadBody | Refusal>;
   readonly open: OpenExchange;
   /** What the upstreams' refusal means at this endpoint. */
   readonly refused: (refused: Refusal, attempts: readonly AttemptRecord[]) => Refusal;

@@ -4,6 +4,7 @@
  */
 import type { AcceptedRequest } from "./accept/listener.ts";
 import type { Reply } from "./accept/reply.ts";
+import { readKeyView, storeRefusal } from "./admit/key-view.ts";
 import { render } from "./answer.ts";
 import { COMPACT } from "./compact.ts";
 import { type CountParts, countTokens } from "./count-tokens.ts";
@@ -12,16 +13,15 @@ import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsF
 import { ownUsage, type UsageParts } from "./own-usage.ts";
 import { serveModel } from "./pipeline.ts";
 import type { RequestRecord } from "./record.ts";
-import { refuseBadKey } from "./refuse.ts";
+import { presentedKey, refuseBadKey } from "./refuse.ts";
 import type { PipelineParts } from "./run.ts";
-import type { SideRate } from "./side-rate.ts";
-import { StoreError } from "./store/contract.ts";
+import type { SideRates } from "./side-rate.ts";
 import type { KeyView } from "./store/records.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { PROTOCOLS, type Protocol } from "./values/protocol.ts";
 
 /** What only these endpoints need. */
-export type SideParts = PipelineParts & CountParts & UsageParts & { readonly sideRate: SideRate };
+export type SideParts = PipelineParts & CountParts & UsageParts & { readonly sideRates: SideRates };
 
 /** One request on its way. */
 interface SideRun {
@@ -77,10 +77,10 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   const view = await keyView(request, parts);
   if (isRefusal(view)) return view;
   record.groupKnown(view.key.group);
-  if (route.kind === "models") return json(models(run, route.id, view, parts));
-  if (route.kind !== "side") throw new Error(`no side endpoint: ${route.kind}`);
-  const tooOften = route.name === "usage" || route.name === "explain" ? parts.sideRate.ask(view.key.id) : undefined;
+  if (route.kind === "model") throw new Error("the model paths are no side endpoints");
+  const tooOften = parts.sideRates.ask(route.kind === "models" ? "models" : route.name, view.key.id);
   if (tooOften) return tooOften;
+  if (route.kind === "models") return json(models(run, route.id, view, parts));
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
   if (route.name === "explain") return explanation(run, view, parts);
@@ -141,21 +141,9 @@ function unknownResponse({ request, reply, record }: SideRun): SideAnswer {
 
 /** Reads what the presented key may see. */
 async function keyView(request: AcceptedRequest, parts: PipelineParts): Promise<KeyView | Refusal> {
-  const { key, clientAddress } = request;
+  const key = presentedKey(request, parts);
   if (isRefusal(key)) return key;
-  if (key === "noise" || !parts.failedKeys.mayLookUp(clientAddress) || parts.admit.unknownKeys.has(key.hash)) {
-    return refusal("unknown_key");
-  }
-  const shed = parts.overload.at("headers", key);
-  if (shed) return shed;
-  return fromStore(async () => {
-    const view = await parts.admit.store.readKey(key.tag, key.hash);
-    if (!view) {
-      parts.admit.unknownKeys.add(key.hash);
-      return refusal("unknown_key");
-    }
-    return view.key.status === "revoked" ? refusal("revoked_key") : view;
-  });
+  return parts.overload.at("headers", key) ?? readKeyView(key, parts.admit);
 }
 
 /** What is read from the store, or the refusal that says that it does not answer. */
@@ -163,8 +151,7 @@ async function fromStore<T>(read: () => Promise<T | Refusal>): Promise<T | Refus
   try {
     return await read();
   } catch (error) {
-    if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
-    throw error;
+    return storeRefusal(error);
   }
 }
 

@@ -1,8 +1,10 @@
 /** What `pipeline.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
 import { randomBytes } from "node:crypto";
+import type { BodyGate } from "./accept/body.ts";
 import type { Envelope, ReadBody } from "./accept/envelope.ts";
 import { idempotencyKeyOf } from "./accept/idempotency-key.ts";
 import { admit } from "./admit/admit.ts";
+import { readKeyView } from "./admit/key-view.ts";
 import { limitHeaders } from "./admit/limit-headers.ts";
 import type { Permit } from "./admit/permit.ts";
 import { render } from "./answer.ts";
@@ -18,6 +20,7 @@ import type { PipelineParts, Run } from "./run.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
 import type { SeenCounts } from "./silence.ts";
+import type { KeyView } from "./store/records.ts";
 import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
@@ -28,18 +31,39 @@ import { Secret } from "./values/secret.ts";
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
 
-/** The key as accept read it, or why it is not looked up. */
-export function presentedKey(run: Run, parts: PipelineParts): WellFormedKey | Refusal {
-  const { key, clientAddress } = run.request;
-  if (isRefusal(key)) return key;
-  if (key === "noise" || !parts.failedKeys.mayLookUp(clientAddress)) return refusal("unknown_key");
-  return key;
+/** What has been found out about a key before the bulk of a body was read. */
+export interface KeyCheck {
+  /** Given to the reading of the body: reads the key, once. */
+  readonly gate: BodyGate;
+  /** What the key may see, once it has been read: it may be remembered for this request, and for no other (promise 4). */
+  view: KeyView | undefined;
+  /** Why the rest of the body is not read. */
+  refused: Refusal | undefined;
+}
+
+/**
+ * The check of a key before more of a body is read than everybody may send. It costs one more round trip, a reading of one
+ * record, and only requests whose bodies are that large; admission decides all the same.
+ */
+export function keyCheck(key: WellFormedKey, parts: PipelineParts): KeyCheck {
+  const check: KeyCheck = {
+    view: undefined,
+    refused: undefined,
+    async gate() {
+      const view = parts.journal.health().usable ? await readKeyView(key, parts.admit) : refusal("journal_full");
+      if (isRefusal(view)) check.refused = view;
+      else check.view = view;
+      return check.refused;
+    },
+  };
+  return check;
 }
 
 /** Admission, and the journal told of what it holds. */
 export async function admitted(
   run: Run,
   key: WellFormedKey,
+  view: KeyView | undefined,
   read: ReadBody | Refusal,
   parts: PipelineParts,
 ): Promise<Permit | Refusal> {
@@ -53,6 +77,7 @@ export async function admitted(
       requestId: run.request.id,
       protocol: run.protocol,
       key,
+      view,
       facts,
       holdTtlMs: longestTotalMs(parts, facts) + HOLD_GRACE_MS,
       idempotency: isRefusal(idempotency) ? undefined : idempotency,
@@ -93,7 +118,9 @@ export async function dispatched(
   const { model, stream } = read.envelope;
   const startedMs = parts.clock.monotonicMs();
   const { outputLimit, openEnded } = permit;
-  const permitted = { outputLimit, openEnded, strict: request.headers.get("x-tollgate-strict") === "1" };
+  const { inputEstimate } = permit.terms;
+  const strict = request.headers.get("x-tollgate-strict") === "1";
+  const permitted = { outputLimit, openEnded, inputEstimate, strict };
   const result = await parts.dispatcher.run<Attempt>({
     routes: permit.model.routes,
     stream,
@@ -119,7 +146,8 @@ export async function dispatched(
   run.attempts = result.attempts;
   run.record.dispatched(result.attempts);
   if (result.answered) {
-    run.record.translated(result.route.protocol, result.token.exchange.request.dropped);
+    const { dropped, unlisted } = result.token.exchange.request;
+    run.record.translated(result.route.protocol, dropped, unlisted);
     return result;
   }
   if (result.clientGone) return undefined;
@@ -266,6 +294,7 @@ export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts)
   if (!run.permit || run.settled) return;
   run.settled = true;
   const { route } = ending;
+  if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   const pace = route && paceOf(run, route, parts);
   const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts });
   run.record.charged(charge);

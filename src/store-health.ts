@@ -1,5 +1,5 @@
 /** Whether the store answers, for readiness and metrics: asked on a timer, away from the path of requests. */
-import type { Store } from "./store/contract.ts";
+import { type Store, StoreError } from "./store/contract.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { Clock } from "./values/time.ts";
@@ -49,4 +49,17 @@ export function watchHealth(parts: {
       cancel();
     },
   };
+}
+
+/** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */
+export async function demandFitness(store: Store, log: Log): Promise<void> {
+  try {
+    await store.check();
+  } catch (error) {
+    if (error instanceof StoreError && error.outcome === "refused") {
+      await store.close();
+      throw error;
+    }
+    log.warn({ reason: error instanceof Error ? error.stack : String(error) }, "the store does not answer yet");
+  }
 }

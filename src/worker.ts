@@ -1,20 +1,22 @@
 /**
  * The program of one worker process (workers.ts): a gateway for clients only, with a journal of its own. It does what its
- * parent says; a signal of its own ends it alone, and the parent starts another one.
+ * parent says (worker-life.ts); a signal of its own ends it alone, and the parent starts another one.
  */
 import { randomBytes } from "node:crypto";
 import process from "node:process";
-import { formatProblem, keepUntilRestart, loadConfig } from "./config.ts";
-import { type Gateway, startGateway } from "./gateway.ts";
+import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./config.ts";
+import { prepareGateway } from "./gateway.ts";
 import { workerJournal } from "./left-journals.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { Secret } from "./values/secret.ts";
 import type { Settings } from "./values/settings.ts";
-import type { FromWorker, Stop, ToWorker } from "./worker-messages.ts";
+import { type LifeGateway, WorkerLife } from "./worker-life.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
 
 /** How often it looks whether it is still ready. */
 const LOOK_EVERY_MS = 250;
 
+/** Resolves when the message has left. */
 function tell(message: FromWorker): Promise<void> {
   // A parent that has gone takes this process with it; until then there is nobody to tell.
   return new Promise((resolve) => {
@@ -23,20 +25,26 @@ function tell(message: FromWorker): Promise<void> {
   });
 }
 
-function settingsOf(file: string, text: string): Settings {
-  const loaded = loadConfig({ file, text });
+function settingsOf(file: string, copy: ConfigCopy): Settings {
+  const loaded = loadCopy(file, copy);
   if ("settings" in loaded) return loaded.settings;
   throw new Error(loaded.problems.map(formatProblem).join("\n"));
 }
 
-async function start({ worker, file, startText, text, pretty }: ToWorker & { kind: "start" }): Promise<void> {
-  const started = settingsOf(file, startText);
-  const own = { ...started, journal: { ...started.journal, dir: workerJournal(started.journal.dir, worker) } };
-  const inForce = keepUntilRestart(own, settingsOf(file, text));
-  // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
-  const settings = { ...inForce, adminToken: new Secret(randomBytes(32).toString("base64url")) };
-  const log = ofWorker(createLog({ level: settings.log.level, pretty }), worker);
-  const gateway = await startGateway({ settings, log, serves: "clients" });
+let log: Log = createLog({ level: "error" });
+
+async function prepare({ worker, workers, file, started, newest, pretty }: WorkerStart): Promise<LifeGateway> {
+  const first = settingsOf(file, started);
+  const own = {
+    ...first,
+    workers,
+    journal: { ...first.journal, dir: workerJournal(first.journal.dir, worker) },
+    // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
+    adminToken: new Secret(randomBytes(32).toString("base64url")),
+  };
+  log = ofWorker(createLog({ level: own.log.level, pretty }), worker);
+  const settings = keepUntilRestart(own, settingsOf(file, newest.copy));
+  const gateway = await prepareGateway({ settings, log, serves: "clients" });
 
   let told = "";
   const look = setInterval(() => {
@@ -46,45 +54,13 @@ async function start({ worker, file, startText, text, pretty }: ToWorker & { kin
     void tell({ kind: "reasons", reasons });
   }, LOOK_EVERY_MS);
   look.unref();
-
-  let stopping = false;
-  const stop = async (how: Stop) => {
-    if (stopping) return;
-    stopping = true;
-    await (how === "drain" ? gateway.drain() : gateway.close());
-    clearInterval(look);
-    await tell(await figuresOf(gateway));
-    process.exit();
+  return {
+    configure: ({ copy }) => void gateway.apply(settingsOf(file, copy)),
+    open: async () => (await gateway.open()).listen,
+    drain: () => gateway.drain(),
+    close: () => gateway.close(),
+    figures: async () => ({ metrics: await gateway.snapshot(), upstreams: gateway.upstreams() }),
   };
-  process.on("SIGTERM", () => void stop("drain"));
-  process.on("SIGINT", () => void stop("close"));
-  const onDefect = (error: unknown) => {
-    log.error({ reason: error instanceof Error ? error.stack : String(error) }, "a defect; draining, then ending");
-    process.exitCode = 1;
-    void stop("drain");
-  };
-  process.on("uncaughtException", onDefect);
-  process.on("unhandledRejection", onDefect);
-  process.on("message", (message: ToWorker) => {
-    if (message.kind === "stop") void stop(message.how);
-    else if (message.kind === "reload")
-      reload(gateway, () => keepUntilRestart(own, settingsOf(file, message.text)), log);
-    else if (message.kind === "metrics") void figuresOf(gateway).then(tell);
-  });
-  await tell({ kind: "serving", listen: gateway.listen });
-}
-
-async function figuresOf(gateway: Gateway): Promise<FromWorker> {
-  return { kind: "metrics", figures: { metrics: await gateway.snapshot(), upstreams: gateway.upstreams() } };
-}
-
-function reload(gateway: Gateway, read: () => Settings, log: Log): void {
-  try {
-    gateway.reload(read());
-  } catch (error) {
-    gateway.reloadFailed();
-    log.error({ reason: String(error) }, "configuration refused; the old one stays in force");
-  }
 }
 
 /** A log whose lines say which worker wrote them. */
@@ -97,12 +73,28 @@ function ofWorker(log: Log, worker: number): Log {
   };
 }
 
-// A terminal sends its signals to all processes of a group; until it serves, a worker leaves them to its parent.
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
-process.once("message", (message: ToWorker) => {
-  if (message.kind !== "start") return;
-  start(message).catch(async (error) => {
-    await tell({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
-    process.exit(1);
-  });
+const life = new WorkerLife({
+  prepare,
+  tell,
+  // Not by the end of all work: a SIGHUP that comes while Node tidies up would kill the process.
+  exit: (code) => process.exit(code),
+  onRefused: (error) => log.error({ reason: reasonOf(error) }, "a configuration that the parent has taken is refused"),
 });
+
+// A terminal sends its signals to all processes of a group; until it serves, a worker leaves them to its parent.
+process.on("SIGTERM", () => life.isOpen && life.stop("drain"));
+process.on("SIGINT", () => life.isOpen && life.stop("close"));
+process.on("SIGHUP", () => {});
+// Whoever read the log has gone; main.ts has the same.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+const onDefect = (error: unknown) => {
+  log.error({ reason: reasonOf(error) }, "a defect; draining, then ending");
+  life.defect(error);
+};
+process.on("uncaughtException", onDefect);
+process.on("unhandledRejection", onDefect);
+process.on("message", (message: ToWorker) => life.hear(message));
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -4,17 +4,20 @@
  * parent takes connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts
  * leaves nothing behind in a queue of the system.
  */
+import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { removeStaleSocket } from "./accept/socket-file.ts";
-import { type Gateway, startGateway } from "./gateway.ts";
+import type { ConfigCopy } from "./config.ts";
+import { type Applied, type Gateway, startGateway } from "./gateway.ts";
+import { followHandOvers } from "./handed-over.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { MetricsSnapshot } from "./telemetry/metrics.ts";
 import { retire, summedPage } from "./telemetry/summed-metrics.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
+import { WorkerFleet } from "./worker-fleet.ts";
 import type { Stop } from "./worker-messages.ts";
-import { WorkerSlot } from "./worker-slot.ts";
 import { upstreamsOfAll } from "./worker-upstreams.ts";
 
 const PROGRAM = fileURLToPath(new URL("./worker.ts", import.meta.url));
@@ -24,64 +27,76 @@ const KILL_GRACE_MS = 30_000;
 const FIGURES_EVERY_MS = 5_000;
 
 /** What `main.ts` does with a gateway, of one process or several. */
-export type RunningGateway = Pick<Gateway, "listen" | "admin" | "reload" | "reloadFailed" | "drain" | "close">;
+export interface RunningGateway extends Pick<Gateway, "listen" | "admin" | "reloadFailed" | "drain" | "close"> {
+  /**
+   * Takes a new configuration. Resolves once it is in force: no request is admitted by an older one from then on. Rejects
+   * when it cannot be taken; then the old one stays in force.
+   */
+  reload(settings: Settings, copy: ConfigCopy): Promise<Applied>;
+}
 
 export interface WorkersOptions {
   readonly file: string;
-  /** The text that `settings` come from. */
-  readonly text: string;
   readonly settings: Settings;
+  /** What `settings` were made of. */
+  readonly copy: ConfigCopy;
   readonly log: Log;
   /** Whether the workers' logs, too, are for people to read. */
   readonly pretty: boolean;
-  /** The text behind the settings that `reload` is given. */
-  readonly textInForce: () => string;
   readonly clock?: Clock;
 }
 
 /** Starts the parent's part and all workers. Rejects with the first reason why one of them cannot serve. */
 export async function startWorkers(options: WorkersOptions): Promise<RunningGateway> {
-  const { file, text: startText, settings, log, pretty, clock = systemClock } = options;
-  let text = startText;
+  const { file, settings, copy, log, pretty, clock = systemClock } = options;
+  let { drain } = settings;
   let retired: MetricsSnapshot = [];
   let stopping: Stop | undefined;
+  const children = new Map<number, ChildProcess>();
   cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
-  const slots = Array.from({ length: settings.workers }, (_, index) => {
-    const worker = index + 1;
-    return new WorkerSlot({
-      worker,
-      fork: () => cluster.fork().process as ReturnType<typeof cluster.fork>["process"],
-      startMessage: () => ({ kind: "start", worker, file, startText, text, pretty }),
-      clock,
-      log,
-      async onEnded(last) {
-        retired = await retire(retired, last);
-      },
-    });
+  const fleet = new WorkerFleet({
+    workers: settings.workers,
+    started: copy,
+    file,
+    pretty,
+    fork(worker) {
+      const { process: child } = cluster.fork();
+      children.set(worker, child);
+      followHandOvers(child, () =>
+        fleet.states().some((other) => other.worker !== worker && other.up && children.get(other.worker)?.connected),
+      );
+      return child;
+    },
+    clock,
+    log,
+    async onEnded(last, cause) {
+      if (cause) parent.metrics.workerEnds.inc({ cause });
+      retired = await retire(retired, last);
+    },
   });
-  const figures = () => Promise.all(slots.map((slot) => slot.figures()));
   let cancel = () => {};
   const follow = (): void => {
-    cancel = clock.after(FIGURES_EVERY_MS, () => void figures().then(follow));
+    cancel = clock.after(FIGURES_EVERY_MS, () => void fleet.figures().then(follow));
   };
 
-  const parent = await startGateway({
+  const parent: Gateway = await startGateway({
     settings,
     log,
     clock,
     serves: "operators",
-    page: async (own) => summedPage([own, retired, ...(await figures()).map(({ metrics }) => metrics)]),
-    upstreams: () => upstreamsOfAll(slots.map(({ lastFigures }) => lastFigures.upstreams)),
-    reasons: () => [...(stopping ? ["draining"] : []), ...slots.flatMap((slot) => slot.reasons())],
+    page: async (own) => summedPage([own, retired, ...(await fleet.figures()).map(({ metrics }) => metrics)]),
+    upstreams: () => upstreamsOfAll(fleet.lastFigures.map(({ upstreams }) => upstreams)),
+    measure: (metrics) => metrics.measureWorkers(fleet.states()),
+    reasons: () => [...(stopping ? ["draining"] : []), ...fleet.reasons()],
+    notes: () => fleet.notes(),
   });
 
   let closing: Promise<void> | undefined;
   const end = (how: Stop) => {
     stopping = how;
     closing ??= (async () => {
-      const { lameDuckMs, deadlineMs } = settings.drain;
-      const killAfterMs = (how === "drain" ? lameDuckMs + deadlineMs : 0) + KILL_GRACE_MS;
-      await Promise.all(slots.map((slot) => slot.stop(how, killAfterMs)));
+      const killAfterMs = (how === "drain" ? drain.lameDuckMs + drain.deadlineMs : 0) + KILL_GRACE_MS;
+      await fleet.stop(how, killAfterMs);
       cancel();
       await parent.close();
     })();
@@ -91,23 +106,32 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
   let listen: Address;
   try {
     if (settings.listen.kind === "unix") await removeStaleSocket(settings.listen.path);
-    const addresses = await Promise.all(slots.map((slot) => slot.start()));
-    listen = addresses[0] as Address;
+    listen = await fleet.start();
   } catch (error) {
     await end("close");
     throw error;
   }
   follow();
+
+  /** Reloads are numbered as they come; one that is accepted late must not hide the refusal of one after it. */
+  let last = 0;
+  let refused = 0;
   return {
     listen,
     admin: parent.admin,
-    reload(next) {
-      const { restart } = parent.reload(next);
-      text = options.textInForce();
-      for (const slot of slots) slot.send({ kind: "reload", text });
-      return { restart };
+    async reload(next, nextCopy) {
+      const mine = ++last;
+      const applied = parent.apply(next);
+      drain = next.drain;
+      await fleet.reload(nextCopy).inForce;
+      parent.metrics.configReloads.inc({ result: "accepted" });
+      if (mine > refused) parent.metrics.configLastReloadSuccess.set(1);
+      return applied;
     },
-    reloadFailed: () => parent.reloadFailed(),
+    reloadFailed() {
+      refused = ++last;
+      parent.reloadFailed();
+    },
     drain: () => end("drain"),
     close: () => end("close"),
   };

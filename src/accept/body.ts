@@ -10,6 +10,15 @@ import type { RequestHeaders } from "./headers.ts";
 
 const FIRST_BUFFER_BYTES = 16_384;
 
+/**
+ * So much of a body is read before anybody has asked whether its key is good: what is admitted in one round trip to the
+ * store (promise 5). It is also what is read and thrown away, to keep the connection, of a body that nobody wants.
+ */
+export const UNPROVEN_BYTES_MAX = 65_536;
+
+/** Asked before more than that is read. @returns why the rest is not wanted. */
+export type BodyGate = () => Promise<Refusal | undefined>;
+
 /** The bytes that the head promises; undefined when the body is chunked. */
 export function declaredBytes(headers: RequestHeaders): number | undefined {
   if (headers.has("transfer-encoding")) return undefined;
@@ -21,8 +30,8 @@ export class RequestBody {
   readonly #headers: RequestHeaders;
   readonly #bytesMax: number;
   readonly #sendContinue: () => void;
+  readonly #onFault: ((fault: Refusal) => void)[] = [];
   #fault: Refusal | undefined;
-  #settle: ((fault: Refusal) => void) | undefined;
   #result: Promise<Uint8Array | Refusal> | undefined;
 
   /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
@@ -40,36 +49,61 @@ export class RequestBody {
 
   /**
    * Reads the body; every call gives the same result.
+   * @param gate asked once, before more than UNPROVEN_BYTES_MAX are read: ahead of all when the head says that there are
+   *   more. Nothing is read, and no `100 Continue` sent, while it thinks.
    * @returns the bytes, or a refusal: `body_too_large` (before reading when the head tells), `unsupported_media_type`,
-   * `request_timeout`, `framing`.
+   * `request_timeout`, `framing`, the gate's own.
    */
-  read(): Promise<Uint8Array | Refusal> {
-    this.#result ??= this.#read();
+  read(gate?: BodyGate): Promise<Uint8Array | Refusal> {
+    this.#result ??= this.#read(gate);
     return this.#result;
   }
 
   /** Ends the reading with a fault that the connection had; without effect once the body is whole. */
   fail(fault: Refusal): void {
-    this.#fault ??= fault;
-    this.#settle?.(this.#fault);
+    if (this.#fault !== undefined) return;
+    this.#fault = fault;
+    for (const listener of this.#onFault.splice(0)) listener(fault);
   }
 
-  #read(): Promise<Uint8Array | Refusal> {
-    const refused = this.#fault ?? this.#refusedByHead();
-    if (refused) return Promise.resolve(refused);
-    const { promise, resolve } = Promise.withResolvers<Uint8Array | Refusal>();
+  /** Called once when the connection breaks the body off, or at once if it has; for those who read it piece by piece. */
+  onFault(listener: (fault: Refusal) => void): void {
+    if (this.#fault === undefined) this.#onFault.push(listener);
+    else listener(this.#fault);
+  }
+
+  /** Asks a client that waits with its body to go on; `read` does so itself. */
+  askForIt(): void {
+    this.#sendContinue();
+  }
+
+  async #read(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
+    const byHead = this.#fault ?? this.#refusedByHead();
+    if (byHead) return byHead;
+    const isLarge = (declaredBytes(this.#headers) ?? 0) > UNPROVEN_BYTES_MAX;
+    const unwanted = isLarge ? await gate?.() : undefined;
+    // The connection may have failed meanwhile.
+    return unwanted ?? this.#fault ?? this.#collected(isLarge ? undefined : gate);
+  }
+
+  #collected(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
     const collector = new Collector(this.#bytesMax, declaredBytes(this.#headers));
     const settle = (result: Uint8Array | Refusal) => {
-      this.#settle = undefined;
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);
       resolve(result);
     };
+    let unasked = gate;
     const onData = (chunk: Uint8Array) => {
-      if (!collector.add(chunk)) settle(this.#tooLarge());
+      if (!collector.add(chunk)) return settle(this.#tooLarge());
+      if (!unasked || collector.length <= UNPROVEN_BYTES_MAX) return;
+      this.#req.pause();
+      unasked().then((unwanted) => (unwanted ? settle(unwanted) : this.#req.resume()), reject);
+      unasked = undefined;
     };
     const onEnd = () => settle(collector.bytes());
-    this.#settle = settle;
+    this.onFault(settle);
     this.#req.on("data", onData);
     this.#req.on("end", onEnd);
     this.#sendContinue();
@@ -104,6 +138,10 @@ class Collector {
   constructor(bytesMax: number, declared: number | undefined) {
     this.#bytesMax = bytesMax;
     this.#buffer = Buffer.allocUnsafeSlow(Math.min(declared ?? FIRST_BUFFER_BYTES, FIRST_BUFFER_BYTES, bytesMax));
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   /** @returns false when the chunk goes beyond the limit; it is not kept then. */

@@ -42,6 +42,11 @@ export class Connection {
     return this.#rawAnswered;
   }
 
+  /** Whether no request is being served or waits, and none was cut short. */
+  get isIdle(): boolean {
+    return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
+  }
+
   /** An answer has been sent on the bare socket: whatever else arrives is not read. */
   refused(): void {
     this.#rawAnswered = true;
@@ -86,7 +91,9 @@ export class Connection {
   /** The fault is inside the body of the last request: its own answer tells it, if there is none yet. */
   #bodyFailed(exchange: Exchange, error: ClientError): void {
     const unfinished = exchange.reply.opened && !exchange.reply.ended;
-    if (isGone(error) || unfinished) {
+    // The answer has left, and the rest of the body, which was only to be thrown away, does not come: nothing would end it.
+    const isOver = exchange.reply.ended && this.#current !== exchange;
+    if (isGone(error) || unfinished || isOver) {
       exchange.body.fail(framing("The connection ended before the body did."));
       this.#socket.destroy();
       return;

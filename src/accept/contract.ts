@@ -6,6 +6,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
+import type { BodyGate } from "./body.ts";
 import type { DescriptorShares } from "./descriptors.ts";
 import type { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -13,6 +14,7 @@ import type { PresentedKey } from "./key.ts";
 import type { Rendered } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./routes.ts";
+import type { SiteLimits } from "./site/limits.ts";
 
 /** A request whose framing and path are beyond doubt. */
 export interface AcceptedRequest {
@@ -35,8 +37,11 @@ export interface AcceptedRequest {
   readonly receivedAtMs: number;
   /** Aborted when the client leaves before it has the whole answer. */
   readonly signal: AbortSignal;
-  /** Reads the body, once; every call gives the same bytes or the same refusal. */
-  readBody(): Promise<Uint8Array | Refusal>;
+  /**
+   * Reads the body, once; every call gives the same bytes or the same refusal.
+   * @param gate asked before more than UNPROVEN_BYTES_MAX are read, if there are more; what it refuses with is given.
+   */
+  readBody(gate?: BodyGate): Promise<Uint8Array | Refusal>;
 }
 
 /** What becomes of connections while the process is short of something (reliability D8). */
@@ -65,6 +70,7 @@ export interface ListenerOptions {
   readonly door?: Door;
   /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
   readonly siteUrl?: () => string | undefined;
+  readonly siteLimits?: Partial<SiteLimits>;
 }
 
 /** What the pipeline does with what arrives. */

@@ -14,12 +14,16 @@ export interface DescriptorShares {
   readonly overflowMax: number;
   /** Requests that may have a connection to a model server. */
   readonly upstreamMax: number;
+  /** Connections to the operator's own site. */
+  readonly siteMax: number;
 }
 
-/** Parts of the limit: a half, an eighth, three eighths. */
+/** Parts of the limit: a half, a sixteenth, three eighths, a sixteenth. */
 export function sharesOf(limit: number): DescriptorShares {
   const eighth = Math.max(1, Math.floor((limit - RESERVED) / 8));
-  return { connectionsMax: eighth * 4, overflowMax: eighth, upstreamMax: eighth * 3 };
+  const siteMax = Math.max(1, Math.floor(eighth / 2));
+  const overflowMax = Math.max(1, eighth - siteMax);
+  return { connectionsMax: eighth * 4, overflowMax, upstreamMax: eighth * 3, siteMax };
 }
 
 /** The limit on open files (`ulimit -n`), or undefined where the system does not say. */

@@ -1,6 +1,8 @@
 /**
  * Counts failed authentications by client address (DESIGN.md, order of refusal, row 3; reliability row 30): above the
- * limit the 401 becomes a 429 and look-ups of well-formed keys are limited per second. Bounded: a flood of addresses pushes out the ones seen least recently.
+ * limit the 401 becomes a 429, and look-ups of keys that nobody vouches for are limited per second. Whoever else shares
+ * the address is spared: keys that were good lately are not asked about here, and a key that was revoked is no failure.
+ * Bounded: a flood of addresses pushes out the ones seen least recently.
  */
 import { addressBucket } from "../values/address-bucket.ts";
 import type { Clock } from "../values/time.ts";
@@ -53,13 +55,18 @@ export class FailedKeys {
     if (address === undefined) return undefined;
     const entry = this.#entryOf(addressBucket(address));
     entry.failures += 1;
-    if (entry.failures <= this.#limits.failuresPerMinute) return undefined;
-    return Math.ceil((entry.failuresSinceMs + MINUTE_MS - this.#clock.monotonicMs()) / 1_000);
+    return this.#waitS(entry);
+  }
+
+  /** What `failed` would say of the address, without a failure: seconds until it is free again. */
+  waitS(address: string | undefined): number | undefined {
+    const entry = address === undefined ? undefined : this.#entries.get(addressBucket(address));
+    return entry && this.#isOver(entry) ? this.#waitS(entry) : undefined;
   }
 
   /**
-   * Whether a well-formed key of this address may be looked up in the store now. Addresses that are not over their
-   * limit of failures always may; the others' look-ups are counted.
+   * Whether a well-formed key of this address, one that is not known to have been good, may be looked up in the store
+   * now. Addresses that are not over their limit of failures always may; the others' look-ups are counted.
    */
   mayLookUp(address: string | undefined): boolean {
     if (address === undefined) return true;
@@ -69,6 +76,11 @@ export class FailedKeys {
     const entry = this.#entryOf(bucket);
     entry.lookUps += 1;
     return entry.lookUps <= this.#limits.lookUpsPerSecond;
+  }
+
+  #waitS(entry: Entry): number | undefined {
+    if (entry.failures <= this.#limits.failuresPerMinute) return undefined;
+    return Math.ceil((entry.failuresSinceMs + MINUTE_MS - this.#clock.monotonicMs()) / SECOND_MS);
   }
 
   #isOver(entry: Entry): boolean {

@@ -30,6 +30,8 @@ export interface HttpLimits {
   readonly pipelinedMax: number;
   /** After an answer that left the body unread: how long the rest is drained, so that no reset destroys the answer. */
   readonly lingerMs: number;
+  /** How much of it is drained in that time; then its sender waits. Most clients that send all before they read pass. */
+  readonly lingerBytesMax: number;
 }
 
 export const HTTP_LIMITS: HttpLimits = Object.freeze({
@@ -47,6 +49,7 @@ export const HTTP_LIMITS: HttpLimits = Object.freeze({
   writeStallMs: 60_000,
   pipelinedMax: 16,
   lingerMs: 1_000,
+  lingerBytesMax: 4_194_304,
 });
 
 /** The limits on connections, lowered to what the system's limit on descriptors has room for. */

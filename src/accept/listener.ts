@@ -6,27 +6,25 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
-import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
-import { declaredBytes, RequestBody } from "./body.ts";
+import { BareResponse } from "./bare-response.ts";
+import { declaredBytes, UNPROVEN_BYTES_MAX } from "./body.ts";
 import { Connection, type Exchange } from "./connection.ts";
 import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
-import { RequestHeaders } from "./headers.ts";
 import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, traceparentOf } from "./identity.ts";
 import { keyOf } from "./key.ts";
+import { type ParsedRequest, parseRequest } from "./parsed-request.ts";
 import { answerRaw, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
-import { Reply, standardHeaders } from "./reply.ts";
-import { protocolOfTarget, routeOf, splitTarget } from "./routes.ts";
-import { SiteDoor } from "./site-door.ts";
+import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
+import { routeOf, splitTarget } from "./routes.ts";
+import { Site, type Visit } from "./site/site.ts";
 import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
 export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 
-/** A body smaller than this that nobody wants is read and thrown away, to keep the connection. */
-const DISCARD_BYTES_MAX = 65_536;
 /** Silence after which the kernel asks whether the other side is still there. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
@@ -41,7 +39,7 @@ export class Listener {
   readonly #limits: HttpLimits;
   readonly #server: Server;
   readonly #clientAddressOf: ClientAddressOf;
-  readonly #site: SiteDoor;
+  readonly #site: Site;
   readonly #connections = new WeakMap<Socket, Connection>();
   #openConnections = 0;
   #draining = false;
@@ -52,11 +50,12 @@ export class Listener {
     this.#handlers = handlers;
     this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.door?.shares);
     this.#clientAddressOf = clientAddress(options.trustProxy);
-    this.#site = new SiteDoor({
+    this.#site = new Site({
       siteUrl: () => options.siteUrl?.(),
-      limits: this.#limits,
-      clientAddressOf: this.#clientAddressOf,
-      answerRaw: (socket, refused) => this.#answerRaw(socket, refused, "chat"),
+      limits: options.siteLimits,
+      shares: options.door?.shares,
+      lingerMs: this.#limits.lingerMs,
+      refuse: handlers.onRefusal,
     });
     this.#server = this.#createServer();
   }
@@ -101,7 +100,6 @@ export class Listener {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
     await promise;
-    this.#site.close();
   }
 
   /** Cuts every connection; for the end of a drain whose deadline has passed. */
@@ -126,8 +124,9 @@ export class Listener {
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
       // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead (row 7).
       requireHostHeader: false,
-      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18).
-      shouldUpgradeCallback: (req) => this.#site.takesUpgrade(req),
+      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18), and so it is behind
+      // a request that has not been answered yet.
+      shouldUpgradeCallback: (req) => this.#connectionOf(req.socket).isIdle && this.#site.takesUpgrade(req),
     });
     server.maxHeadersCount = limits.headersMax;
     server.maxRequestsPerSocket = limits.requestsPerSocketMax;
@@ -136,7 +135,7 @@ export class Listener {
     server.on("request", (req, res) => this.#onRequest(req, res, false));
     server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
     server.on("checkExpectation", (req, res) => this.#onRequest(req, res, false));
-    server.on("upgrade", (req, socket, head) => this.#site.upgrade(req, socket as Socket, head));
+    server.on("upgrade", (req, socket, first) => this.#onUpgrade(req, socket as Socket, first));
     server.on("connect", (_req, socket) => this.#connectionOf(socket as Socket).failed(new Error("CONNECT")));
     server.on("clientError", (error: ClientError, socket) => this.#connectionOf(socket as Socket).failed(error));
     return server;
@@ -178,34 +177,20 @@ export class Listener {
 
   #onRequest(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
     const connection = this.#connectionOf(req.socket);
-    const headers = new RequestHeaders(req.rawHeaders);
-    const { path } = splitTarget(req.url ?? "");
-    const protocol = protocolOfTarget(path);
-    const id = this.#options.newRequestId();
-    let mayArrive = !awaitsContinue;
-    const body = new RequestBody(req, headers, this.#options.bodyBytesMax, () => {
-      if (awaitsContinue) res.writeContinue();
-      mayArrive = true;
-    });
+    const parsed = parseRequest(req, res, this.#options, awaitsContinue);
+    const { body, protocol, headers } = parsed;
     const declared = declaredBytes(headers);
-    const discardable = declared !== undefined && declared <= DISCARD_BYTES_MAX;
-    const reply = new Reply(res, {
-      id,
-      headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
+    const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
+    const reply = this.#reply(parsed, res, {
       mustClose: () => this.#draining || connection.isSpent || this.#options.door?.closesConnections() === true,
-      bodyPending: () => mayArrive && !discardable && !req.complete && !connection.isSpent,
-      lingerMs: this.#limits.lingerMs,
-      writeStallMs: this.#limits.writeStallMs,
+      // Of a body that is held back for `100 Continue` nobody can tell whether it comes (RFC 9110 section 10.1.1).
+      bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
     });
-    const receivedAtMs = this.#options.clock.monotonicMs();
     const exchange: Exchange = {
       req,
       body,
       reply,
-      start: () =>
-        this.#guard(reply, protocol, () =>
-          this.#serve({ req, res, headers, body, protocol, id, receivedAtMs, awaitsContinue }, reply),
-        ),
+      start: () => this.#guard(reply, protocol, () => this.#serve(parsed, reply)),
       refuse: () =>
         this.#guard(reply, protocol, () =>
           this.#handlers.onRefusal(framing("Too many requests wait on this connection."), protocol, reply),
@@ -220,8 +205,35 @@ export class Listener {
     connection.add(exchange);
   }
 
+  /** A connection that Node has let go, since `takesUpgrade` said so. */
+  #onUpgrade(req: IncomingMessage, socket: Socket, first: Uint8Array): void {
+    const res = new BareResponse(req, socket, this.#limits.lingerMs);
+    const parsed = parseRequest(req, res, this.#options, false);
+    const reply = this.#reply(parsed, res, { mustClose: () => true, bodyPending: () => false });
+    this.#guard(reply, parsed.protocol, () => {
+      const fault = framingFault(req, parsed.headers, this.#limits);
+      if (fault) return this.#handlers.onRefusal(fault, parsed.protocol, reply);
+      return this.#site.upgrade(this.#visit(parsed), reply, { socket, first });
+    });
+  }
+
+  #reply(
+    { id, protocol, headers }: ParsedRequest,
+    res: ServerResponse,
+    connection: Pick<ReplyContext, "mustClose" | "bodyPending">,
+  ): Reply {
+    return new Reply(res, {
+      id,
+      headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
+      ...connection,
+      lingerMs: this.#limits.lingerMs,
+      lingerBytesMax: this.#limits.lingerBytesMax,
+      writeStallMs: this.#limits.writeStallMs,
+    });
+  }
+
   /** Once per request, when its turn has come: framing, path, then the pipeline. */
-  #serve(parsed: Parsed, reply: Reply): void | Promise<void> {
+  #serve(parsed: ParsedRequest, reply: Reply): void | Promise<void> {
     const { req, headers, protocol } = parsed;
     const fault = framingFault(req, headers, this.#limits);
     if (fault) return this.#handlers.onRefusal(fault, protocol, reply);
@@ -233,12 +245,18 @@ export class Listener {
     const route = routeOf(method, path, wantsWebSocket);
     if (isRefusal(route)) return this.#handlers.onRefusal(route, protocol, reply);
     if (route.kind === "probe") return reply.whole(200, { "content-type": "application/json" }, NO_BYTES);
-    if (route.kind === "site") return this.#site.serve({ ...parsed, method, path }, reply);
+    if (route.kind === "site") return this.#site.serve(this.#visit(parsed), reply);
     return this.#handlers.onRequest(this.#accepted(parsed, { route, method, path, query }, reply), reply);
   }
 
+  #visit(parsed: ParsedRequest): Visit {
+    const { req, headers } = parsed;
+    const clientAddress = this.#clientAddressOf(req.socket, headers);
+    return { ...parsed, method: req.method ?? "", target: req.url ?? "", clientAddress };
+  }
+
   #accepted(
-    parsed: Parsed,
+    parsed: ParsedRequest,
     target: Pick<AcceptedRequest, "route" | "method" | "path" | "query">,
     reply: Reply,
   ): AcceptedRequest {
@@ -255,7 +273,7 @@ export class Listener {
       traceparent: traceparentOf(headers),
       receivedAtMs,
       signal: gone.signal,
-      readBody: () => body.read(),
+      readBody: (gate) => body.read(gate),
     };
   }
 
@@ -287,18 +305,6 @@ export class Listener {
       reply.destroy();
     }
   }
-}
-
-interface Parsed {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  /** Whether the client waits for 100 Continue before it sends its body. */
-  readonly awaitsContinue: boolean;
-  readonly headers: RequestHeaders;
-  readonly body: RequestBody;
-  readonly protocol: Protocol;
-  readonly id: RequestId;
-  readonly receivedAtMs: number;
 }
 
 const NO_BYTES = new Uint8Array(0);

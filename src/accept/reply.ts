@@ -24,6 +24,7 @@ export interface ReplyContext {
   /** Whether so much of the request is still to come that the connection cannot be used again. */
   readonly bodyPending: () => boolean;
   readonly lingerMs: number;
+  readonly lingerBytesMax: number;
   readonly writeStallMs: number;
 }
 
@@ -43,6 +44,7 @@ export function standardHeaders(id: RequestId, protocol: Protocol): { headers: R
 }
 
 const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
+const NO_BYTES = new Uint8Array(0);
 
 export class Reply {
   /** As printed in `x-request-id`. */
@@ -122,6 +124,32 @@ export class Reply {
   }
 
   /**
+   * Begins an answer that another server has made: none of our own headers is added. Once, and not after `whole`. Its
+   * head leaves at once.
+   * @param headers names and values in turn, no hop-by-hop ones.
+   */
+  openRelayed(status: number, headers: readonly string[]): void {
+    if (this.#openedBefore()) return;
+    const close = this.#context.mustClose() || this.#context.bodyPending();
+    this.#res.writeHead(status, close ? [...headers, "connection", "close"] : [...headers]);
+    this.#res.flushHeaders();
+  }
+
+  /**
+   * Leaves HTTP: after this answer, 101, the connection speaks another protocol and is the caller's.
+   * @param headers names and values in turn, no hop-by-hop ones.
+   */
+  switchProtocols(headers: readonly string[]): void {
+    if (this.#openedBefore()) return;
+    const { socket } = this.#res;
+    this.#res.writeHead(101, [...headers, "connection", "Upgrade", "upgrade", "websocket"]);
+    this.#res.flushHeaders();
+    if (socket) this.#res.detachSocket(socket);
+    this.#ended = true;
+    this.#done();
+  }
+
+  /**
    * Sends bytes of a stream.
    * @returns false when the caller must wait for `onDrain` before the next write. True when the client is gone: there
    *   is nothing to wait for, and the bytes are thrown away.
@@ -142,7 +170,8 @@ export class Reply {
     if (this.#gone) return;
     this.#writtenBytes += bytes?.length ?? 0;
     this.#watchStall();
-    this.#res.end(bytes);
+    if (this.#context.bodyPending()) this.#endAfterLinger(bytes ?? NO_BYTES);
+    else this.#res.end(bytes);
   }
 
   /** Ends the answer as broken: the client sees the connection end inside the body. */
@@ -163,16 +192,22 @@ export class Reply {
   }
 
   #writeHead(status: number, headers: ReplyHeaders): void {
-    assert(!this.#opened, "a second head");
-    this.#opened = true;
-    if (this.#gone) return;
+    if (this.#openedBefore()) return;
     const close: ReplyHeaders = this.#context.mustClose() ? { connection: "close" } : {};
     this.#res.writeHead(status, { ...this.#context.headers, ...headers, ...close });
   }
 
+  /** @returns whether the head has nobody to go to. */
+  #openedBefore(): boolean {
+    assert(!this.#opened, "a second head");
+    this.#opened = true;
+    return this.#gone;
+  }
+
   /**
    * Closing a socket that holds unread bytes sends a reset, which can destroy the answer before the client has read it
-   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first.
+   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: behind
+   * that its sender is made to wait, and may read.
    */
   #endAfterLinger(body: Uint8Array): void {
     const { req } = this.#res;
@@ -189,6 +224,11 @@ export class Reply {
       this.#res.flushHeaders();
       this.#done();
     }
+    let drainedBytes = 0;
+    req.on("data", (chunk: Uint8Array) => {
+      drainedBytes += chunk.length;
+      if (drainedBytes > this.#context.lingerBytesMax) req.pause();
+    });
     req.resume();
   }
 

@@ -3,6 +3,7 @@
  * 42). A path that any lenient server in front or behind could read as `/v1...` is an API path: an exact match, or 404.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
+import { percentReadings } from "../values/key-search.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, protocolOfPath } from "../values/protocol.ts";
 
 /** The endpoints beside the three model paths. */
@@ -128,24 +129,27 @@ export function protocolOfTarget(path: string): Protocol {
   return canonical.includes("/responses") ? "responses" : "chat";
 }
 
-/** How often a path may have been percent-encoded before we stop looking for what is inside. */
-const DECODE_ROUNDS_MAX = 3;
-
 /**
  * What the most lenient server would make of a path: decoded, lower-cased, backslashes turned, dot segments removed,
  * slashes merged. Only ever used to decide that a path is *not* harmless.
  */
 export function canonicalPath(path: string): string {
-  let text = path;
-  for (let round = 0; round < DECODE_ROUNDS_MAX && text.includes("%"); round += 1) {
-    text = text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
-  }
   const kept: string[] = [];
-  for (const segment of text.toLowerCase().replaceAll("\\", "/").split("/")) {
+  for (const segment of lenientSegments(path)) {
     if (segment === "..") kept.pop();
     else if (segment !== "" && segment !== ".") kept.push(segment);
   }
   return `/${kept.join("/")}`;
+}
+
+/** Whether the most lenient server would take a segment of a path for its parent; with parameters (`..;a`) it is one, too. */
+export function climbs(path: string): boolean {
+  return lenientSegments(path).some((segment) => segment === ".." || segment.startsWith("..;"));
+}
+
+function lenientSegments(path: string): readonly string[] {
+  const decoded = percentReadings(path).at(-1) as string;
+  return decoded.toLowerCase().replaceAll("\\", "/").split("/");
 }
 
 function decodeOnce(text: string): string | undefined {

@@ -4,15 +4,18 @@
  */
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
+import type { KeyView } from "../store/records.ts";
 import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
-import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
+import type { AccountTag, WellFormedKey } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
 import { growthOf, openLimit } from "./growth.ts";
+import { readKeyView, storeRefusal } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
+import type { SeenKeys } from "./seen-keys.ts";
 import { affordableLimit, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
 
 export interface AdmitInput {
@@ -24,6 +27,8 @@ export interface AdmitInput {
   readonly facts: RequestFacts | Refusal;
   /** How long the hold must live: the request's deadline and a minute. */
   readonly holdTtlMs: number;
+  /** What has been read of the key for this very request, if anything has: it is not read again for a body's fault. */
+  readonly view?: KeyView | undefined;
   /** Undefined when the client sent no key, or the operator has not switched it on. */
   readonly idempotency: Idempotency | undefined;
 }
@@ -45,8 +50,7 @@ export interface AdmitParts {
   ) => void;
   /** Milliseconds since the epoch, for the limit headers of a refusal. */
   readonly wallMs: () => number;
-  /** Keys found unknown a moment ago, so that a flood of them costs no store. */
-  readonly unknownKeys: { has(hash: KeyHash): boolean; add(hash: KeyHash): void };
+  readonly seenKeys: SeenKeys;
 }
 
 /** Refusals that the account's own last request may have caused (promise 5). */
@@ -59,12 +63,12 @@ const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCa
 
 /** Decides a request. A refusal has no side effects but the place in the request bucket that the contract names. */
 export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
-  if (parts.unknownKeys.has(input.key.hash)) return refusal("unknown_key");
+  const bad = parts.seenKeys.bad(input.key.hash);
+  if (bad) return refusal(bad);
   try {
     return await decide(input, parts);
   } catch (error) {
-    if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
-    throw error;
+    return storeRefusal(error);
   }
 }
 
@@ -77,19 +81,20 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
   const terms = measure(facts, model, catalog);
   if (isRefusal(terms)) return onlyKey(input, parts, (group) => ({ ...terms, facts: { ...terms.facts, group } }));
   const answer = await ask(input, terms, parts);
-  if (answer.outcome === "admitted") return permitOf(input, facts, terms, answer, catalog);
-  if (answer.cause === "unknown_key") parts.unknownKeys.add(input.key.hash);
+  if (answer.outcome === "admitted") {
+    parts.seenKeys.noteGood(input.key.hash);
+    return permitOf(input, facts, terms, answer, catalog);
+  }
+  const { cause } = answer;
+  if (cause === "unknown_key" || cause === "revoked_key") parts.seenKeys.noteBad(input.key.hash, cause);
+  else parts.seenKeys.noteGood(input.key.hash);
   return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
 }
 
 /** A request that fails anyway is still told first that its key is bad. */
 async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: string) => Refusal): Promise<Refusal> {
-  const view = await parts.store.readKey(input.key.tag, input.key.hash);
-  if (!view) {
-    parts.unknownKeys.add(input.key.hash);
-    return refusal("unknown_key");
-  }
-  return view.key.status === "revoked" ? refusal("revoked_key") : otherwise(view.key.group);
+  const view = input.view ?? (await readKeyView(input.key, parts));
+  return isRefusal(view) ? view : otherwise(view.key.group);
 }
 
 /** Asks the store, and once more when the refusal may be the echo of this account's last request. */

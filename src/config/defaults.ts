@@ -3,6 +3,8 @@
  * The published schema, the compiler and the documentation read these.
  */
 
+import { TOOL_CALLS_BELIEVED_MAX } from "../values/tool-calls.ts";
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const MIB = 1024 * 1024;
@@ -68,6 +70,8 @@ export const DEFAULTS = {
   /** For how long at first; doubles with each repetition up to the longest. */
   healthCoolDownMs: 5 * SECOND_MS,
   healthCoolDownMaxMs: 5 * MINUTE_MS,
+  /** What becomes of a body's members that nobody here knows. */
+  unknownMembers: "drop",
   /** What becomes of an upstream's stream when its client has left. */
   onClientGone: "abort",
   /** How long such a stream is read on at most where its model may have thought out of sight. */
@@ -78,9 +82,12 @@ export const DEFAULTS = {
   defaultOutputTokens: 8_192,
   /** Body bytes that count as one input token in the estimate. */
   inputBytesPerToken: 3,
-  /** What one image, and one file, adds to the input estimate, in tokens. */
+  /** The least that one image, and one file, adds to the input estimate, in tokens. */
   imageTokens: 1_600,
   fileTokens: 3_000,
+  /** Calls of each hosted tool that a hold covers, and that a request is charged for at most. */
+  toolCallsHeld: 10,
+  toolCallsMax: 50,
   /** Share of the traffic among routes of one priority. */
   routeWeight: 1,
   /** Lower is tried first. */
@@ -117,7 +124,12 @@ export const LIMITS = {
   tiersPerPriceMax: 8,
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
+  /** Calls of one tool that are believed of one request at all: src/settle/tool-calls.ts. */
+  toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
   headersPerUpstreamMax: 32,
+  passedMembersMax: 64,
+  answersAsMax: 32,
+  optionsPerPriceMax: 32,
   modelsPerGroupMax: 1_000,
   /** Rules of one group, model or upstream; an attempt has three such lists. */
   rulesMax: 32,

@@ -2,30 +2,44 @@
 import { Secret } from "../values/secret.ts";
 import type { Settings } from "../values/settings.ts";
 
-/** Read once, when the process starts: sockets, what money is written to, and where traces go. */
-const RESTART_ONLY = [
-  "listen",
-  "admin",
-  "store",
-  "journal",
-  "workers",
-  "traces",
-] as const satisfies readonly (keyof Settings)[];
+/**
+ * Read once, when the process starts: sockets and what they believe, what money is written to, the secrets that prove who
+ * somebody is, and where logs and traces go. By the name under which the file has them.
+ */
+const RESTART_ONLY = {
+  listen: "listen",
+  admin: "admin",
+  adminToken: "admin_token",
+  store: "store",
+  journal: "journal",
+  sealingKeys: "sealing_keys",
+  trustProxy: "trust_proxy",
+  bodyBytesMax: "body_bytes_max",
+  corsOrigins: "cors_origins",
+  workers: "workers",
+  log: "log",
+  traces: "traces",
+} as const satisfies Partial<Record<keyof Settings, string>>;
 
-/** @returns the keys whose new values wait for a restart; a reload should name them in a warning. */
+type RestartOnly = keyof typeof RESTART_ONLY;
+
+const KEYS = Object.keys(RESTART_ONLY) as RestartOnly[];
+
+/** @returns the file's keys whose new values wait for a restart; a reload should name them in a warning. */
 export function diffSettings(old: Settings, next: Settings): { restart: string[] } {
-  return { restart: RESTART_ONLY.filter((key) => spelled(old[key]) !== spelled(next[key])) };
+  return { restart: KEYS.filter((key) => spelled(old[key]) !== spelled(next[key])).map((key) => RESTART_ONLY[key]) };
 }
 
 /** New settings as far as they count before a restart. @param started those that the process has started with. */
 export function keepUntilRestart(started: Settings, next: Settings): Settings {
-  const { listen, admin, store, journal, workers } = started;
-  return { ...next, listen, admin, store, journal, workers };
+  const kept = Object.fromEntries(KEYS.map((key) => [key, started[key]])) as Pick<Settings, RestartOnly>;
+  return { ...next, ...kept };
 }
 
 /** Compared inside this process and never shown, so secrets count with their text. */
 function spelled(value: unknown): string | undefined {
   if (value instanceof Secret) return JSON.stringify(value.reveal());
+  if (value instanceof Map || value instanceof Set) return spelled([...value]);
   if (Array.isArray(value)) return `[${value.map(spelled).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return `{${Object.entries(value)

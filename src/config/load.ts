@@ -3,21 +3,26 @@ import type { Settings } from "../values/settings.ts";
 import type { Known } from "./catalog.ts";
 import { checkSchema, withoutFaults } from "./check.ts";
 import { compile } from "./compile.ts";
+import { type ConfigCopy, notingSources } from "./copy.ts";
 import { type ConfigDocument, readDocument } from "./document.ts";
 import { expandReferences, type Sources } from "./expand.ts";
 import type { Problem } from "./problems.ts";
 import { type Loose, Reader } from "./reader.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
 
-export type Loaded = { readonly settings: Settings } | { readonly problems: readonly Problem[] };
+export type Loaded =
+  | { readonly settings: Settings; readonly copy: ConfigCopy }
+  | { readonly problems: readonly Problem[] };
 
 /**
  * Reads a configuration.
  * @param file its name in problems.
  * @param text YAML 1.2, so JSON as well.
- * @returns the settings, or all problems in the order of the file; never both.
+ * @returns the settings and what they were made of, or all problems in the order of the file; never both.
  */
-export function loadText(file: string, text: string, sources: Sources): Loaded {
+export function loadText(file: string, text: string, given: Sources): Loaded {
+  const files = new Map<string, string>();
+  const sources = notingSources(given, files);
   const document = readDocument(text);
   const problemsOf = () => ({ problems: document.problems.list(file, document.spotOf) });
   if (document.value === undefined) return problemsOf();
@@ -29,7 +34,7 @@ export function loadText(file: string, text: string, sources: Sources): Loaded {
   // A list or a bare text at the top has been complained about; there is nothing left to compare.
   if (!isMapping(checked)) return problemsOf();
   const settings = compile(new Reader(document, configSchema), checked as Loose<ConfigFile>, known, sources);
-  return document.problems.none ? { settings } : problemsOf();
+  return document.problems.none ? { settings, copy: { text, files } } : problemsOf();
 }
 
 /** The names in the file before anything is taken out, so that one fault does not become a dozen. */

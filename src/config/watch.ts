@@ -1,70 +1,111 @@
 /** Hot reload: a changed file becomes new settings; a bad one becomes problems, and the old settings stay. */
 import { createHash } from "node:crypto";
-import { watch } from "node:fs";
-import { dirname } from "node:path";
+import { statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
+import type { ConfigCopy } from "./copy.ts";
 import type { Sources } from "./expand.ts";
 import { type Loaded, loadText } from "./load.ts";
 import type { Problem } from "./problems.ts";
 
 export interface WatchOptions extends Sources {
   readonly file: string;
-  /** The text that is in force; without it, the file's present text counts as in force. */
-  readonly text?: string | undefined;
+  /** What is in force; a file that has changed since it was read is noticed. */
+  readonly copy: ConfigCopy;
   readonly clock: Clock;
-  readonly onSettings: (settings: Settings) => void;
+  readonly onSettings: (settings: Settings, copy: ConfigCopy) => void;
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
 export interface ConfigWatch {
-  /**
-   * Reads the file now, changed or not: secrets that it takes from other files may have changed (SIGHUP).
-   * One of the two callbacks has been called when this returns.
-   */
+  /** Reads everything now, changed or not (SIGHUP). One of the two callbacks has been called when this returns. */
   reload(): void;
   /** Ends the watch; neither callback is called after. */
   close(): void;
 }
 
-/** Editors and mounted volumes touch a file several times per change. */
+/** How often the files are read. */
+const LOOK_EVERY_MS = 1_000;
+/** A change counts once two looks at this distance agree: editors write a file in several steps, rotation several files. */
 const SETTLE_MS = 100;
+/** A file that is never at rest is taken as it is after so long. */
+const SETTLE_MS_MAX = 1_000;
+
+/** What was found under a path: the text of a regular file, or the code of the error. */
+type Found = { readonly text: string } | { readonly code: string };
 
 /**
- * Watches the folder, not the file: editors and Kubernetes replace files by renaming, and a watch on the file would go on
- * looking at the old one. The hash of the text decides whether anything changed, so events of neighbours cost one read.
+ * Reads the file, and every file that it took secrets or certificates from, once a second and compares the texts.
+ * Notifications of the file system would be quicker and cannot be relied on: a change through a symbolic link, a bind
+ * mount or a network is not seen from the folder of the name, and a busy folder drowns the one that matters. The files are
+ * read off the event loop, so a mount that hangs stops hot reload and nothing else.
  */
 export function watchConfig(options: WatchOptions): ConfigWatch {
+  const { file, copy, clock, env } = options;
   let closed = false;
-  let cancel: (() => void) | undefined;
-  let inForce = options.text === undefined ? textHash(options) : hashOf(options.text);
+  let cancel = () => {};
+  /** What the last attempt was made of, by path: this and nothing else is looked at. */
+  let tried = new Map<string, string>();
+  /** Texts of what can be read only once: a pipe, a terminal. */
+  const readOnce = new Map<string, string>();
+  /** What a look has found that differs from `tried`, and since when there is a difference. */
+  let changed: { readonly to: string; readonly sinceMs: number } | undefined;
 
-  const load = (evenIfUnchanged: boolean): void => {
-    if (closed) return;
-    const hash = textHash(options);
-    if (hash === inForce && !evenIfUnchanged) return;
-    inForce = hash;
-    const loaded = loadFile(options.file, options);
-    if ("settings" in loaded) options.onSettings(loaded.settings);
+  const note = (path: string, found: Found): void => {
+    if (isFollowed(path)) tried.set(path, digest(found));
+    else if ("text" in found) readOnce.set(path, found.text);
+  };
+  const lookIn = (ms: number): void => {
+    cancel();
+    if (!closed) cancel = clock.after(ms, () => void look());
+  };
+  const look = async (): Promise<void> => {
+    const before = tried;
+    const paths = [...before.keys()];
+    const found = new Map(await Promise.all(paths.map(async (path) => [path, await findLater(path)] as const)));
+    // SIGHUP may have read all of it meanwhile.
+    if (closed || tried !== before) return;
+    const digests = paths.map((path) => digest(found.get(path) as Found));
+    if (digests.every((one, at) => one === before.get(paths[at] as string))) {
+      changed = undefined;
+      lookIn(LOOK_EVERY_MS);
+      return;
+    }
+    const to = digests.join();
+    const nowMs = clock.monotonicMs();
+    const sinceMs = changed?.sinceMs ?? nowMs;
+    if (changed?.to === to || nowMs - sinceMs >= SETTLE_MS_MAX) load(found);
+    else {
+      changed = { to, sinceMs };
+      lookIn(SETTLE_MS);
+    }
+  };
+  const load = (seen: ReadonlyMap<string, Found>): void => {
+    changed = undefined;
+    tried = new Map();
+    const loaded = loadFile(file, {
+      env,
+      readFile(path) {
+        const found = seen.get(path) ?? findNow(path, options.readFile, readOnce);
+        note(path, found);
+        if ("text" in found) return found.text;
+        throw Object.assign(new Error(found.code), { code: found.code });
+      },
+    });
+    lookIn(LOOK_EVERY_MS);
+    if ("settings" in loaded) options.onSettings(loaded.settings, loaded.copy);
     else options.onProblems(loaded.problems);
   };
-  const later = (): void => {
-    cancel?.();
-    cancel = options.clock.after(SETTLE_MS, () => load(false));
-  };
-  const watcher = watch(dirname(options.file), { persistent: false }, later);
-  // The file may have changed between the load that gave `text` and the watch.
-  if (textHash(options) !== inForce) later();
-  watcher.on("error", (error) => {
-    const message = `the folder of the file can no longer be watched (${codeOf(error)}); reload by SIGHUP`;
-    if (!closed) options.onProblems([{ file: options.file, line: 1, column: 1, key: "", message }]);
-  });
+  for (const [path, text] of [[file, copy.text] as const, ...copy.files]) note(path, { text });
+  lookIn(SETTLE_MS);
   return {
-    reload: () => load(true),
+    reload() {
+      if (!closed) load(new Map());
+    },
     close() {
       closed = true;
-      cancel?.();
-      watcher.close();
+      cancel();
     },
   };
 }
@@ -81,13 +122,36 @@ export function loadFile(file: string, sources: Sources): Loaded {
   return loadText(file, text, sources);
 }
 
-function textHash(options: WatchOptions): string | undefined {
+/** What is neither a file nor missing is not looked at again: reading a pipe takes what is in it. */
+function isFollowed(path: string): boolean {
   try {
-    return hashOf(options.readFile(options.file));
+    return statSync(path).isFile();
   } catch {
-    return undefined;
+    return true;
   }
 }
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+async function findLater(path: string): Promise<Found> {
+  try {
+    return (await stat(path)).isFile() ? { text: await readFile(path, "utf8") } : { code: "not a file" };
+  } catch (error) {
+    return { code: codeOf(error) };
+  }
+}
+
+function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyMap<string, string>): Found {
+  const kept = readOnce.get(path);
+  if (kept !== undefined && !isFollowed(path)) return { text: kept };
+  try {
+    return { text: readNow(path) };
+  } catch (error) {
+    return { code: codeOf(error) };
+  }
+}
+
+function digest(found: Found): string {
+  const said = "text" in found ? `text ${found.text}` : `code ${found.code}`;
+  return createHash("sha256").update(said).digest("base64");
+}
+
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? "unreadable";

@@ -37,23 +37,25 @@ const FINGERPRINT_CHARS = 8;
 /** What is remembered of those who guess. */
 export interface TokenGuesses {
   readonly budget: GuessBudget;
-  /** Told of an address, or an IPv6 network, whose tokens are not looked at from now on. */
-  readonly onBlocked: (from: string) => void;
+  /** Told of an address, or an IPv6 network, that has sent too many wrong ones. */
+  readonly onTooMany: (from: string) => void;
 }
 
 export interface Access {
   readonly admin: AccessCheck;
-  /** For the metrics page, which a scraper on this machine reads without a token. */
+  /** For the metrics page, which a scraper on this machine, asking it under a loopback name, reads without a token. */
   readonly metrics: AccessCheck;
   /** Who writes, for the audit: `token:` and the beginning of its digest, or `local` where no token is asked for. */
   readonly who: string;
 }
 
 /**
- * Makes the checks.
- * @param guesses counts wrong tokens by address; above its limit the address is answered 429 and no token of its is
- *   compared, so that a right guess is not noticed either. A unix socket has no address and no such limit: its file's
- *   permissions decide who may guess.
+ * Makes the checks. The right token is always let in, whatever else comes from its address: whoever can connect could
+ * lock the operator out otherwise, and every program on this machine can. What protects it is its length (16 characters
+ * at the least), not the limit.
+ * @param guesses counts wrong tokens by address; above its limit each one is told, answered 429, and ends its connection,
+ *   so that a guess costs a connection. A unix socket has no address and no such limit: its file's permissions decide who
+ *   may guess.
  */
 export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesses): Access {
   const wanted = adminToken === undefined ? undefined : digest(adminToken.reveal());
@@ -62,7 +64,7 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
     else assertOwnMachine(peer);
   };
   const metrics: AccessCheck = (peer) => {
-    if (!isLocal(peer)) admin(peer);
+    if (!isOwnMachine(peer)) admin(peer);
   };
   const who = wanted === undefined ? "local" : `token:${wanted.toString("hex").slice(0, FINGERPRINT_CHARS)}`;
   return { admin, metrics, who };
@@ -70,13 +72,13 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
 
 function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: TokenGuesses | undefined): void {
   const shown = /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
+  // Digests have one length, so that the comparison tells nothing of the token's.
+  if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
   // What shows no token guesses none.
   const guesser = shown === undefined || unix || address === undefined ? undefined : addressBucket(address);
   const waitMs = guesser === undefined ? 0 : (guesses?.budget.waitMs(guesser) ?? 0);
   if (waitMs > 0) throw tooManyGuesses(waitMs);
-  // Digests have one length, so that the comparison tells nothing of the token's.
-  if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
-  if (guesser !== undefined && guesses?.budget.failed(guesser)) guesses.onBlocked(guesser);
+  if (guesser !== undefined && guesses?.budget.failed(guesser)) guesses.onTooMany(guesser);
   throw new Refusal(
     401,
     shown === undefined ? "missing_token" : "wrong_token",
@@ -91,17 +93,14 @@ function tooManyGuesses(waitMs: number): Refusal {
   return new Refusal(
     429,
     "too_many_wrong_tokens",
-    "Too many wrong admin tokens came from this address; none is looked at for now.",
-    `Wait ${seconds} s, then send the right token.`,
-    { "retry-after": String(seconds) },
+    "That is not the admin token of this gateway, and too many wrong ones came from this address.",
+    "Send the right token, which is taken at any time.",
+    { "retry-after": String(seconds), connection: "close" },
   );
 }
 
 function assertOwnMachine(peer: Peer): void {
-  const { headers } = peer;
-  const fromPage = headers.origin !== undefined || (headers["sec-fetch-site"] ?? "none") !== "none";
-  const named = peer.unix || LOOPBACK_HOST.test(headers.host ?? "");
-  if (isLocal(peer) && named && !fromPage) return;
+  if (isOwnMachine(peer)) return;
   throw new Refusal(
     403,
     "admin_token_required",
@@ -110,10 +109,11 @@ function assertOwnMachine(peer: Peer): void {
   );
 }
 
-/** Whether the peer is on this machine and asks for itself. */
-function isLocal(peer: Peer): boolean {
-  if (FORWARDING_HEADERS.some((name) => peer.headers[name] !== undefined)) return false;
-  return peer.unix || LOOPBACK_ADDRESS.test(peer.address ?? "");
+/** Whether the peer is a program on this machine that asks for itself, and asks a loopback name. */
+function isOwnMachine({ headers, unix, address }: Peer): boolean {
+  if (FORWARDING_HEADERS.some((name) => headers[name] !== undefined)) return false;
+  if (headers.origin !== undefined || (headers["sec-fetch-site"] ?? "none") !== "none") return false;
+  return unix || (LOOPBACK_ADDRESS.test(address ?? "") && LOOPBACK_HOST.test(headers.host ?? ""));
 }
 
 function digest(text: string): Buffer {

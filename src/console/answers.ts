@@ -311,4 +311,5 @@ export const Health = object("Health", { alive: flag("Always true.") });
 export const Readiness = object("Readiness", {
   ready: flag("Whether the gateway should get traffic."),
   reasons: list(text("Why not.", "draining")),
+  notes: list(text("What is amiss and no reason to send traffic elsewhere.", "worker 2 is starting")),
 });

@@ -1,6 +1,6 @@
 /**
- * How often somebody may be wrong about a code, or the admin token, before it is not even looked at for them any more
- * (reliability 3.9, row 41). Only failures count. Bounded: a flood of names pushes out those seen least recently.
+ * How often somebody may be wrong about a code before none is even looked at for them any more (reliability 3.9, row 41),
+ * and about the admin token before they are told so. Only failures count. Bounded: a flood of names pushes out those seen least recently.
  */
 import type { Clock } from "../values/time.ts";
 
@@ -49,7 +49,7 @@ export class GuessBudget {
     return this.#names.size;
   }
 
-  /** Milliseconds until codes are looked up for this name again; 0 when they are now. */
+  /** Milliseconds until the name is within its limits again; 0 when it is now. */
   waitMs(name: string): number {
     const counts = this.#names.get(name);
     if (counts === undefined) return 0;

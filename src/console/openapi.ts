@@ -29,7 +29,7 @@ const SECURITY = [{ adminToken: [] }];
 const ALWAYS: Readonly<Record<number, string>> = {
   401: "`missing_token`, `wrong_token`.",
   403: "`admin_token_required`: the gateway has no admin token, and the asker is not a program on its machine.",
-  429: "`too_many_wrong_tokens` from this address; `retry-after` says for how long.",
+  429: "`too_many_wrong_tokens`: the token is wrong, as too many from this address were; `retry-after` says for how long that is said.",
   500: "`internal`: a defect; the log says more.",
   503: "`store_unavailable`, `store_older`, `not_confirmed`: the remedy says whether to send the request again.",
 };

@@ -2,11 +2,13 @@
  * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; what
  * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and others beside them.
  */
-import type { Socket } from "node:net";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { StoreError } from "../store/contract.ts";
 import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
+import type { Address } from "../values/settings.ts";
 import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
 import { Health, Readiness } from "./answers.ts";
@@ -54,10 +56,10 @@ export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, Up
   /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
   readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
-  readonly readiness: () => { ready: boolean; reasons: string[] };
+  readonly readiness: () => { ready: boolean; reasons: string[]; notes: string[] };
   /** Told of everybody who was not let in. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
-  /** Told of an address, or an IPv6 network, whose tokens are not looked at for now: too many of them were wrong. */
+  /** Told of an address, or an IPv6 network, that has sent too many wrong tokens. */
   readonly onTokenGuesses?: (from: string) => void;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
@@ -97,7 +99,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
   });
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(options, error, request, reply));
   const budget = new GuessBudget(options.clock, TOKEN_GUESS_LIMITS);
-  const access = makeAccess(options.adminToken, { budget, onBlocked: (from) => options.onTokenGuesses?.(from) });
+  const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
   guard(app, options, access);
   app.setNotFoundHandler(() => {
     throw new Refusal(
@@ -134,6 +136,16 @@ function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: 
   for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) addRoute(app, route, audit, who);
 }
 
+/** Begins to listen. @returns the address, with the port that the system chose for port 0. Rejects as node:net does. */
+export async function listenAt(app: FastifyInstance, address: Address): Promise<Address> {
+  if (address.kind === "unix") {
+    await app.listen({ path: address.path });
+    return address;
+  }
+  await app.listen({ host: address.host, port: address.port });
+  return { ...address, port: (app.server.address() as AddressInfo).port };
+}
+
 /** Checks access before the body is read, for unknown paths too, so that no route can forget it. */
 function guard(app: FastifyInstance, options: ConsoleOptions, access: Access): void {
   const checkFor = (request: FastifyRequest): AccessCheck | undefined => {
@@ -156,8 +168,8 @@ function guard(app: FastifyInstance, options: ConsoleOptions, access: Access): v
 function addPublicRoutes(app: FastifyInstance, options: ConsoleOptions): void {
   app.get("/healthz", { config: { access: "anyone", described: OPEN.healthz } }, async () => ({ alive: true }));
   app.get("/readyz", { config: { access: "anyone", described: OPEN.readyz } }, async (_request, reply) => {
-    const { ready, reasons } = options.readiness();
-    return reply.code(ready ? 200 : 503).send({ ready, reasons });
+    const readiness = options.readiness();
+    return reply.code(readiness.ready ? 200 : 503).send(readiness);
   });
   app.get("/metrics", { config: { access: "metrics", described: OPEN.metrics } }, async (request, reply) => {
     const { contentType, body } = await options.metrics(request.headers.accept);
@@ -227,7 +239,14 @@ function refuse(options: ConsoleOptions, error: FastifyError, request: FastifyRe
     options.log({ event: "console_defect", method, route: routeOptions?.url, stack });
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
+  if (hasLargeBodyToCome(request.raw)) reply.header("connection", "close");
   reply.send(JSON.stringify(refusalBody(refusal)));
+}
+
+/** Whether a body is still to come that would otherwise be read to its end, without a limit, and thrown away. */
+function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > ADMIN_BODY_BYTES_MAX;
 }
 
 /** The credentials of an address, which messages of drivers like to repeat (reliability row 79). */

@@ -5,6 +5,7 @@
  */
 import type { Capabilities } from "../values/catalog.ts";
 import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
+import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens.ts";
 import type { JsonScan } from "../wire/json.ts";
@@ -21,6 +22,8 @@ export interface ClientRequest {
   readonly scan: JsonScan;
   readonly model: string;
   readonly stream: boolean;
+  /** Dotted paths of the members that no protocol lists, as accept found them; undefined: nobody has looked. */
+  readonly surplus?: readonly string[] | undefined;
 }
 
 /** What convert must know of the route that the attempt takes. */
@@ -32,6 +35,10 @@ export interface RouteFacts {
   readonly capabilities: Capabilities;
   readonly maxOutputTokens: number;
   readonly defaultOutputTokens: number;
+  /** Members that the upstream gets though no protocol lists them; undefined: none. */
+  readonly passedMembers?: PassedMembers | undefined;
+  /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
+  readonly answersAs?: readonly string[] | undefined;
 }
 
 /** What admission decided that changes the body. */
@@ -40,6 +47,11 @@ export interface Permitted {
   readonly outputLimit: number | undefined;
   /** Whether the client has named no limit for its stream (promise 1): it may be ended here with `truncate`. */
   readonly openEnded?: boolean | undefined;
+  /**
+   * Input tokens by the request's size: what a client of another protocol is told, and charged, where the upstream has
+   * not counted its input. Undefined where nothing is charged.
+   */
+  readonly inputEstimate?: number | undefined;
   /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
   readonly strict: boolean;
 }
@@ -60,6 +72,8 @@ export interface EncodedRequest {
   readonly body: Uint8Array;
   /** Client fields that the translation left out, for `x-tollgate-translation`; empty when exact. */
   readonly dropped: readonly string[];
+  /** How many of these are members that no protocol lists: their names are the client's, and no metric's label. */
+  readonly unlisted: number;
 }
 
 /** What is known so far of the tokens of an attempt. */
@@ -70,6 +84,8 @@ export interface Counts {
   readonly final: boolean;
   /** What has gone by, for the estimate. */
   readonly produced: ProducedCounts;
+  /** The model that the upstream says has answered, where that is another than was asked for. */
+  readonly answeredBy?: string | undefined;
 }
 
 /** Why an upstream's reply cannot become an answer. */
@@ -130,7 +146,10 @@ export interface StreamConverter {
 /** One attempt's conversion. */
 export interface Exchange {
   readonly request: EncodedRequest;
-  /** The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`; undefined where nothing was translated. */
+  /**
+   * The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`; undefined where nothing was translated and
+   * nothing was left out.
+   */
   readonly translation: string | undefined;
   /** Converts a whole reply (2xx, any length). */
   whole(body: Uint8Array): WholeReply | UpstreamFault;

@@ -7,7 +7,9 @@ import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
-import { totalInput, type Usage } from "../values/tokens.ts";
+import { NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
+import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.ts";
+import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
@@ -46,20 +48,24 @@ export interface Charge {
   readonly metered: Metered | undefined;
   /** What the upstream's count says that cannot be. */
   readonly surprises: readonly Surprise[];
+  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls: readonly UnpaidCalls[];
 }
 
 /** The settlement of a request that reached its end, however it ended. */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { route, attempts = [] } = ending;
   if (!route) {
-    return { ask: unanswered(terms, accountFor(attempts, terms, undefined)), metered: undefined, surprises: [] };
+    const ask = unanswered(terms, accountFor(attempts, terms, undefined));
+    return { ask, metered: undefined, surprises: [], unpaidCalls: [] };
   }
-  const metered = meter(ending.measured, evidenceOf(terms, ending));
+  const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
   const account = accountFor(attempts, terms, { ...ending, route, metered });
-  const figures = { metered, surprises, attempts: account.notes };
+  const figures = { metered, surprises, unpaidCalls, attempts: account.notes };
   const ask = ending.delivered ? posted(terms, ending, figures) : absorbed(terms, ending, route, figures);
-  return { ask: withAbsorbed(ask, account.absorbed), metered, surprises };
+  const lines = [...account.absorbed, ...unpaidLine(terms, route, unpaidCalls)];
+  return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
 
 function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
@@ -108,13 +114,50 @@ export function costSoFar(
   seen: Measured,
   cut: Omit<CutFacts, "complete">,
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
-  const { usage } = meter(seen, evidenceOf(terms, { ...cut, complete: false }));
+  const { usage } = meteredOf(terms, seen, evidenceOf(terms, { ...cut, complete: false })).metered;
   const { amount } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
   return { usage, cost: amount };
 }
 
+/**
+ * The bill's tokens, the extras that the request has asked for, and of the calls of hosted tools those that it offered.
+ * @param route that answered; undefined: not known yet.
+ */
+function meteredOf(
+  terms: ChargeTerms,
+  measured: Measured,
+  evidence: Evidence,
+  route?: Route,
+): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {
+  const metered = meter(measured, evidence);
+  const bill = billTools(metered.usage.toolCalls, terms.terms.tools, terms.model.toolCalls.max);
+  const paid = { ...metered, usage: { ...metered.usage, toolCalls: bill.charged } };
+  return { metered: withOptions(paid, terms.terms, route), unpaidCalls: bill.unpaid };
+}
+
+/** What calls that nobody pays for cost the operator, as a line of its own; none where the route has no price for them. */
+function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly UnpaidCalls[]): readonly AbsorbedAttempt[] {
+  const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
+  const usage = { ...NO_USAGE, toolCalls };
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
+  if (amount === 0n) return [];
+  const memo = memoOf({
+    metered: { usage, counted: "upstream" },
+    snapshot,
+    tier: terms.terms.tier,
+    ended: UNPAID_CALLS,
+    hold: terms.hold,
+    catalog: terms.catalogVersion,
+    upstream: route.upstream,
+  });
+  return [{ upstream: route.upstream, cause: UNPAID_CALLS, amount, memo }];
+}
+
+/** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
+const UNPAID_CALLS = "unpaid_tool_calls";
+
 /** What was counted, and what the line says of it. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "attempts">;
+type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "attempts">;
 
 function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
   const { usage, counted } = figures.metered;
@@ -161,6 +204,7 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFa
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
+    answeredBy: ending.measured.answeredBy,
   });
 }
 

@@ -1,5 +1,6 @@
 /** What a ledger line says of itself: everything that anybody needs to compute its amount again. */
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
+import type { UnpaidCalls } from "../values/tool-calls.ts";
 import type { Metered } from "./meter.ts";
 
 export interface MemoFacts {
@@ -13,13 +14,17 @@ export interface MemoFacts {
   readonly upstream: string | undefined;
   /** What the upstream's count says that cannot be. */
   readonly surprises?: readonly string[] | undefined;
+  /** The model that answered by the upstream's own word, where that is another than the one asked for and charged. */
+  readonly answeredBy?: string | undefined;
+  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls?: readonly UnpaidCalls[] | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
 
 /** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
 export function memoOf(facts: MemoFacts): string {
-  const { metered, snapshot, attempts, surprises } = facts;
+  const { metered, snapshot, attempts, surprises, unpaidCalls } = facts;
   const { usage, counted } = metered;
   return JSON.stringify({
     input: usage.input,
@@ -28,7 +33,8 @@ export function memoOf(facts: MemoFacts): string {
     cache_write_1h: usage.cacheWrite1h,
     output: usage.output,
     reasoning: usage.reasoning,
-    tool_calls: pricedCalls(usage.toolCalls, snapshot),
+    tool_calls: usage.toolCalls,
+    unpaid_tool_calls: unpaidCalls?.length ? unpaidCalls : undefined,
     ...Object.fromEntries(Object.entries(unitPrices(snapshot.prices)).map(([name, price]) => [`price_${name}`, price])),
     price_tools: toolPrices(snapshot),
     multiplier: String(snapshot.multiplier),
@@ -41,16 +47,12 @@ export function memoOf(facts: MemoFacts): string {
     hold: String(facts.hold),
     catalog: facts.catalog,
     upstream: facts.upstream,
+    answered_by: facts.answeredBy,
     attempts: attempts?.length ? attempts : undefined,
   });
 }
 
 export const COMPLETE = "complete";
-
-/** Calls that cost something: an upstream may name as many others as it likes. */
-function pricedCalls(calls: Readonly<Record<string, number>>, { tools }: PriceSnapshot): Record<string, number> {
-  return Object.fromEntries(Object.entries(calls).filter(([tool]) => tools.has(tool)));
-}
 
 /** Nano-dollars per million tokens, as integer strings. */
 export function unitPrices(prices: UnitPrices): Record<string, string> {

@@ -1,7 +1,7 @@
 /**
  * From what an upstream counted, or what was seen going by, to the tokens that are billed (promise 3).
  */
-import { believableCount, NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
+import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens.ts";
 
 /** What is known when a request ends. */
 export interface Measured {
@@ -13,6 +13,8 @@ export interface Measured {
   readonly produced: ProducedCounts;
   /** Time in which nothing was shown since the last count, the first second of each silence left out. */
   readonly silentMs: number;
+  /** The model that the upstream says has answered, where that is another than was asked for. */
+  readonly answeredBy?: string | undefined;
 }
 
 /** Output as it was seen. */
@@ -50,31 +52,31 @@ const MS_PER_S = 1_000;
 const DENSEST_BYTES_PER_TOKEN = 2;
 
 /**
- * The upstream's count where there is a final one, whatever it says. Else what was seen and what may have been hidden,
- * within what was asked for. A snapshot keeps its input side, which is final from the start, and its output where that is
- * more than what was seen.
+ * The upstream's count where there is a final one, whatever it says; a side that it lacks is an estimate. Without one what
+ * was seen and what may have been hidden, within what was asked for: a snapshot keeps its input side, which is final from
+ * the start, and its output where that is more than what was seen.
  */
-export function meter(measured: Measured, evidence: Evidence): Metered {
-  const usage = measured.usage && isCount(measured.usage) ? measured.usage : undefined;
-  if (usage && measured.final) return { usage, counted: "upstream" };
-  const known = usage ?? { ...NO_USAGE, input: evidence.input };
-  const hidden = Math.ceil((measured.silentMs / MS_PER_S) * evidence.hiddenPerS);
-  const shown = Math.max(known.output, visible(measured.produced, evidence));
+export function meter({ usage: counted, final, produced, silentMs }: Measured, evidence: Evidence): Metered {
+  const shown = visible(produced, evidence);
+  const isLast = final && counted !== undefined;
+  const { usage, estimated } = billedUsage(counted, {
+    final: isLast,
+    inputEstimate: evidence.input,
+    outputEstimate: shown,
+  });
+  if (!estimated) return { usage, counted: "upstream" };
+  const isOutputCounted = isLast && (!counted.outputUncounted || counted.unsplit !== undefined);
+  if (isOutputCounted) return { usage, counted: "estimate" };
+  const hidden = Math.ceil((silentMs / MS_PER_S) * evidence.hiddenPerS);
   // What was shown has been produced, whatever was asked for; what may be hidden has a limit.
-  const output = Math.max(shown, Math.min(shown + hidden, evidence.outputMost));
-  return { usage: { ...known, output }, counted: "estimate" };
+  const output = Math.max(usage.output, Math.min(addCounts(usage.output, hidden), evidence.outputMost));
+  return { usage: { ...usage, output }, counted: "estimate" };
 }
 
 function visible({ bytes, tokens, deltas }: ProducedCounts, { visibleFactor, byEvent }: Evidence): number {
   const read = Math.ceil(tokens * visibleFactor);
   if (!byEvent) return read;
   return Math.max(read, Math.min(deltas, Math.ceil(bytes / DENSEST_BYTES_PER_TOKEN)));
-}
-
-/** Sums that a protocol makes of counts must be counts themselves. */
-function isCount(usage: Usage): boolean {
-  const { toolCalls, ...tokens } = usage;
-  return [...Object.values(tokens), ...Object.values(toolCalls)].every((count) => believableCount(count) !== undefined);
 }
 
 /** What a count says that cannot be, as far as the catalog knows. */
@@ -96,6 +98,7 @@ export function surprisesOf({ usage, counted }: Metered, expected: Expected): re
   const surprises: Surprise[] = [];
   if (usage.output > maxOutputTokens * choices) surprises.push("output_above_max");
   else if (usage.output > outputMost * choices) surprises.push("output_above_limit");
-  if (totalInput(usage) > contextTokens) surprises.push("input_above_context");
+  // A reply that has read its input more than once has a context for each reading.
+  if (stepInput(usage) > contextTokens) surprises.push("input_above_context");
   return surprises;
 }

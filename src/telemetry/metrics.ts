@@ -40,15 +40,20 @@ export interface MetricsPage {
  * What becomes of a gauge where several processes share a page: the worst where it tells how something stands that each
  * of them sees, else the sum.
  */
-function aggregatorOf(name: string): "min" | "max" | "sum" {
+function aggregatorOf(name: string): "min" | "max" | "sum" | "first" {
+  if (addedOnce(name)) return "first";
   if (/(_up|_healthy|_success)$/.test(name)) return "min";
   return /pressure|breaker|older|oldest|ratio|^ledger_|^accounts_|^entitlements_/.test(name) ? "max" : "sum";
 }
 
-/** Counters of what all processes do together: the parent's own number stands for all. */
+/** What all processes do together: the parent's own number stands for all. */
 function addedOnce(name: string): boolean {
-  return name === "config_reloads_total";
+  return name === "config_reloads_total" || name === "config_generation";
 }
+
+/** How a worker ended: by itself in good order, with an error, by a signal, or killed because it no longer answered. */
+export type WorkerEnd = (typeof WORKER_ENDS)[number];
+const WORKER_ENDS = ["drained", "failed", "killed", "stuck"] as const;
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -138,8 +143,18 @@ export function createMetrics() {
       "upstream",
       "cause",
     ]),
+    unpaidToolCalls: counter(
+      "unpaid_tool_calls_total",
+      "Calls of hosted tools that an upstream counts and no client pays for, by reason.",
+      ["model", "upstream", "reason"],
+    ),
     holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
+    otherModel: counter(
+      "other_model_answers_total",
+      "Answers that name another model than the one that was asked for.",
+      ["upstream", "model"],
+    ),
     upstreamHealthy: gauge("upstream_healthy", "1 while an upstream is asked, 0 while it is passed over.", [
       "upstream",
     ]),
@@ -172,11 +187,7 @@ export function createMetrics() {
       "group",
       "outcome",
     ]),
-    translationLoss: counter("translation_loss_total", "Request fields that a translation left out.", [
-      "from",
-      "to",
-      "field",
-    ]),
+    translationLoss: counter("translation_loss_total", "Request fields that were left out.", ["from", "to", "field"]),
     journalUnsettled: gauge("journal_unsettled", "Charges that the store has not acknowledged yet."),
     journalOldest: gauge("journal_oldest_seconds", "Age of the oldest charge that the store has not acknowledged."),
     journalFill: gauge("journal_fill_ratio", "Share of journal.bytes_max in use; at 0.8 new requests are refused."),
@@ -197,6 +208,24 @@ export function createMetrics() {
       "config_last_reload_success",
       "1 when the last reload of the configuration was accepted.",
     ),
+    configGeneration: gauge(
+      "config_generation",
+      "The newest configuration: 1 is the one of the start, and each good reload adds 1.",
+    ),
+    workerUp: gauge("worker_up", "1 while a worker serves clients and answers its parent.", ["worker"]),
+    workerGeneration: gauge(
+      "worker_config_generation",
+      "The configuration that a worker serves by, as in tollgate_config_generation; 0 while it serves nobody.",
+      ["worker"],
+    ),
+    workerEnds: counter("worker_ends_total", "Workers that have ended and were started again, by cause.", ["cause"]),
+    /** Tells of the workers, one entry each; a gateway of one process is its own worker 1. */
+    measureWorkers(states: readonly { readonly worker: number; readonly up: boolean; readonly generation: number }[]) {
+      for (const { worker, up, generation } of states) {
+        metrics.workerUp.set({ worker: String(worker) }, up ? 1 : 0);
+        metrics.workerGeneration.set({ worker: String(worker) }, generation);
+      }
+    },
     /** Adds nano-dollars to a counter of dollars. */
     addUsd<T extends string>(target: Counter<T>, labels: Record<T, string>, nano: bigint): void {
       if (nano > 0n) target.inc(labels, Number(nano) * NANO);
@@ -248,6 +277,7 @@ export function createMetrics() {
   // Rates see the first event only when the series was there before it.
   for (const result of ["accepted", "refused"]) metrics.configReloads.inc({ result }, 0);
   for (const point of ["accept", "headers", "body", "upstream"]) metrics.shed.inc({ point }, 0);
+  for (const cause of WORKER_ENDS) metrics.workerEnds.inc({ cause }, 0);
   for (const outcome of ["failed", "blocked"]) metrics.codeFailures.inc({ outcome }, 0);
   return metrics;
 }

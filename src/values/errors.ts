@@ -115,6 +115,12 @@ export const ERROR_ROWS = {
     "WebSocket connections are not offered here",
     "Send the request as POST over HTTP.",
   ),
+  key_in_address: row(
+    400,
+    "invalid_request_error",
+    "The address carries an API key, which would pass it on to the site behind this gateway",
+    "Send the key as Authorization: Bearer <key> or as x-api-key: <key>, to one of the API's own paths.",
+  ),
   missing_key: row(
     401,
     "authentication_error",

@@ -10,7 +10,7 @@ export const OPEN_ARRAY = 0x5b;
 export const CLOSE_ARRAY = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const POINT = 0x2e;
@@ -28,10 +28,10 @@ export function faultPosition(fault: number): number {
   return -1 - fault;
 }
 
-/** The first position from `at` on that is not JSON white space. */
-export function skipSpace(bytes: Uint8Array, at: number): number {
+/** The first position from `at` on that is not JSON white space; `stop` when there is none before it. */
+export function skipSpace(bytes: Uint8Array, at: number, stop = bytes.length): number {
   let i = at;
-  while (i < bytes.length) {
+  while (i < stop) {
     const byte = bytes[i] as number;
     if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
     i++;
@@ -41,12 +41,26 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 
 /** Skips a string from its opening quote. No raw control characters, and only the escapes of RFC 8259 section 7. */
 export function skipString(bytes: Uint8Array, at: number): number {
-  const length = bytes.length;
-  let i = at + 1;
-  while (i < length) {
+  const { length } = bytes;
+  const i = skipInString(bytes, at + 1, length);
+  if (i < 0) return i;
+  return bytes[i] === QUOTE ? i + 1 : faultAt(length);
+}
+
+/**
+ * Goes on inside a string, from a position that is in no escape.
+ * @returns the closing quote's position; or one at or just behind `stop`, where it can be gone on from.
+ */
+export function skipInString(bytes: Uint8Array, at: number, stop: number): number {
+  let i = at;
+  while (i < stop) {
     const byte = bytes[i] as number;
-    if (byte === QUOTE) return i + 1;
-    if (byte === BACKSLASH) {
+    // Small letters, and all that is not ASCII, are decided by one comparison.
+    if (byte > BACKSLASH) {
+      i++;
+    } else if (byte === QUOTE) {
+      return i;
+    } else if (byte === BACKSLASH) {
       i = skipEscape(bytes, i);
       if (i < 0) return i;
     } else if (byte < 0x20) {
@@ -55,7 +69,7 @@ export function skipString(bytes: Uint8Array, at: number): number {
       i++;
     }
   }
-  return faultAt(length);
+  return i;
 }
 
 function skipEscape(bytes: Uint8Array, at: number): number {
@@ -66,37 +80,37 @@ function skipEscape(bytes: Uint8Array, at: number): number {
   return at + 6;
 }
 
-/** Skips a number: minus, whole part without leading zeros, fraction, exponent. */
-export function skipNumber(bytes: Uint8Array, at: number): number {
+/** Skips a number: minus, whole part without leading zeros, fraction, exponent. Its digits are not read beyond `stop`. */
+function skipNumber(bytes: Uint8Array, at: number, stop: number): number {
   let i = bytes[at] === MINUS ? at + 1 : at;
   const whole = i;
-  i = skipDigits(bytes, i);
+  i = skipDigits(bytes, i, stop);
   if (i === whole || (bytes[whole] === ZERO && i > whole + 1)) return faultAt(whole);
   if (bytes[i] === POINT) {
     const fraction = i + 1;
-    i = skipDigits(bytes, fraction);
+    i = skipDigits(bytes, fraction, stop);
     if (i === fraction) return faultAt(i);
   }
   if (((bytes[i] ?? 0) | 0x20) !== 0x65) return i;
   i++;
   if (bytes[i] === PLUS || bytes[i] === MINUS) i++;
   const exponent = i;
-  i = skipDigits(bytes, exponent);
+  i = skipDigits(bytes, exponent, stop);
   return i === exponent ? faultAt(i) : i;
 }
 
-function skipDigits(bytes: Uint8Array, at: number): number {
+function skipDigits(bytes: Uint8Array, at: number, stop: number): number {
   let i = at;
-  while (i < bytes.length && (bytes[i] as number) >= ZERO && (bytes[i] as number) <= NINE) i++;
+  while (i < stop && (bytes[i] as number) >= ZERO && (bytes[i] as number) <= NINE) i++;
   return i;
 }
 
-/** Skips a string, number, `true`, `false` or `null`; anything else is a fault. */
-export function skipScalar(bytes: Uint8Array, at: number): number {
+/** Skips a string, number (of which no digit behind `stop` is read), `true`, `false` or `null`; anything else is a fault. */
+export function skipScalar(bytes: Uint8Array, at: number, stop = bytes.length): number {
   const byte = bytes[at];
   if (byte === QUOTE) return skipString(bytes, at);
   const literal = LITERALS[byte ?? 0];
-  if (literal === undefined) return skipNumber(bytes, at);
+  if (literal === undefined) return skipNumber(bytes, at, stop);
   for (let i = 0; i < literal.length; i++) if (bytes[at + i] !== literal[i]) return faultAt(at);
   return at + literal.length;
 }

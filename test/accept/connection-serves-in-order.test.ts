@@ -2,12 +2,23 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
+import type { AcceptedRequest } from "../../src/accept/listener.ts";
+import type { Reply } from "../../src/accept/reply.ts";
+import { isRefusal } from "../../src/values/errors.ts";
 import { exchange, RawSocket, type Target, untilClosed } from "../rig/raw-socket.ts";
-import { echo as answer, causeOf, request, startEcho } from "./echo.ts";
+import { echo as answer, causeOf, refuse, request, startEcho } from "./echo.ts";
+
+const JSON_TYPE = "Content-Type: application/json";
 
 /** A visit to the site on another connection: whatever was sent before it has been parsed when it is answered. */
 async function roundTrip(target: Target): Promise<void> {
   await exchange(target, request({ line: "GET / HTTP/1.1", headers: [], body: "" }));
+}
+
+/** What the pipeline does with a key that is none: it looks at no body. */
+function refuseKey(accepted: AcceptedRequest, reply: Reply): void {
+  assert.ok(isRefusal(accepted.key));
+  refuse(accepted.key, accepted.protocol, reply);
 }
 
 const QUICK = { headersTimeoutMs: 200, requestTimeoutMs: 200, checkingIntervalMs: 20, lingerMs: 50 };
@@ -89,6 +100,26 @@ test("row 19: 100 Continue is not sent for a body that nobody wants", async (t) 
   assert.doesNotMatch(client.text, /100 Continue/);
 });
 
+test("row 19: a client that does not wait for 100 Continue is not cut off behind the answer that it gets instead", async (t) => {
+  const echo = await startEcho(t, { bodyBytesMax: 1_000_000, limits: { lingerMs: 60_000 } }, refuseKey);
+  for (const bytes of [1_000, 200_000]) {
+    const headers = [JSON_TYPE, `Content-Length: ${bytes}`, "Expect: 100-continue"];
+    const client = new RawSocket(echo.target).send(request({ key: "sk-bad", headers, body: "" }));
+    const responses = await client.responses(1);
+    assert.deepEqual(
+      responses.map((response) => [response.status, response.headers.connection]),
+      [[401, "close"]],
+    );
+    await roundTrip(echo.target);
+    assert.equal(client.socket.readableEnded, false, "the server still reads");
+    const errors: Error[] = [];
+    client.socket.on("error", (error) => errors.push(error));
+    await client.send(Buffer.alloc(bytes, 0x20)).closed;
+    assert.deepEqual(errors, []);
+    assert.doesNotMatch(client.text, /100 Continue/);
+  }
+});
+
 test("row 21: slow headers are 408 and closed", async (t) => {
   const echo = await startEcho(t, { limits: QUICK });
   const [response] = await untilClosed(echo.target, "POST /v1/messages HTTP/1.1\r\nHo");
@@ -115,6 +146,39 @@ for (const [name, headers, body] of [
     );
   });
 }
+
+for (const [name, line, key] of [
+  ["whose key is bad", "POST /v1/chat/completions HTTP/1.1", "sk-bad"],
+  ["without a key", "POST /v1/chat/completions HTTP/1.1", undefined],
+  ["to an address that does not exist", "POST /v1/nowhere HTTP/1.1", undefined],
+] as const) {
+  test(`row 21: the rest of a small body ${name}, answered already, is not waited for without end`, async (t) => {
+    const echo = await startEcho(t, { limits: QUICK }, refuseKey);
+    const client = new RawSocket(echo.target);
+    client.send(request({ line, key, headers: ["Content-Type: application/json", "Content-Length: 10"], body: "{" }));
+    const responses = await client.responsesUntilClosed();
+    assert.deepEqual(
+      responses.map((response) => response.status),
+      [key === undefined && line.includes("nowhere") ? 404 : 401],
+    );
+  });
+}
+
+test("a body that nobody wants is drained up to a number of bytes, and its sender then waits", async (t) => {
+  const echo = await startEcho(t, { bodyBytesMax: 1_000, limits: { lingerBytesMax: 100_000, lingerMs: 1_000 } });
+  const client = new RawSocket(echo.target).send(
+    request({ headers: [JSON_TYPE, "Content-Length: 40000000"], body: "" }),
+  );
+  const piece = Buffer.alloc(65_536, 0x20);
+  while (!client.isClosed && client.socket.bytesWritten < 40_000_000) {
+    if (client.socket.write(piece)) continue;
+    await Promise.race([once(client.socket, "drain").catch(() => {}), client.closed]);
+  }
+  const [response] = await client.responsesUntilClosed();
+  assert.equal(response?.status, 413);
+  // The kernels' buffers take some megabytes, too; without a limit a second of loopback takes a hundred times as much.
+  assert.ok(client.socket.bytesWritten < 20_000_000, String(client.socket.bytesWritten));
+});
 
 test("a body that nobody wants is drained for a while, so that the answer survives", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 1_000 });

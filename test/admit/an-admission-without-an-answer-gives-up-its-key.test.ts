@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { type AdmitInput, type AdmitParts, admit } from "../../src/admit/admit.ts";
+import { FORGETFUL } from "../../src/admit/seen-keys.ts";
 import { abandoned } from "../../src/settle/charge.ts";
 import { StoreError } from "../../src/store/contract.ts";
 import { isRefusal } from "../../src/values/errors.ts";
@@ -29,10 +30,12 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     limit: { field: "max_tokens", value: 100 },
     choices: 1,
     textBytes: 300,
-    images: 0,
-    files: 0,
+    media: [],
+    compacts: false,
     serviceTier: undefined,
+    tierParam: undefined,
     hostedTools: [],
+    options: [],
   } as const;
   const request = idempotentRequest("order-1", "/v1/chat/completions", Buffer.from("{}"));
   const input: AdmitInput = {
@@ -48,7 +51,7 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     catalog: () => catalog,
     unsettled: () => undefined,
     wallMs: Date.now,
-    unknownKeys: { has: () => false, add: () => {} },
+    seenKeys: FORGETFUL,
     abandon: (...[id, of, tokens, idempotency]: Parameters<AdmitParts["abandon"]>) => {
       given.push([id, of, tokens, Date.now(), idempotency]);
     },

@@ -58,7 +58,7 @@ export async function startConsole(t: TestContext, changes: Partial<ConsoleOptio
     adminToken: new Secret(ADMIN_TOKEN),
     random: randomBytes,
     metrics: async () => ({ contentType: "text/plain; version=0.0.4", body: "up 1\n" }),
-    readiness: () => ({ ready: true, reasons: [] }),
+    readiness: () => ({ ready: true, reasons: [], notes: [] }),
     clock: systemClock,
     log: (line) => log.push(line as Record<string, unknown>),
     ...changes,

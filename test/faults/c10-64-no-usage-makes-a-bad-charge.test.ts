@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { readUsage as readChat } from "../../src/convert/chat/usage.ts";
-import { readUsage as readMessages } from "../../src/convert/messages/usage.ts";
+import { MessageUsage } from "../../src/convert/messages/usage.ts";
 import { readUsage as readResponses } from "../../src/convert/responses/usage.ts";
 import { settlementOf } from "../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../src/settle/charge-terms.ts";
@@ -34,8 +34,14 @@ const TERMS: ChargeTerms = {
   tag: "0123456789" as AccountTag,
   keyId: "key",
   group: { name: "g", kind: "pay_per_use", multiplier: 1_000_000n as Multiplier, limits: {} } as Group,
-  model: { name: "m", price, contextTokens: CONTEXT_TOKENS, maxOutputTokens: OUTPUT_TOKENS_MAX } as unknown as Model,
-  terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: undefined },
+  model: {
+    name: "m",
+    price,
+    contextTokens: CONTEXT_TOKENS,
+    maxOutputTokens: OUTPUT_TOKENS_MAX,
+    toolCalls: { held: 10, max: 50 },
+  } as unknown as Model,
+  terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: undefined, tools: [] },
   hold: nanoUsd(HOLD),
   outputMost: 1_000,
   entitlement: undefined,
@@ -90,7 +96,11 @@ const usage = fc.tuple(counts(NAMES), fc.oneof(counts(DETAILS), said)).map(([top
 const READERS: Readonly<Record<string, (values: readonly unknown[]) => Usage | undefined>> = {
   chat: (values) => values.reduce<Usage | undefined>((was, value) => readChat(value) ?? was, undefined),
   // Told twice in a stream, the second time on top of the first.
-  messages: (values) => values.reduce<Usage | undefined>((was, value) => readMessages(value, was), undefined),
+  messages(values) {
+    const read = new MessageUsage();
+    for (const value of values) read.count(value);
+    return read.usage;
+  },
   responses: (values) =>
     values.reduce<Usage | undefined>((was, value) => readResponses({ usage: value }) ?? was, undefined),
 };
@@ -105,7 +115,7 @@ for (const [protocol, read] of Object.entries(READERS)) {
       fc.boolean(),
       (values, producedBytes, complete) => {
         const found = read(values);
-        for (const count of found === undefined ? [] : Object.values({ ...found, toolCalls: 0 })) {
+        for (const count of found === undefined ? [] : Object.values({ ...found, toolCalls: 0, outputUncounted: 0 })) {
           assert.ok(Number.isSafeInteger(count) && count >= 0, String(count));
         }
         const measured = {

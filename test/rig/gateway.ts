@@ -217,6 +217,15 @@ export interface GatewayProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
+export interface SpawnWorld {
+  readonly openFilesMax?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Gets the process before it serves. */
+  readonly onSpawn?: (child: ChildProcess) => void;
+  /** Gets each line that it prints. */
+  readonly onLine?: (line: string) => void;
+}
+
 /**
  * Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves.
  * @param nodeArgs flags for Node itself.
@@ -225,7 +234,7 @@ export interface GatewayProcess {
 export async function spawnGateway(
   text: string,
   nodeArgs: readonly string[] = [],
-  { openFilesMax, env }: { readonly openFilesMax?: number; readonly env?: Readonly<Record<string, string>> } = {},
+  { openFilesMax, env, onSpawn, onLine }: SpawnWorld = {},
 ): Promise<GatewayProcess> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
@@ -238,6 +247,7 @@ export async function spawnGateway(
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });
+  onSpawn?.(child);
   const printed: string[] = [];
   // A test that is cut short must not leave its gateway behind.
   const reap = () => child.kill("SIGKILL");
@@ -253,6 +263,7 @@ export async function spawnGateway(
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
     printed.push(`${line}\n`);
     lines.emit("line", line);
+    onLine?.(line);
     if (!line.includes('"tollgate serves"')) return;
     serving.resolve(JSON.parse(line) as { listen: string; admin: string });
   });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";
+import { RawSocket } from "../rig/raw-socket.ts";
 
 test("the folder of the journal goes away under load", async (t) => {
   // Sixteen segments of 4 KiB: a few requests use up what is prepared.
@@ -38,6 +39,15 @@ test("the folder of the journal goes away under load", async (t) => {
   assert.ok(Number(refused.headers.get("retry-after")) > 0);
   const { error } = (await refused.json()) as { error: { type: string; cause: string } };
   assert.deepEqual([error.type, error.cause], ["overloaded_error", "journal_full"]);
+
+  // Nobody waits for a body that could not be charged for.
+  const large = new RawSocket({ port: here.port }).send(
+    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n",
+    `x-api-key: ${key}\r\nContent-Length: 32000000\r\n\r\n`,
+  );
+  const [unread] = await large.responsesUntilClosed();
+  assert.equal(unread?.status, 503);
+  assert.equal(JSON.parse(unread.body).error.cause, "journal_full");
 
   const unready = await ready();
   assert.equal(unready.status, 503);

@@ -44,7 +44,7 @@ test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the
   assert.deepEqual([...new Set(answers.map(({ status }) => status))].sort(), [200, 503]);
   for (const { status, text } of answers) if (status === 503) assert.match(text, /"cause":"store_older"/);
   assert.equal(await redis.command("DBSIZE"), ":0\r\n");
-  assert.deepEqual(await readiness(here.adminUrl), { ready: false, reasons: ["store_older"] });
+  assert.deepEqual(await readiness(here.adminUrl), { ready: false, reasons: ["store_older"], notes: [] });
   assert.match((await here.gateway.metrics.page()).body, /tollgate_store_older 1\n/);
   const topup = await admin(here.adminUrl, "POST", "/accounts", { name: "another" });
   assert.deepEqual([topup.status, (topup.json.error as { code: string }).code], [503, "store_older"]);
@@ -61,7 +61,7 @@ test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the
   const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
   assert.equal((await tollgate(here.adminUrl, "store", "confirm", seen)).status, 0);
   await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);
-  assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [] });
+  assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [], notes: [] });
 
   const good = answers.filter((answer) => answer.status === 200).map(({ requestId }) => requestId);
   await untilSettled(here.adminUrl);

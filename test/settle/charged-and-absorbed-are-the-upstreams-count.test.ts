@@ -19,7 +19,7 @@ import { type AccountTag, hashKey } from "../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../src/values/money.ts";
 import { charge, type Multiplier } from "../../src/values/price.ts";
 import type { RequestId } from "../../src/values/request-id.ts";
-import { TOKEN_COUNT_MAX, type Usage } from "../../src/values/tokens.ts";
+import { TOKEN_COUNT_MAX, totalInput, type Usage } from "../../src/values/tokens.ts";
 import { makeAccount } from "../rig/gateway.ts";
 import { CATALOG, MODEL } from "../sim/catalog.ts";
 
@@ -101,7 +101,7 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       assert.deepEqual([state?.account.balance, state?.account.held], [funds - charged, 0n]);
       assert.ok(funds - charged >= 0n);
       if (!now.delivered) assert.equal(charged, 0n);
-      if (now.usage && now.final) {
+      if (now.usage && now.final && countsBothSides(now.usage, now.produced.tokens)) {
         counted++;
         const price = (multiplier: bigint) => charge(MODEL.price, multiplier as Multiplier, now.usage as Usage).amount;
         const owed = now.delivered ? price(group.multiplier) : price(1_000_000n);
@@ -117,6 +117,11 @@ test("whatever an upstream does, its final count is what is charged and absorbed
   assert.ok(counted > 100 && beyond > 20, `${counted} counted, ${beyond} beyond their hold`);
 });
 
+/** What lacks a side, no input at all or no output for what went by, is an estimate (docs/usage-forms.md, rule 5). */
+function countsBothSides(usage: Usage, producedTokens: number): boolean {
+  return totalInput(usage) > 0 && (usage.output > 0 || producedTokens === 0);
+}
+
 function factsOf(limit: number, textBytes: number) {
   return {
     protocol: "chat",
@@ -125,10 +130,12 @@ function factsOf(limit: number, textBytes: number) {
     limit: { field: "max_tokens", value: limit },
     choices: 1,
     textBytes,
-    images: 0,
-    files: 0,
+    media: [],
+    compacts: false,
     serviceTier: undefined,
+    tierParam: undefined,
     hostedTools: [],
+    options: [],
   } as const;
 }
 

@@ -3,6 +3,7 @@
  * over the simulated disk, clock and way to the store. It dies, and comes back on what its disk still has.
  */
 import type { AdmitParts } from "../../src/admit/admit.ts";
+import { FORGETFUL } from "../../src/admit/seen-keys.ts";
 import { type Charging, openCharging } from "../../src/charging.ts";
 import { journaledStore } from "../../src/journaled-store.ts";
 import { abandoned } from "../../src/settle/charge.ts";
@@ -197,7 +198,7 @@ export class Gateway {
         store: charging.guard(store),
         catalog: () => CATALOG,
         unsettled: settler.unsettled,
-        unknownKeys: { has: () => false, add: () => {} },
+        seenKeys: FORGETFUL,
         wallMs: () => clock.wallMs(),
         abandon: (id, tag, tokens) => void settler.settle(abandoned(id, tag, tokens, clock.wallMs())),
       },

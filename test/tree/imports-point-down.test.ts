@@ -57,8 +57,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/exporter-trace-otlp-proto": ["src/telemetry/traces.ts"],
   "@opentelemetry/resources": ["src/telemetry/traces.ts"],
   "@opentelemetry/sdk-trace": ["src/telemetry/traces.ts"],
-  "http-proxy-3": ["src/accept/site-proxy.ts"],
-  "@cacheable/node-cache": ["src/admit/unknown-keys.ts", "src/dispatch/affinity.ts"],
+  "@cacheable/node-cache": ["src/admit/seen-keys.ts", "src/dispatch/affinity.ts"],
   tokenx: ["src/convert/count.ts"],
   typebox: ["src/config/schema-words.ts", "src/console/schema.ts"],
 };

@@ -35,7 +35,7 @@ test("row 45: 16 MB of {},{}, and 10^6 messages and 10^6 names are refused where
   for (const text of [
     `{"messages":[${"{},".repeat(5_500_000)}{}]}`,
     `{"messages":[${'{"role":"user","content":"x"},'.repeat(1_000_000)}{}]}`,
-    `{${Array.from({ length: 1_000_000 }, (_, i) => `"k${i}":1`).join()}}`,
+    `{"metadata":{${Array.from({ length: 1_000_000 }, (_, i) => `"k${i}":1`).join()}}}`,
   ]) {
     const result = scanJson(Buffer.from(text));
     assert.ok(isJsonFault(result) && result.fault === "too_many_tokens");

@@ -12,7 +12,7 @@ import {
   metricSum,
   metricsPage,
   openStreams,
-  untilStatus,
+  untilAllServe,
   workerPids,
   workersScene,
 } from "./rig.ts";
@@ -56,7 +56,7 @@ test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
   process.kill(pids.get(2) as number, "SIGKILL");
   await gateway.line('"msg":"a worker has ended"');
   await gateway.line("what the last process left is settled");
-  await untilStatus(`${gateway.adminUrl}/readyz`, 200);
+  await untilAllServe(gateway);
   assert.notEqual(workerPids(gateway).get(2), pids.get(2), "it was started again");
   for (const stream of streams) finish(stream);
   const read = await Promise.all(ends);

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import test from "node:test";
 import { ask } from "../whole/asking.ts";
-import { CHARGE_NANO_USD, lines, metricSum, metricsPage, untilStatus, workerPids, workersScene } from "./rig.ts";
+import { CHARGE_NANO_USD, lines, metricSum, metricsPage, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
 const ROUND = 12;
 
@@ -27,10 +27,14 @@ test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
   writeFileSync(file, text.replaceAll('input: "1"', 'input: "2"').replaceAll('output: "10"', 'output: "20"'));
   gateway.child.kill("SIGHUP");
   await gateway.line("configuration reloaded");
-  // A worker is told before anything that it is asked for behind this line: the page waits for all of them.
   const page = await metricsPage(gateway);
   assert.equal(metricSum(page, "tollgate_config_last_reload_success"), 1);
   assert.equal(metricSum(page, "tollgate_config_reloads_total", "accepted"), 1, "one reload, not one of each process");
+  assert.equal(metricSum(page, "tollgate_config_generation"), 2, "one generation, not one of each process");
+  for (const worker of [1, 2, 3]) {
+    assert.equal(metricSum(page, "tollgate_worker_config_generation", `worker="${worker}"`), 2);
+    assert.equal(metricSum(page, "tollgate_worker_up", `worker="${worker}"`), 1);
+  }
   await round();
 
   writeFileSync(file, "listen: nowhere\n");
@@ -40,7 +44,7 @@ test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
   assert.equal(metricSum(await metricsPage(gateway), "tollgate_config_last_reload_success"), 0);
   process.kill(workerPids(gateway).get(3) as number, "SIGKILL");
   await gateway.line('"msg":"a worker has ended"');
-  await untilStatus(`${gateway.adminUrl}/readyz`, 200);
+  await untilAllServe(gateway);
   await round();
   assert.equal(await gateway.stop("SIGTERM"), 0);
   const { ledger } = await scene.state();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import test from "node:test";
 import { bodyOf } from "../whole/asking.ts";
-import { gone, lines, untilStatus, workerPids, workersScene } from "./rig.ts";
+import { gone, lines, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
 test("two workers, one of them killed", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
@@ -37,8 +37,7 @@ test("two workers, one of them killed", { timeout: 120_000 }, async (t) => {
   const pids = workerPids(gateway);
   process.kill(pids.get(1) as number, "SIGKILL");
   await gateway.line('"msg":"a worker has ended"');
-  const { reasons } = await untilStatus(`${gateway.adminUrl}/readyz`, 200);
-  assert.deepEqual(reasons, []);
+  await untilAllServe(gateway);
   assert.notEqual(workerPids(gateway).get(1), pids.get(1));
   for (let i = 0; i < 4; i++) assert.equal(await askOnce(), 200);
   assert.equal(await gateway.stop("SIGINT"), 0, gateway.output());

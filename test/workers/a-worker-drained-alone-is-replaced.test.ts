@@ -4,7 +4,15 @@ import process from "node:process";
 import test from "node:test";
 import { CHAT_END } from "../fronts/fronts.ts";
 import { ask } from "../whole/asking.ts";
-import { CHARGE_NANO_USD, finish, openStreams, untilStatus, workerPids, workersScene } from "./rig.ts";
+import {
+  CHARGE_NANO_USD,
+  finish,
+  openStreams,
+  untilAllServe,
+  untilReadiness,
+  workerPids,
+  workersScene,
+} from "./rig.ts";
 
 const STREAMS = 6;
 
@@ -14,15 +22,15 @@ test("one of two workers", { timeout: 120_000 }, async (t) => {
   const pids = workerPids(gateway);
   const streams = await openStreams(scene, gateway.url, STREAMS);
   process.kill(pids.get(1) as number, "SIGTERM");
-  const { reasons } = await untilStatus(`${gateway.adminUrl}/readyz`, 503);
-  assert.deepEqual(reasons, ["worker 1: draining"]);
+  const standing = await untilReadiness(`${gateway.adminUrl}/readyz`, ({ notes }) => notes.length > 0);
+  assert.deepEqual(standing, { ready: true, reasons: [], notes: ["worker 1 is draining"] }, "the other one serves");
   for (const stream of streams) finish(stream);
   for (const { reader } of streams) {
     const { text, cut } = await reader.end();
     assert.ok(!cut && text.endsWith(CHAT_END), "a stream was cut");
   }
   await gateway.line('"msg":"a worker has ended"');
-  await untilStatus(`${gateway.adminUrl}/readyz`, 200);
+  await untilAllServe(gateway);
   assert.notEqual(workerPids(gateway).get(1), pids.get(1));
   for (let i = 0; i < 4; i++) {
     const reply = await ask(gateway, "chat", scene.account.key);

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { TestContext } from "node:test";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { AccountState } from "../../src/store/records.ts";
@@ -20,6 +19,7 @@ import {
 import {
   type GatewayProcess,
   makeAccount,
+  type SpawnWorld,
   settingsOf,
   spawnGateway,
   type TestAccount,
@@ -40,20 +40,37 @@ const WHOLE = {
 };
 const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
 
+interface SpawnOptions extends SpawnWorld {
+  readonly nodeArgs?: readonly string[];
+}
+
 export interface Scene {
   readonly dir: string;
   readonly account: TestAccount;
   readonly upstream: HandUpstream;
+  /** Where the store is, with its password. */
+  readonly storeUrl: string;
   /** Starts a gateway with this many workers; the journal's folder is the same each time. */
-  start(workers: number, edit?: (text: string) => string): Promise<GatewayProcess>;
+  start(workers: number, edit?: (text: string) => string, how?: SpawnOptions): Promise<GatewayProcess>;
   state(): Promise<AccountState>;
+  /** Lets something be done with the store, beside the gateway. */
+  withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
 }
 
-export async function workersScene(t: TestContext): Promise<Scene> {
+/**
+ * @param options.password of the store; none unless given.
+ * @param options.usd what the account has.
+ */
+export async function workersScene(
+  t: { after(undo: () => Promise<void>): void },
+  { password, usd }: { password?: string; usd?: string } = {},
+): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-workers-"));
   const upstream = await startHandUpstream(WHOLE);
   const redis = await startRedis();
-  const text = testConfig({ upstreamUrl: upstream.url, dir, store: redis.url });
+  if (password !== undefined) await redis.command("CONFIG", "SET", "requirepass", password);
+  const storeUrl = password === undefined ? redis.url : redis.url.replace("//", `//:${password}@`);
+  const text = testConfig({ upstreamUrl: upstream.url, dir, store: storeUrl });
   const gateways: GatewayProcess[] = [];
   t.after(async () => {
     await Promise.all(gateways.map((gateway) => gateway.stop("SIGKILL")));
@@ -69,18 +86,22 @@ export async function workersScene(t: TestContext): Promise<Scene> {
       await store.close();
     }
   };
-  const account = await withStore((store) => makeAccount(store));
+  const account = await withStore((store) => makeAccount(store, usd === undefined ? {} : { usd }));
   return {
     dir,
     account,
     upstream,
-    async start(workers, edit = (same) => same) {
+    storeUrl,
+    async start(workers, edit = (same) => same, { nodeArgs = [], ...world } = {}) {
       const gateway = await spawnGateway(
         edit(`${text}workers: ${workers}\ndrain: {lame_duck: 3s, deadline: 60s}\nlog: {level: info}\n`),
+        nodeArgs,
+        world,
       );
       gateways.push(gateway);
       return gateway;
     },
+    withStore,
     async state() {
       const state = await withStore((store) => store.inspect(account.tag));
       assert.ok(state);
@@ -160,12 +181,31 @@ export function metricSum(page: string, name: string, part = ""): number {
   return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
+export interface Readiness {
+  readonly ready: boolean;
+  readonly reasons: string[];
+  readonly notes: string[];
+}
+
 /** Asks until the answer has this status; a signal reaches a process when the system sees fit. */
-export async function untilStatus(url: string, status: number): Promise<{ reasons: string[] }> {
+export async function untilStatus(url: string, status: number): Promise<Readiness> {
+  return untilReadiness(url, (_, got) => got === status);
+}
+
+/** Asks until readiness is as wanted. */
+export async function untilReadiness(
+  url: string,
+  isWanted: (readiness: Readiness, status: number) => boolean,
+): Promise<Readiness> {
   for (;;) {
     const reply = await fetch(url);
-    const body = (await reply.json()) as { reasons: string[] };
-    if (reply.status === status) return body;
+    const readiness = (await reply.json()) as Readiness;
+    if (isWanted(readiness, reply.status)) return readiness;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** Asks until every worker serves and nothing is amiss. */
+export async function untilAllServe({ adminUrl }: GatewayProcess): Promise<void> {
+  await untilReadiness(`${adminUrl}/readyz`, ({ ready, notes }) => ready && notes.length === 0);
 }

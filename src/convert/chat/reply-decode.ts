@@ -9,7 +9,7 @@ import { SILENT_REFUSAL } from "../reply/stop.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
-import { readUsage } from "./usage.ts";
+import { readWholeUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
@@ -30,7 +30,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
     stopOf(word),
     {
       upstreamId: textOf(json.id),
-      usage: readUsage(json.usage) ?? readUsage(choice.usage),
+      usage: readWholeUsage(json),
       serviceTier: textOf(json.service_tier),
       createdS: createdSeconds(json.created),
     },

@@ -3,38 +3,34 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
-import { RunningOutput } from "./running.ts";
-import { readUsage, writeUsage } from "./usage.ts";
+import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
+import { writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
-/** Choices that are told apart; the protocol has no more (protocols.md 1.1.1). */
-const CHOICES_MAX = 128;
 
 export interface ChatWatchOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
   readonly includeUsage: boolean;
   /** The client's model name, when the route renames it. */
   readonly rename: string | undefined;
-  /** Answers that were asked for. */
+  /** Answers that the client asked for (`n`). */
   readonly choices: number;
+  /** Told of each chunk; undefined: nobody asks which model it is. */
+  readonly answered?: AnsweredModel;
 }
 
 export class ChatWatcher implements Watcher {
   readonly #options: ChatWatchOptions;
   #fault: UpstreamFault | undefined;
-  #usage: Usage | undefined;
+  readonly #usage: ChatStreamUsage;
   readonly #output = new ChatOutput();
   #finishSeen = false;
-  /** Whether a count has come when no choice had any more to say: counts before that may be running ones. */
-  #countedLast = false;
-  /** Whether the last count was of all choices together. */
-  #countedAll = false;
-  readonly #running = new RunningOutput();
   /** By the choice's index, whether it has said why it stopped. */
   readonly #finished = new Map<number, boolean>();
   #done = false;
@@ -43,6 +39,7 @@ export class ChatWatcher implements Watcher {
 
   constructor(options: ChatWatchOptions) {
     this.#options = options;
+    this.#usage = new ChatStreamUsage(options.choices);
   }
 
   get fault(): UpstreamFault | undefined {
@@ -55,14 +52,13 @@ export class ChatWatcher implements Watcher {
     if (text === DONE) return this.#seeDone(event);
     const chunk = parseObject(text);
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
+    this.#options.answered?.see(chunk);
     const error = objectOf(chunk.error);
     if (error) return this.#refuse(reported(error.type, error.code));
     if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
-    const usage = readUsage(chunk.usage);
-    this.#usage = usage ?? this.#usage;
     const semantic = this.#look(chunk);
-    if (usage) this.#noteCount(chunk, usage, semantic);
+    this.#usage.see(chunk, semantic);
     if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
   }
@@ -70,6 +66,7 @@ export class ChatWatcher implements Watcher {
   #seeDone(event: SseEvent): Seen {
     if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
     this.#done = true;
+    this.#usage.end();
     return passed(event, false, true);
   }
 
@@ -78,14 +75,6 @@ export class ChatWatcher implements Watcher {
     let finished = 0;
     for (const one of this.#finished.values()) if (one) finished++;
     return finished >= Math.max(Math.min(choices, CHOICES_MAX), this.#finished.size);
-  }
-
-  /** A count without choices is of all of them; beside a choice it may be of that one only. */
-  #noteCount(chunk: JsonObject, usage: Usage, hasOutput: boolean): void {
-    const ofAll = arrayOf(chunk.choices).length === 0;
-    this.#countedAll = ofAll;
-    if (!ofAll) this.#running.saw(chunk, usage.output, hasOutput);
-    this.#countedLast = (ofAll || this.#options.choices === 1) && this.#haveFinished(this.#options.choices);
   }
 
   #refuse(fault: UpstreamFault): Seen {
@@ -124,10 +113,9 @@ export class ChatWatcher implements Watcher {
   }
 
   counts(): Counts {
-    const usage = this.#usage;
     return {
-      usage: usage && !this.#countedAll ? { ...usage, output: this.#running.output } : usage,
-      final: this.#usage !== undefined && (this.#countedLast || this.#done),
+      usage: this.#usage.usage,
+      final: this.#usage.final,
       produced: this.#output.counts(),
     };
   }

@@ -7,7 +7,7 @@ import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
 import { countContent } from "./produced.ts";
-import { countsOutput, readUsage } from "./usage.ts";
+import { readUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
@@ -32,7 +32,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
     stopOf(json),
     {
       upstreamId: textOf(json.id),
-      usage: countsOutput(json.usage) ? readUsage(json.usage) : undefined,
+      usage: readUsage(json.usage),
       serviceTier: serviceTierOf(json.usage),
       createdS: undefined,
     },

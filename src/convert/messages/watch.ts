@@ -3,12 +3,13 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
-import { countsOutput, readUsage, writeUsage } from "./usage.ts";
+import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
 /** Blocks that are believed to be open at one time. */
@@ -17,9 +18,9 @@ const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
 
 export class MessagesWatcher implements Watcher {
   readonly #rename: string | undefined;
+  readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
-  #usage: Usage | undefined;
-  #outputCounted = false;
+  readonly #usage = new MessageUsage();
   readonly #output = new MessagesOutput();
   #opened = false;
   #stopSeen = false;
@@ -27,9 +28,13 @@ export class MessagesWatcher implements Watcher {
   readonly #openBlocks = new Set<number>();
   #ended = false;
 
-  /** @param rename the client's model name, when the route renames it. */
-  constructor(rename: string | undefined) {
+  /**
+   * @param rename the client's model name, when the route renames it.
+   * @param answered told of each event.
+   */
+  constructor(rename: string | undefined, answered?: AnsweredModel) {
     this.#rename = rename;
+    this.#answered = answered;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -42,6 +47,7 @@ export class MessagesWatcher implements Watcher {
     if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error);
@@ -51,16 +57,18 @@ export class MessagesWatcher implements Watcher {
     if (type === "message_start") return this.#start(event, payload);
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
+      this.#usage.countLast(payload);
       this.#ended = true;
       return passed(event, false, true);
     }
+    const semantic = this.#output.see(type, payload);
+    if (semantic) this.#usage.produced();
     if (type === "message_delta") {
-      this.#usage = readUsage(payload.usage, this.#usage);
-      this.#outputCounted = countsOutput(payload.usage);
-      this.#stopSeen = typeof objectOf(payload.delta)?.stop_reason === "string";
+      this.#usage.count(payload.usage);
+      this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
     }
     this.#noteBlock(type, payload.index);
-    return passed(event, this.#output.see(type, payload));
+    return passed(event, semantic);
   }
 
   #noteBlock(type: unknown, index: unknown): void {
@@ -73,7 +81,7 @@ export class MessagesWatcher implements Watcher {
     const message = objectOf(payload.message);
     if (!message || this.#opened) return this.#refuse(invalid("message_start is empty or came twice"));
     this.#opened = true;
-    this.#usage = readUsage(message.usage, this.#usage);
+    this.#usage.begin(message.usage);
     const semantic = this.#output.see("message_start", payload);
     if (this.#rename === undefined || event.data === undefined) return passed(event, semantic);
     const spliced = spliceNested(event.data, ["message", "model"], JSON.stringify(this.#rename));
@@ -94,8 +102,8 @@ export class MessagesWatcher implements Watcher {
 
   counts(): Counts {
     return {
-      usage: this.#usage,
-      final: this.#stopSeen && this.#outputCounted && this.#usage !== undefined,
+      usage: this.#usage.usage,
+      final: this.#stopSeen && this.#usage.final,
       produced: this.#output.counts(),
     };
   }

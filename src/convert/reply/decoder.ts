@@ -1,6 +1,7 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
 import type { Usage } from "../../values/tokens.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { type JsonObject, parseObject, textOf } from "../json-object.ts";
@@ -29,6 +30,9 @@ export abstract class StreamDecoder {
   protected readonly sink: EventSink;
   /** Counts what goes by, also what has no place in the hub's words: the upstream bills it all the same. */
   protected abstract readonly output: OutputCounter;
+  /** Whether the event that is being read holds any output. */
+  protected hasOutput = false;
+  readonly #answered: AnsweredModel;
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
   protected usageIsWhole = true;
@@ -40,6 +44,7 @@ export abstract class StreamDecoder {
   /** @param ids chance for the ids of calls that come without one (G4). */
   constructor(plan: ReplyPlan, ids: Ids) {
     this.sink = new EventSink(plan, ids);
+    this.#answered = new AnsweredModel(plan.upstreamModel, plan.answersAs);
   }
 
   /** Set when the upstream reported an error or said what its protocol does not allow. */
@@ -60,7 +65,8 @@ export abstract class StreamDecoder {
     else {
       const payload = parseObject(text);
       if (payload) {
-        this.output.see(textOf(payload.type) ?? event.event, payload);
+        this.hasOutput = this.output.see(textOf(payload.type) ?? event.event, payload);
+        this.#answered.see(payload);
         this.read(payload, event.event);
       } else this.refuse(invalid("an event is not a JSON object"));
     }
@@ -99,6 +105,7 @@ export abstract class StreamDecoder {
       usage: this.usage,
       final: isOver && this.usageIsWhole && this.usage !== undefined,
       produced: this.output.counts(),
+      ...this.#answered.noted,
     };
   }
 

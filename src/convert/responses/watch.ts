@@ -3,20 +3,23 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
-import { readUsage, writeUsage } from "./usage.ts";
+import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 
 export class ResponsesWatcher implements Watcher {
   readonly #rename: string | undefined;
+  readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
+  readonly #hostedCalls = new HostedCalls();
   readonly #output = new ResponsesOutput();
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
@@ -27,9 +30,11 @@ export class ResponsesWatcher implements Watcher {
   /**
    * @param rename the client's model name, when the route renames it.
    * @param openEnded whether `truncate` may be called, which must know all that went by.
+   * @param answered told of each event.
    */
-  constructor(rename: string | undefined, openEnded = false) {
+  constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel) {
     this.#rename = rename;
+    this.#answered = answered;
     this.#delivered = openEnded ? new DeliveredItems() : undefined;
   }
 
@@ -43,6 +48,7 @@ export class ResponsesWatcher implements Watcher {
     if (text === "[DONE]") return NOTHING;
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
@@ -54,6 +60,7 @@ export class ResponsesWatcher implements Watcher {
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, payload, response);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
+    if (type === "response.output_item.done") this.#hostedCalls.see(objectOf(payload.item));
     const semantic = this.#output.see(type, payload);
     this.#delivered?.see(payload);
     return passed(event, semantic);
@@ -63,7 +70,7 @@ export class ResponsesWatcher implements Watcher {
     const { type } = payload;
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;
-    this.#usage = readUsage(response) ?? this.#usage;
+    this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
     return { bytes: this.#renamed(event, type, response), semantic: this.#output.see(type, payload), terminal };

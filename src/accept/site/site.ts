@@ -1,0 +1,195 @@
+/**
+ * Everything that is not the API's: the operator's own site where there is one, else the built-in page. The listener
+ * hands requests and upgrades over here and keeps the model paths to itself.
+ *
+ * A request goes to the site with its target byte for byte, its body framed as it was, and no key of ours in it. Each
+ * has a connection of its own, so that no visitor's bytes can become part of another's request or answer.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import type { RequestBody } from "../body.ts";
+import type { DescriptorShares } from "../descriptors.ts";
+import { RequestHeaders } from "../headers.ts";
+import type { Reply } from "../reply.ts";
+import { routeOf, splitTarget } from "../routes.ts";
+import { type Failure, SiteAddress, SiteCall } from "./call.ts";
+import { answerHead, hasBody, requestHead, targetFault, type VisitHead } from "./head.ts";
+import { SITE_LIMITS, type SiteLimits, withinSiteShare } from "./limits.ts";
+import { builtInSite, meantForApi } from "./page.ts";
+import { SitePlaces } from "./places.ts";
+import { type TunnelEnd, tunnel } from "./tunnel.ts";
+
+export interface SiteParts {
+  /** The configured site, or undefined for the built-in page. */
+  readonly siteUrl: () => string | undefined;
+  readonly limits: Partial<SiteLimits> | undefined;
+  readonly shares: DescriptorShares | undefined;
+  /** How long a connection that has ended may still take what was said. */
+  readonly lingerMs: number;
+  readonly refuse: (refused: Refusal, protocol: Protocol, reply: Reply) => void;
+}
+
+/** A request for the site, as the listener has parsed it. */
+export interface Visit extends VisitHead {
+  readonly req: IncomingMessage;
+  readonly body: RequestBody;
+  /** In whose shape a refusal is written. */
+  readonly protocol: Protocol;
+}
+
+export class Site {
+  readonly #parts: SiteParts;
+  readonly #limits: SiteLimits;
+  readonly #requests: SitePlaces;
+  readonly #upgrades: SitePlaces;
+  /** Connections that Node does not count among its own any more. */
+  readonly #upgraded = new Set<Socket>();
+  #address: { readonly url: string; readonly parsed: SiteAddress } | undefined;
+
+  constructor(parts: SiteParts) {
+    this.#parts = parts;
+    this.#limits = withinSiteShare({ ...SITE_LIMITS, ...parts.limits }, parts.shares);
+    const { requestsMax, upgradesMax, waitingMax, waitMs } = this.#limits;
+    this.#requests = new SitePlaces({ placesMax: requestsMax, waitingMax, waitMs });
+    this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
+  }
+
+  /** Serves a visit. A request that was meant for the API gets the built-in page and its hint, whatever the site is. */
+  async serve(visit: Visit, reply: Reply): Promise<void> {
+    const { method, target, headers } = visit;
+    const address = this.#addressNow();
+    const lost = meantForApi(method, headers);
+    if (address === undefined || lost) {
+      builtInSite({ method, path: splitTarget(target).path, meantForApi: lost }, reply);
+      return;
+    }
+    await this.#pass(visit, address, reply, undefined);
+  }
+
+  /**
+   * Whether a request is an upgrade for the site; any other that names a protocol is served as if it did not (RFC 9110
+   * section 7.8). A body in front of another protocol is one framing too many, so there is none.
+   */
+  takesUpgrade(req: IncomingMessage): boolean {
+    if (this.#parts.siteUrl() === undefined || req.method !== "GET" || req.httpVersion !== "1.1") return false;
+    const headers = new RequestHeaders(req.rawHeaders);
+    if (headers.get("upgrade")?.toLowerCase() !== "websocket" || hasBody(headers)) return false;
+    const route = routeOf("GET", splitTarget(req.url ?? "").path, false);
+    return !isRefusal(route) && route.kind === "site";
+  }
+
+  /** Passes an upgrade on, from a connection that Node has let go; `reply` answers on the bare connection. */
+  async upgrade(visit: Visit, reply: Reply, upgrade: TunnelEnd): Promise<void> {
+    const address = this.#addressNow();
+    if (address === undefined) {
+      builtInSite({ method: visit.method, path: splitTarget(visit.target).path, meantForApi: false }, reply);
+      return;
+    }
+    this.#upgraded.add(upgrade.socket);
+    upgrade.socket.on("close", () => this.#upgraded.delete(upgrade.socket));
+    await this.#pass(visit, address, reply, upgrade);
+  }
+
+  /** Cuts the connections that Node does not count among its own. */
+  destroy(): void {
+    for (const socket of this.#upgraded) socket.destroy();
+  }
+
+  async #pass(visit: Visit, address: SiteAddress, reply: Reply, upgrade: TunnelEnd | undefined): Promise<void> {
+    const fault = targetFault(visit, address.basePath);
+    if (fault) return this.#parts.refuse(fault, visit.protocol, reply);
+    const over = new AbortController();
+    let bodyFault: Refusal | undefined;
+    reply.onGone(() => over.abort());
+    visit.body.onFault((found) => {
+      bodyFault = found;
+      over.abort();
+    });
+    const places = upgrade ? this.#upgrades : this.#requests;
+    const leave = await places.enter(visit.clientAddress, over.signal);
+    try {
+      const failure = leave ? await this.#ask(visit, address, reply, upgrade, over.signal) : "full";
+      if (failure === undefined || reply.gone) return;
+      if (bodyFault) this.#parts.refuse(bodyFault, visit.protocol, reply);
+      else if (failure === "full") this.#parts.refuse(FULL, visit.protocol, reply);
+      else explain(failure, reply);
+    } finally {
+      leave?.();
+    }
+  }
+
+  /**
+   * Asks the site and gives what it says to the visitor; when this is over, so is the connection to the site.
+   * @param over aborted when the visitor has left or their body has broken off.
+   * @returns why the visitor has got no answer; undefined when there was one, whole or broken.
+   */
+  async #ask(
+    visit: Visit,
+    address: SiteAddress,
+    reply: Reply,
+    upgrade: TunnelEnd | undefined,
+    over: AbortSignal,
+  ): Promise<Failure | undefined> {
+    if (over.aborted) return "abandoned";
+    const call = new SiteCall({
+      address,
+      method: visit.method,
+      target: visit.target,
+      head: requestHead(visit, address.host, upgrade !== undefined),
+      upgrade: upgrade !== undefined,
+      limits: this.#limits,
+      onContinue: () => visit.body.askForIt(),
+    });
+    over.addEventListener("abort", () => call.close());
+    try {
+      call.send(hasBody(visit.headers) ? visit.req : undefined);
+      const outcome = await call.outcome;
+      if (outcome.kind === "failed") return outcome.failure;
+      if (reply.gone) return undefined;
+      if (outcome.kind === "answer") await relay(outcome.answer, reply);
+      else if (upgrade) {
+        reply.switchProtocols(answerHead(outcome.answer));
+        await tunnel(upgrade, outcome, { idleMs: this.#limits.idleMs, lingerMs: this.#parts.lingerMs });
+      }
+      return undefined;
+    } finally {
+      call.close();
+    }
+  }
+
+  /** The address is parsed once for each configuration. */
+  #addressNow(): SiteAddress | undefined {
+    const url = this.#parts.siteUrl();
+    if (url === undefined) return undefined;
+    if (this.#address?.url !== url) this.#address = { url, parsed: new SiteAddress(url) };
+    return this.#address.parsed;
+  }
+}
+
+const FULL = refusal("overloaded", { detail: "The site has no free connection for this address." });
+
+/** Passes an answer on. One that breaks off, or is silent for too long, must look broken and never complete. */
+function relay(answer: IncomingMessage, reply: Reply): Promise<void> {
+  reply.openRelayed(answer.statusCode as number, answerHead(answer));
+  answer.on("data", (bytes: Uint8Array) => {
+    if (!reply.write(bytes)) answer.pause();
+  });
+  reply.onDrain(() => answer.resume());
+  answer.on("end", () => reply.end());
+  answer.on("error", () => {});
+  answer.on("close", () => {
+    if (!reply.ended) reply.destroy();
+  });
+  if (answer.destroyed) reply.destroy();
+  return reply.finished;
+}
+
+const TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+
+function explain(failure: Failure, reply: Reply): void {
+  const silent = failure === "silent";
+  const words = failure === "invalid" ? "does not speak HTTP as it should" : "does not answer";
+  reply.whole(silent ? 504 : 502, TEXT, Buffer.from(`The site behind this gateway ${words}.\n`));
+}

@@ -1,0 +1,61 @@
+/**
+ * What the store has said of keys: the door of the node-cache family for this stage. A key that it refused a moment ago is
+ * not asked about again. One that was good lately is asked about with each request, as promise 4 demands, and only need
+ * not share the look-ups that an address full of bad keys has left (failed-keys.ts of accept).
+ */
+import { NodeCache } from "@cacheable/node-cache";
+import type { Refusal } from "../values/errors.ts";
+import type { KeyHash } from "../values/key.ts";
+
+export type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
+
+/** How long a refused key stays so: a key created in between is refused for this long at most. */
+const BAD_TTL_S = 1;
+/** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
+const BAD_KEYS_MAX = 10_000;
+/** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
+export const GOOD_KEYS_MAX = 50_000;
+
+export interface SeenKeys {
+  /** Why the store refused a key within the last second. */
+  bad(hash: KeyHash): BadKey | undefined;
+  /** Whether the key was good when the store was last asked about it, as far as that is remembered. */
+  wasGood(hash: KeyHash): boolean;
+  noteBad(hash: KeyHash, cause: BadKey): void;
+  noteGood(hash: KeyHash): void;
+}
+
+/** Remembers nothing: each key is asked about. */
+export const FORGETFUL: SeenKeys = {
+  bad: () => undefined,
+  wasGood: () => false,
+  noteBad: () => {},
+  noteGood: () => {},
+};
+
+/** A bounded memory; bad keys apart from good ones, so that a flood of the former pushes out none of the latter. */
+export function createSeenKeys(goodMax = GOOD_KEYS_MAX): SeenKeys & { close(): void } {
+  const bad = new NodeCache<BadKey>({
+    stdTTL: BAD_TTL_S,
+    useClones: false,
+    maxKeys: BAD_KEYS_MAX,
+    checkperiod: 1,
+  });
+  /** In the order of last use: the first is the one to forget. */
+  const good = new Set<KeyHash>();
+  return {
+    bad: (hash) => bad.get(hash),
+    wasGood: (hash) => good.has(hash),
+    noteBad(hash, cause) {
+      good.delete(hash);
+      if (bad.getStats().keys < BAD_KEYS_MAX) bad.set(hash, cause);
+    },
+    noteGood(hash) {
+      good.delete(hash);
+      good.add(hash);
+      const [oldest] = good;
+      if (good.size > goodMax && oldest !== undefined) good.delete(oldest);
+    },
+    close: () => bad.close(),
+  };
+}

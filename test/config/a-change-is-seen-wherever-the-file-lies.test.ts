@@ -1,0 +1,211 @@
+/**
+ * Hot reload reads texts and trusts no notification: whatever the file is reached through, whoever replaces it and
+ * whatever else happens in its folder, a change is noticed, once, and soon.
+ */
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { bad, better, good, watched } from "./watched.ts";
+
+type Scene = Awaited<ReturnType<typeof watched>>;
+
+/** The look that finds a change and the one that agrees with it. */
+const CHANGE_LOOKS = 2;
+const LOOKS_MAX = 12;
+
+function heartbeats({ settings }: Scene): number[] {
+  return settings.map(({ heartbeatMs }) => heartbeatMs);
+}
+
+/** As the kubelet lays a ConfigMap out: the file is a link into `..data`, which is a link to the folder of a version. */
+function configMap(folder: string, text: string): string {
+  version(folder, "..2026_01", text);
+  symlinkSync("..2026_01", join(folder, "..data"));
+  symlinkSync(join("..data", "tollgate.yaml"), join(folder, "tollgate.yaml"));
+  return join(folder, "tollgate.yaml");
+}
+
+function version(folder: string, name: string, text: string): void {
+  mkdirSync(join(folder, name));
+  writeFileSync(join(folder, name, "tollgate.yaml"), text);
+}
+
+function swapVersion(folder: string): void {
+  version(folder, "..2026_02", better);
+  symlinkSync("..2026_02", join(folder, "..data_tmp"));
+  renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+  rmSync(join(folder, "..2026_01"), { recursive: true });
+}
+
+test("a ConfigMap's new version", async (t) => {
+  const scene = await watched(t, { place: configMap });
+  swapVersion(scene.folder);
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual(heartbeats(scene), [7_000]);
+});
+
+test("a ConfigMap's new version, through a link of another folder", async (t) => {
+  const scene = await watched(t, {
+    place(folder, text) {
+      mkdirSync(join(folder, "mounted"));
+      mkdirSync(join(folder, "etc"));
+      symlinkSync(configMap(join(folder, "mounted"), text), join(folder, "etc", "tollgate.yaml"));
+      return join(folder, "etc", "tollgate.yaml");
+    },
+  });
+  swapVersion(join(scene.folder, "mounted"));
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual(heartbeats(scene), [7_000]);
+});
+
+test("a file that is changed from elsewhere, as behind a bind mount of it alone", async (t) => {
+  const scene = await watched(t, {
+    place(folder, text) {
+      mkdirSync(join(folder, "host"));
+      mkdirSync(join(folder, "container"));
+      writeFileSync(join(folder, "host", "tollgate.yaml"), text);
+      // Of a bind mount, too, only the file is the same: nothing happens in this folder.
+      linkSync(join(folder, "host", "tollgate.yaml"), join(folder, "container", "tollgate.yaml"));
+      return join(folder, "container", "tollgate.yaml");
+    },
+  });
+  writeFileSync(join(scene.folder, "host", "tollgate.yaml"), better);
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual(heartbeats(scene), [7_000]);
+});
+
+test("an editor that moves the old one away, and writes the new one in steps, is followed once", async (t) => {
+  const scene = await watched(t);
+  const { file, look, problems } = scene;
+  renameSync(file, `${file}~`);
+  await look();
+  writeFileSync(file, better.slice(0, 100));
+  await look();
+  writeFileSync(file, better);
+  await look(CHANGE_LOOKS);
+  assert.deepEqual([heartbeats(scene), problems.length], [[7_000], 0]);
+  truncateSync(file);
+  await look();
+  writeFileSync(file, good);
+  await look(CHANGE_LOOKS);
+  assert.deepEqual([heartbeats(scene), problems.length], [[7_000, 10_000], 0]);
+});
+
+test("a file that never rests is taken as it is after a second", async (t) => {
+  const scene = await watched(t);
+  let looks = 0;
+  while (scene.settings.length === 0) {
+    looks++;
+    assert.ok(looks < LOOKS_MAX, "hot reload starves");
+    writeFileSync(scene.file, `${better}# ${looks}\n`);
+    await scene.look();
+  }
+  assert.ok(looks > CHANGE_LOOKS, "it was given time to rest");
+  await scene.look(CHANGE_LOOKS);
+  assert.equal(scene.problems.length, 0);
+});
+
+test("a busy neighbour changes nothing, neither the moment nor the number of attempts", async (t) => {
+  const scene = await watched(t);
+  const busy = () => writeFileSync(join(scene.folder, "tollgate.log"), "a line\n", { flag: "a" });
+  writeFileSync(scene.file, better);
+  for (let i = 0; i < CHANGE_LOOKS; i++) {
+    busy();
+    await scene.look();
+  }
+  assert.deepEqual(heartbeats(scene), [7_000]);
+  busy();
+  await scene.look(CHANGE_LOOKS);
+  assert.equal(scene.settings.length, 1);
+});
+
+test("a secret's file counts as part of the configuration", async (t) => {
+  const withSecret = (folder: string) =>
+    good.replace("chat, base_url", `chat, api_key: "file:${folder}/key", base_url`);
+  const scene = await watched(t, {
+    place(folder) {
+      writeFileSync(join(folder, "key"), "first-key\n");
+      writeFileSync(join(folder, "tollgate.yaml"), withSecret(folder));
+      return join(folder, "tollgate.yaml");
+    },
+  });
+  const key = join(scene.folder, "key");
+  const keys = () => scene.settings.map(({ upstreams }) => [...upstreams.values()][0]?.apiKey?.reveal());
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual(keys(), []);
+  writeFileSync(`${key}.new`, "second-key\n");
+  renameSync(`${key}.new`, key);
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual(keys(), ["second-key"]);
+  assert.equal(scene.copies.at(-1)?.files.get(key), "second-key\n", "the copy has what the settings were made of");
+  rmSync(key);
+  await scene.look(LOOKS_MAX);
+  assert.deepEqual([keys().length, scene.problems.length], [1, 1], "a secret that is gone is told once");
+  writeFileSync(key, "third-key\n");
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual(keys(), ["second-key", "third-key"]);
+  // A bad text names no secret any more; a good one that comes after it does.
+  writeFileSync(scene.file, "]");
+  await scene.look(CHANGE_LOOKS);
+  writeFileSync(key, "fourth-key\n");
+  writeFileSync(scene.file, withSecret(scene.folder));
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual([keys().at(-1), scene.problems.length], ["fourth-key", 2]);
+});
+
+test("a certificate and its key that are replaced one after the other are taken together", async (t) => {
+  const pair = (folder: string, name: string) => {
+    const at = (end: string) => join(folder, `${name}.${end}`);
+    execFileSync("openssl", [
+      ..."req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=test".split(" "),
+      ...["-keyout", at("key"), "-out", at("pem")],
+    ]);
+    return { key: at("key"), pem: at("pem") };
+  };
+  const scene = await watched(t, {
+    place(folder) {
+      const { key, pem } = pair(folder, "our");
+      const tls = `chat, tls: {cert_file: "${pem}", key_file: "${key}"}, base_url: "https:`;
+      writeFileSync(join(folder, "tollgate.yaml"), good.replace('chat, base_url: "http:', tls));
+      return join(folder, "tollgate.yaml");
+    },
+  });
+  const next = pair(scene.folder, "next");
+  renameSync(next.pem, join(scene.folder, "our.pem"));
+  await scene.look();
+  renameSync(next.key, join(scene.folder, "our.key"));
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual([scene.settings.length, scene.problems.length], [1, 0]);
+});
+
+test("a configuration out of a pipe is read once", async (t) => {
+  const scene = await watched(t, {
+    place(folder, text) {
+      const pipe = join(folder, "pipe");
+      execFileSync("mkfifo", [pipe]);
+      // Reading blocks this process until somebody writes.
+      spawn("sh", ["-c", 'printf %s "$TEXT" > "$0"', pipe], { env: { TEXT: text }, stdio: "ignore" });
+      return pipe;
+    },
+  });
+  await scene.look(CHANGE_LOOKS);
+  scene.watch.reload();
+  assert.deepEqual([heartbeats(scene), scene.problems.length], [[10_000], 0]);
+});
+
+test("SIGHUP during a look is not undone by what the look has seen", async (t) => {
+  const scene = await watched(t);
+  writeFileSync(scene.file, bad);
+  await scene.look();
+  // The second look, which would settle the change, reads the bad text; SIGHUP reads the good one before it is done.
+  const armed = once(scene.clock, "armed");
+  scene.clock.fire();
+  writeFileSync(scene.file, better);
+  scene.watch.reload();
+  await armed;
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual([heartbeats(scene), scene.problems.length], [[7_000], 0]);
+});

@@ -1,0 +1,5 @@
+/** Rows G3 and G4: a reload, with all secrets of the start replaced, and then a kill, at each step of a worker's life. */
+import test from "node:test";
+import { reloadAtEveryStep } from "./every-step.ts";
+
+test("the worker is killed", { timeout: 280_000 }, (t) => reloadAtEveryStep(t, "SIGKILL"));
