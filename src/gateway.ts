@@ -21,7 +21,7 @@ import { watchLedger } from "./ledger-watch.ts";
 import { takeOverJournals } from "./left-journals.ts";
 import { LeftStreams } from "./left-streams.ts";
 import { createOverload } from "./overload.ts";
-import { drainListener, publicListener } from "./public-listener.ts";
+import { drainListener, publicListener, reasonOf } from "./public-listener.ts";
 import { createRecorder } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
@@ -325,8 +325,4 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       }
     },
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
