@@ -2,6 +2,7 @@
  * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
  * Labels come from the configuration only; prompts and keys never come near.
  */
+import { reportCharge } from "./charge-report.ts";
 import type { AttemptRecord } from "./dispatch/ask.ts";
 import { RequestTrace } from "./request-trace.ts";
 import type { Charge } from "./settle/charge.ts";
@@ -12,6 +13,7 @@ import type { Catalog, Route } from "./values/catalog.ts";
 import { type ErrorAnswer, quoted } from "./values/errors.ts";
 import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
+import { totalInput } from "./values/tokens.ts";
 
 const MS_PER_S = 1_000;
 /** Stands for every member that no protocol lists. */
@@ -176,7 +178,12 @@ export class RequestRecord {
 
   streamEnded(reason: string): void {
     this.#streamEnd = reason;
-    this.#parts.metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    const { metrics } = this.#parts;
+    metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    if (reason !== "client_gone") return;
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    const counted = this.#charge?.metered?.counted ?? "estimate";
+    metrics.leftStreams.inc({ upstream, model: this.#labels().model, counted });
   }
 
   /** The store was asked for more, for a stream that nears the edge of its hold. */
@@ -195,24 +202,10 @@ export class RequestRecord {
   charged(charge: Charge): void {
     this.#charge = charge;
     this.#settlingSinceMs = this.#parts.clock.monotonicMs();
-    const { metered, ask, unpaidCalls } = charge;
     const { group, model } = this.#labels();
     const upstream = this.#attempts.at(-1)?.upstream ?? "none";
-    for (const { calls, reason } of unpaidCalls) {
-      this.#parts.metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
-    }
-    if (!metered || ask.voided) return;
-    const { usage } = metered;
-    this.#pace(usage.output);
-    for (const [kind, count] of [
-      ["input", usage.input],
-      ["cached_input", usage.cachedInput],
-      ["cache_write", usage.cacheWrite + usage.cacheWrite1h],
-      ["output", usage.output],
-      ["reasoning", usage.reasoning],
-    ] as const) {
-      if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
-    }
+    reportCharge(charge, { requestId: this.#facts.requestId, group, model, upstream }, this.#parts);
+    if (charge.metered && !charge.ask.voided) this.#pace(charge.metered.usage.output);
   }
 
   /** The charge is durable, which is what the end of the client's answer has waited for. */
@@ -278,7 +271,7 @@ export class RequestRecord {
       hold_extensions: this.#extensions || undefined,
       first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
       duration_ms: Math.round(durationMs),
-      input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
+      input_tokens: usage && totalInput(usage),
       output_tokens: usage?.output,
       counted: this.#charge?.metered?.counted,
       unpaid_tool_calls: unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`),

@@ -7,14 +7,15 @@ import { type Catalog, type Group, groupServes, type Model, type Route } from ".
 import { type Refusal, refusal } from "../values/errors.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
-import type { Protocol } from "../values/protocol.ts";
+import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
 export interface RequestFacts {
   readonly protocol: Protocol;
   readonly model: string;
   readonly stream: boolean;
-  readonly limit: { readonly field: string; readonly value: number } | undefined;
+  /** `implied`: the endpoint has no such member, and the most that the model can give is held. */
+  readonly limit: { readonly field: string; readonly value: number; readonly implied?: boolean } | undefined;
   /** Answers asked for at once; 1 but on chat. */
   readonly choices: number;
   readonly textBytes: number;
@@ -46,7 +47,7 @@ export interface Terms {
   readonly inputTokens: number;
   /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (promise 3). */
   readonly inputEstimate: number;
-  /** Output tokens at most of each choice: the client's limit or the model's default. */
+  /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
   readonly outputLimit: number;
   readonly choices: number;
   readonly tier: string | undefined;
@@ -82,7 +83,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     model,
     client: facts.protocol,
     ...most,
-    outputLimit: Math.min(asked, model.maxOutputTokens),
+    outputLimit: Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol)),
     choices: facts.choices,
     tier: facts.serviceTier,
     ...extrasOf(facts, model.price),
@@ -90,6 +91,12 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
   };
   const groups = serving.map((group) => termsOf(group, { ...terms, ...inputOf(facts, model, group.addedInputBytes) }));
   return { ...terms, groups };
+}
+
+/** Translations raise a limit to the least that the upstream's protocol takes, so that is held for. */
+function leastSent(model: Model, client: Protocol): number {
+  const translated = model.routes.filter((route) => route.protocol !== client);
+  return Math.max(0, ...translated.map((route) => PROTOCOLS[route.protocol].limitFloor));
 }
 
 /** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */

@@ -74,6 +74,8 @@ export const DEFAULTS = {
   unknownMembers: "drop",
   /** What becomes of an upstream's stream when its client has left. */
   onClientGone: "abort",
+  /** How long such a stream is read on at most where its model may have thought out of sight. */
+  clientGoneGraceMs: 10 * SECOND_MS,
   /** Output tokens of a model that names no maximum; lowered to the context where that is smaller. */
   maxOutputTokens: 32_000,
   /** Output limit of a request that names none; never above the model's `max_output_tokens`. */
@@ -157,6 +159,8 @@ export const LIMITS = {
   queueMax: 10_000,
   /** Longest wait in a queue: a client that waits longer has given up. */
   queueWaitMsMax: 2 * MINUTE_MS,
+  /** A stream that nobody reads costs money and a place; who wants its end says so with `on_client_gone: drain`. */
+  clientGoneGraceMsMax: MINUTE_MS,
   healthCountMax: 10_000,
   workersMax: 64,
   /** Above this a retyped decimal point is likelier than a real factor. */

@@ -121,11 +121,15 @@ export const upstream = section(
     on_client_gone: optional(
       oneOf(
         {
-          description: "A client left in mid-stream: stop the upstream, or read on (10 s) for its own token count.",
+          description: "A client left in mid-stream: stop the upstream, or read on to its end for its own token count.",
           default: DEFAULTS.onClientGone,
         },
         ["abort", "drain"],
       ),
+    ),
+    client_gone_grace: after(
+      "With abort: the longest that it is read on for its count where its model may have thought out of sight.",
+      DEFAULTS.clientGoneGraceMs,
     ),
     unknown_members: optional(
       oneOf(

@@ -9,6 +9,7 @@ import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens.ts";
 import type { JsonScan } from "../wire/json.ts";
+import type { ProducedCounts } from "./produced.ts";
 
 /** A client's request once accept has vouched for its form. */
 export interface ClientRequest {
@@ -42,13 +43,10 @@ export interface RouteFacts {
 
 /** What admission decided that changes the body. */
 export interface Permitted {
-  /** The output limit to send upstream where it differs from the client's own; undefined leaves the body's. */
+  /** The most output that may be asked for; undefined: what the body says stands. */
   readonly outputLimit: number | undefined;
-  /**
-   * Set for a stream that nobody limits (promise 1): it may be ended here with `truncate`, and where the upstream's
-   * protocol demands a limit this one is sent.
-   */
-  readonly openEnded?: { readonly requiredLimit: number } | undefined;
+  /** Whether the client has named no limit for its stream (promise 1): it may be ended here with `truncate`. */
+  readonly openEnded?: boolean | undefined;
   /**
    * Input tokens by the request's size: what a client of another protocol is told, and charged, where the upstream has
    * not counted its input. Undefined where nothing is charged.
@@ -82,10 +80,10 @@ export interface EncodedRequest {
 export interface Counts {
   /** By the upstream's own count; undefined while it has said nothing believable. */
   readonly usage: Usage | undefined;
-  /** Whether `usage` is final rather than a snapshot from the middle of a stream. */
+  /** Whether `usage` is the upstream's last word, of all choices, rather than a snapshot from the middle of a stream. */
   readonly final: boolean;
-  /** UTF-8 bytes of text, reasoning, refusal and tool arguments produced, for the estimate. */
-  readonly producedBytes: number;
+  /** What has gone by, for the estimate. */
+  readonly produced: ProducedCounts;
   /** The model that the upstream says has answered, where that is another than was asked for. */
   readonly answeredBy?: string | undefined;
 }
@@ -108,7 +106,7 @@ export interface WholeReply {
 /** A piece of the client's stream: always whole frames. */
 export interface ClientFrames {
   readonly bytes: Uint8Array;
-  /** Whether text, reasoning, a refusal or a tool call is in it: what counts as delivered and as the first token. */
+  /** Whether any output is in it, known or unknown: what counts as delivered and as the first token. */
   readonly semantic: boolean;
   /** Whether the frames from here on end the stream: they wait for the charge to be durable. */
   readonly terminal: boolean;

@@ -61,7 +61,10 @@ function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | und
   return refusedOff(offMember(request.protocol, request.json), route);
 }
 
-/** The output limit where admission set one, and with it a thinking budget that would no longer fit under it. */
+/**
+ * The output limit where admission set one, in every member that the client wrote: an upstream may honour any of them.
+ * One that is lower already stays. A thinking budget that would no longer fit is lowered with it.
+ */
 function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Permitted): Record<string, string> {
   const limit = permitted.outputLimit;
   if (limit === undefined) return {};
@@ -69,10 +72,16 @@ function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Perm
   const present = limitFields.filter((name) => typeof request.json[name] === "number");
   const fallback = request.protocol === "chat" ? route.capabilities.maxTokensField : (limitFields[0] as string);
   const set: Record<string, string> = {};
-  for (const name of present.length > 0 ? present : [fallback]) set[name] = String(limit);
+  for (const name of present) if ((request.json[name] as number) > limit) set[name] = String(limit);
+  if (present.length === 0) set[fallback] = String(limit);
   const thinking = objectOf(request.json.thinking);
   const budget = thinking?.budget_tokens;
-  if (request.protocol === "messages" && typeof budget === "number" && budget >= limit) {
+  if (
+    request.protocol === "messages" &&
+    set[limitFields[0] as string] !== undefined &&
+    typeof budget === "number" &&
+    budget >= limit
+  ) {
     set.thinking = JSON.stringify(
       limit > THINKING_BUDGET_MIN ? { ...thinking, budget_tokens: limit - 1 } : { type: "disabled" },
     );

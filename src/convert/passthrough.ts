@@ -8,8 +8,9 @@ import type { Usage } from "../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../wire/json.ts";
 import { SseReader } from "../wire/sse.ts";
 import { AnsweredModel } from "./answered-model.ts";
+import { countChoices } from "./chat/produced.ts";
 import { readWholeUsage as readChatUsage } from "./chat/usage.ts";
-import { ChatWatcher, producedIn } from "./chat/watch.ts";
+import { ChatWatcher } from "./chat/watch.ts";
 import type {
   ClientFrames,
   ClientRequest,
@@ -23,10 +24,12 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "./exchange.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { countContent } from "./messages/produced.ts";
 import { readUsage as readMessagesUsage } from "./messages/usage.ts";
-import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
+import { MessagesWatcher } from "./messages/watch.ts";
 import { spliceRequest } from "./passthrough-request.ts";
+import { countOutput } from "./responses/produced.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
 import { ResponsesWatcher } from "./responses/watch.ts";
 import { translationHeader } from "./translation-header.ts";
@@ -54,7 +57,7 @@ class Passthrough implements Exchange {
     { body, dropped }: Pick<EncodedRequest, "body" | "dropped">,
   ) {
     this.#request = request;
-    this.#openEnded = permitted.openEnded !== undefined;
+    this.#openEnded = permitted.openEnded === true;
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
     this.request = { body, dropped, unlisted: dropped.length };
@@ -106,39 +109,21 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice"); // MC.r7
     }
-    let producedBytes = 0;
-    for (const choice of json.choices) producedBytes += producedIn(objectOf(objectOf(choice)?.message)) ?? 0;
-    return { usage: readChatUsage(json), final: true, producedBytes };
+    return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
   },
   messages(json) {
     const error = objectOf(json.error);
     if (json.type === "error" || error) return reported(error?.type, error?.code);
     if (!Array.isArray(json.content)) return invalid("a message without content");
-    let producedBytes = 0;
-    for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
-    return { usage: readMessagesUsage(json.usage), final: true, producedBytes };
+    return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
     const error = objectOf(json.error);
     if (error || json.status === "failed") return reported(error?.type, error?.code);
     if (!Array.isArray(json.output)) return invalid("a response without output");
-    return { usage: readResponsesUsage(json), final: true, producedBytes: Buffer.byteLength(outputText(json.output)) };
+    return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };
-
-/** Everything readable in a response's output, for the estimate when usage is missing. */
-function outputText(output: readonly unknown[]): string {
-  let text = "";
-  for (const entry of output) {
-    const item = objectOf(entry);
-    for (const value of [item?.arguments, item?.input]) if (typeof value === "string") text += value;
-    for (const part of [...arrayOf(item?.content), ...arrayOf(item?.summary)]) {
-      const fields = objectOf(part);
-      for (const value of [fields?.text, fields?.refusal]) if (typeof value === "string") text += value;
-    }
-  }
-  return text;
-}
 
 class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();

@@ -132,12 +132,16 @@ class Translation implements Exchange {
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
     const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
     answered.see(json);
-    const { producedBytes } = decoded;
+    const { produced } = decoded;
     // What the client is told is what it is charged, also where the server has not counted all of it.
-    const { usage } = billedUsage(reply.usage, { final: true, producedBytes, inputEstimate: this.#inputEstimate });
+    const { usage } = billedUsage(reply.usage, {
+      final: true,
+      outputEstimate: produced.tokens,
+      inputEstimate: this.#inputEstimate,
+    });
     return {
       body: CODECS[this.#plan.client].encodeReply({ ...reply, usage }, this.#plan, this.#context),
-      counts: { usage: reply.usage, final: true, producedBytes, ...answered.noted },
+      counts: { usage: reply.usage, final: true, produced, ...answered.noted },
     };
   }
 

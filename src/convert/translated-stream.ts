@@ -126,13 +126,13 @@ export class TranslatedStream implements StreamConverter {
   /** What the client is told is what it is charged, also where the server has not counted all of it. */
   #usageToTell(): Usage {
     if (this.#truncatedAt) return this.#truncatedAt;
-    const { usage, final, producedBytes } = this.#decoder.counts();
-    return billedUsage(usage, { final, producedBytes, inputEstimate: this.#inputEstimate }).usage;
+    const { usage, final, produced } = this.#decoder.counts();
+    return billedUsage(usage, { final, outputEstimate: produced.tokens, inputEstimate: this.#inputEstimate }).usage;
   }
 
   #excess(): UpstreamFault | undefined {
     if (this.#sequencer.overflowed) return invalid("too much of the stream waits for its turn");
-    return this.#decoder.counts().producedBytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
+    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
   }
 
   /** Behind a stop string the answer is complete, whatever becomes of the upstream. */

@@ -22,6 +22,8 @@ export interface ChargeTerms {
     readonly tools: readonly string[];
   } & AskedOptions;
   readonly hold: NanoUsd;
+  /** The most output tokens of each choice that the upstream is asked for. */
+  readonly outputMost: number;
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;
   readonly storeTimeMs: number;

@@ -12,6 +12,8 @@ export interface MemoFacts {
   readonly hold: bigint;
   readonly catalog: string;
   readonly upstream: string | undefined;
+  /** What the upstream's count says that cannot be. */
+  readonly surprises?: readonly string[] | undefined;
   /** The model that answered by the upstream's own word, where that is another than the one asked for and charged. */
   readonly answeredBy?: string | undefined;
   /** Calls of hosted tools that the server counts and nobody is charged for. */
@@ -22,8 +24,8 @@ export interface MemoFacts {
 
 /** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
 export function memoOf(facts: MemoFacts): string {
-  const { metered, snapshot, attempts, unpaidCalls } = facts;
-  const { usage } = metered;
+  const { metered, snapshot, attempts, surprises, unpaidCalls } = facts;
+  const { usage, counted } = metered;
   return JSON.stringify({
     input: usage.input,
     cached_input: usage.cachedInput,
@@ -37,7 +39,10 @@ export function memoOf(facts: MemoFacts): string {
     price_tools: toolPrices(snapshot),
     multiplier: String(snapshot.multiplier),
     tier: facts.tier,
-    counted: metered.counted,
+    counted,
+    // The upstream's last word is owed as it is, although the client had left before it.
+    final: counted === "upstream" && facts.ended !== COMPLETE ? true : undefined,
+    surprise: surprises?.length ? surprises.join(",") : undefined,
     ended: facts.ended,
     hold: String(facts.hold),
     catalog: facts.catalog,
@@ -46,6 +51,8 @@ export function memoOf(facts: MemoFacts): string {
     attempts: attempts?.length ? attempts : undefined,
   });
 }
+
+export const COMPLETE = "complete";
 
 /** Nano-dollars per million tokens, as integer strings. */
 export function unitPrices(prices: UnitPrices): Record<string, string> {

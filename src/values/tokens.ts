@@ -74,17 +74,14 @@ export function stepInput(usage: Usage): number {
 }
 
 /** What is known of a reply beside the upstream's count. */
-export interface Evidence {
+export interface BesideCount {
   /** Whether the count is the upstream's last word. */
   readonly final: boolean;
-  /** Input tokens by the request's size, at `ESTIMATE_BYTES_PER_TOKEN`. */
+  /** Input tokens by the request's size. */
   readonly inputEstimate: number;
-  /** UTF-8 bytes of text, reasoning and tool arguments that went by. */
-  readonly producedBytes: number;
+  /** Output tokens by what went by. */
+  readonly outputEstimate: number;
 }
-
-/** Bytes that count as one token where nobody has counted. */
-export const ESTIMATE_BYTES_PER_TOKEN = 4;
 
 /**
  * The tokens that a reply is billed for, and that its client is told of: the upstream's count where it is the last word,
@@ -93,33 +90,29 @@ export const ESTIMATE_BYTES_PER_TOKEN = 4;
  */
 export function billedUsage(
   counted: Usage | undefined,
-  evidence: Evidence,
+  beside: BesideCount,
 ): { readonly usage: Usage; readonly estimated: boolean } {
-  const completed = completedUsage(counted, evidence);
-  if (evidence.final) return completed;
+  const completed = completedUsage(counted, beside);
+  if (beside.final) return completed;
   const { usage } = completed;
-  return { usage: { ...usage, output: Math.max(usage.output, producedTokens(evidence)) }, estimated: true };
-}
-
-function producedTokens({ producedBytes }: Evidence): number {
-  return Math.ceil(producedBytes / ESTIMATE_BYTES_PER_TOKEN);
+  return { usage: { ...usage, output: Math.max(usage.output, beside.outputEstimate) }, estimated: true };
 }
 
 /**
  * Fills in what the upstream left out of its count, so that half a count never bills the other half as nothing: an output
- * that was not counted, an input of no token at all (no request is that short), a sum that nobody split. What was counted
- * stays as it is; of a sum, what the input cannot account for is output, the dearer kind.
+ * that was not counted, or as nothing though some went by, an input of no token at all (no request is that short), a sum that
+ * nobody split. What was counted stays as it is; of a sum, what the input cannot account for is output, the dearer kind.
  */
-function completedUsage(counted: Usage | undefined, evidence: Evidence) {
-  const { inputEstimate } = evidence;
+function completedUsage(counted: Usage | undefined, { inputEstimate, outputEstimate }: BesideCount) {
   const { unsplit = 0, outputUncounted, ...known } = counted ?? { ...NO_USAGE, outputUncounted: true };
   if (unsplit > 0) {
     const input = Math.min(inputEstimate, unsplit);
     return { usage: { ...known, input, output: addCounts(known.output, unsplit - input) }, estimated: true };
   }
   const noInput = totalInput(known) === 0;
-  if (!noInput && !outputUncounted) return { usage: known, estimated: false };
+  const noOutput = outputUncounted === true || (known.output === 0 && outputEstimate > 0);
+  if (!noInput && !noOutput) return { usage: known, estimated: false };
   const input = noInput ? inputEstimate : known.input;
-  const output = outputUncounted ? Math.max(known.output, producedTokens(evidence)) : known.output;
+  const output = noOutput ? Math.max(known.output, outputEstimate) : known.output;
   return { usage: { ...known, input, output }, estimated: true };
 }

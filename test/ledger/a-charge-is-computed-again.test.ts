@@ -41,7 +41,8 @@ const situation = fc.record({
   final: fc.boolean(),
   complete: fc.boolean(),
   delivered: fc.boolean(),
-  producedBytes: tokens,
+  producedTokens: tokens,
+  silentMs: fc.integer({ min: 0, max: 100_000 }),
   hold: nano,
   offered: fc.boolean(),
 });
@@ -78,12 +79,18 @@ test("an amount follows from its memo: tiers, steps, tools, multipliers, estimat
           tools: now.offered ? ["web_search"] : [],
         },
         hold: nanoUsd(now.hold),
+        outputMost: 100_000,
         entitlement: undefined,
         unmetered: false,
         storeTimeMs: 0,
         catalogVersion: "v",
       };
-      const measured = { usage: now.usage, final: now.final, producedBytes: now.producedBytes };
+      const measured = {
+        usage: now.usage,
+        final: now.final,
+        produced: { bytes: 4 * now.producedTokens, tokens: now.producedTokens, deltas: 1 },
+        silentMs: now.silentMs,
+      };
       const ending = { delivered: now.delivered, complete: now.complete, route, cause: "client_gone", measured };
       const { ask } = settlementOf(terms, ending);
       const again = recompute(ask.memo);

@@ -36,6 +36,7 @@ const GOOD_DAY: Readonly<Record<string, string>> = {
   tollgate_dead_letters: "0+0x100",
   tollgate_unrecorded_charges: "0+0x100",
   tollgate_restored_charges_total: "0+0x100",
+  'tollgate_surprising_counts_total{upstream="east",model="m",kind="output_above_max"}': "0+0x100",
   tollgate_accounts_low: "0+0x100",
   'tollgate_entitlements_expiring{within="1d"}': "0+0x100",
   'tollgate_code_failures_total{outcome="blocked"}': "0+0x100",
@@ -67,6 +68,10 @@ const BAD_DAYS: Readonly<Record<string, readonly [series: string, values: string
   TollgateDeadLetters: ["tollgate_dead_letters", "1+0x100"],
   TollgateChargesUnrecorded: ["tollgate_unrecorded_charges", "1+0x100"],
   TollgateStoreLostCharges: ["tollgate_restored_charges_total", "0+1x100"],
+  TollgateSurprisingCounts: [
+    'tollgate_surprising_counts_total{upstream="east",model="m",kind="output_above_max"}',
+    "0+1x100",
+  ],
   TollgateToolCallsUnpaid: ['tollgate_absorbed_usd_total{upstream="east",cause="unpaid_tool_calls"}', "0+1x100"],
   TollgateFundsRunOut: ['tollgate_requests_total{cause="insufficient_balance",status="403",group="g"}', "0+2x100"],
   TollgateAccountsNearEmpty: ["tollgate_accounts_low", "2+0x100"],

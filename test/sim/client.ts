@@ -148,7 +148,8 @@ async function extend({ requestId, tag, hold }: Permit, { admin }: Running, { co
 }
 
 function measured(producedBytes: number, usage: Ending["measured"]["usage"]): Ending["measured"] {
-  return { usage, final: usage !== undefined, producedBytes };
+  const produced = { bytes: producedBytes, tokens: Math.ceil(producedBytes / 4), deltas: 1 };
+  return { usage, final: usage !== undefined, produced, silentMs: 0 };
 }
 
 function checkpoint(ask: SettleAsk, seen: SeenRequest, gateway: Running): void {

@@ -7,6 +7,7 @@ import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
+import { ChatOutput } from "./produced.ts";
 import { contentText, isFailureWord, reasoningOf, stopOf } from "./reply-decode.ts";
 import { ChatCalls } from "./stream-calls.ts";
 import { ChatStreamUsage } from "./stream-usage.ts";
@@ -17,10 +18,13 @@ import { ChatStreamUsage } from "./stream-usage.ts";
  * usage chunk behind the finish reason still counts (trap 33).
  */
 export class ChatStreamDecoder extends StreamDecoder {
+  protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
   /** One choice is asked for, whatever the client's protocol. */
   readonly #counted = new ChatStreamUsage(1);
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
+  /** A count from before the stop reason may be a running one. */
+  protected override usageIsWhole = false;
 
   constructor(plan: ReplyPlan, ids: Ids) {
     super(plan, ids);
@@ -40,12 +44,11 @@ export class ChatStreamDecoder extends StreamDecoder {
       serviceTier: textOf(chunk.service_tier),
       createdS: createdSeconds(chunk.created),
     });
-    const producedBefore = this.sink.producedBytes;
     for (const one of arrayOf(chunk.choices)) {
       const choice = objectOf(one);
       if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (trap 8).
     }
-    this.#counted.see(chunk, this.sink.producedBytes > producedBefore);
+    this.#counted.see(chunk, this.hasOutput);
     this.#tellUsage();
   }
 

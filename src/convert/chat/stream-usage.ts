@@ -17,12 +17,16 @@ export class ChatStreamUsage {
   #whole: Usage | undefined;
   /** What was said of each of several choices. */
   readonly #ofChoice = new Map<number, Usage>();
+  /** The last count that was said beside a choice, of it alone or of all so far. */
+  #beside: Usage | undefined;
+  /** Whether each such count was above the one before it, as where one counter counts all choices. */
+  #oneCounter = true;
   /** Whether the whole was counted after the choices. */
   #wholeIsLast = false;
   readonly #seen = new Set<number>();
   readonly #finished = new Set<number>();
-  /** True while something has been produced that no count has included yet. */
-  #behind = false;
+  /** Choices of which something has been produced that no count has included yet. */
+  readonly #behind = new Set<number>();
   /** Whether a source on the web was named. */
   #cited = false;
   #ended = false;
@@ -38,26 +42,23 @@ export class ChatStreamUsage {
    */
   see(chunk: JsonObject, produced: boolean): void {
     const choices = objectsIn(chunk.choices);
-    let counted = false;
+    if (produced) for (const choice of choices) this.#noteProduced(indexOf(choice));
     for (const choice of choices) {
-      const index = typeof choice.index === "number" ? choice.index : 0;
-      this.#noteChoice(index, typeof choice.finish_reason === "string" && choice.finish_reason !== "");
+      this.#noteChoice(indexOf(choice), typeof choice.finish_reason === "string" && choice.finish_reason !== "");
       const own = readUsage(choice.usage);
-      if (own) counted = this.#noteOfChoice(index, own);
+      if (!own) continue;
+      this.#oneCounter = false;
+      this.#noteOfChoice(indexOf(choice), own);
     }
     const usage = readReplyUsage(chunk);
     const [only] = choices;
-    // With several choices a count beside one of them is that one's: its own tokens so far.
-    if (usage && this.#asked > 1 && choices.length === 1) {
-      counted = this.#noteOfChoice(typeof only?.index === "number" ? only.index : 0, usage);
-    } else if (usage) {
-      this.#whole = laterUsage(this.#whole, usage);
-      this.#wholeIsLast = true;
-      counted = true;
-    }
+    if (usage && only && this.#asked > 1 && choices.length === 1) this.#noteBeside(indexOf(only), usage, produced);
+    else if (usage) this.#noteWhole(usage);
     this.#cited ||= choices.some((choice) => citesTheWeb(objectOf(choice.delta)));
-    if (counted) this.#behind = false;
-    else if (produced) this.#behind = true;
+  }
+
+  #noteProduced(index: number): void {
+    if (this.#behind.size < CHOICES_MAX) this.#behind.add(index);
   }
 
   #noteChoice(index: number, finished: boolean): void {
@@ -65,12 +66,28 @@ export class ChatStreamUsage {
     if (finished && this.#finished.size < CHOICES_MAX) this.#finished.add(index);
   }
 
-  #noteOfChoice(index: number, usage: Usage): true {
-    if (this.#ofChoice.has(index) || this.#ofChoice.size < CHOICES_MAX) {
-      this.#ofChoice.set(index, laterUsage(this.#ofChoice.get(index), usage));
-      this.#wholeIsLast = false;
-    }
-    return true;
+  #noteWhole(usage: Usage): void {
+    this.#whole = laterUsage(this.#whole, usage);
+    this.#wholeIsLast = true;
+    this.#behind.clear();
+  }
+
+  /**
+   * With several choices a count beside one of them is that one's, its own tokens so far, unless the counts grow as one
+   * counter of all choices does: never back, and on with all that is said.
+   */
+  #noteBeside(index: number, usage: Usage, produced: boolean): void {
+    const before = this.#beside?.output ?? 0;
+    if (usage.output < before || (produced && usage.output === before)) this.#oneCounter = false;
+    this.#beside = laterUsage(this.#beside, usage);
+    this.#noteOfChoice(index, usage);
+  }
+
+  #noteOfChoice(index: number, usage: Usage): void {
+    if (!this.#ofChoice.has(index) && this.#ofChoice.size >= CHOICES_MAX) return;
+    this.#ofChoice.set(index, laterUsage(this.#ofChoice.get(index), usage));
+    this.#wholeIsLast = false;
+    this.#behind.delete(index);
   }
 
   /** The terminal marker has come. */
@@ -81,7 +98,7 @@ export class ChatStreamUsage {
   /** What is known so far. */
   get usage(): Usage | undefined {
     const whole = this.#whole;
-    const summed = joinedUsage(this.#ofChoice.values());
+    const summed = (this.#oneCounter ? this.#beside : undefined) ?? joinedUsage(this.#ofChoice.values());
     // A whole from before the choices' last counts is a snapshot that they have left behind.
     const isBehind = !this.#wholeIsLast && summed !== undefined && summed.output > (whole?.output ?? -1);
     const usage = isBehind ? summed : whole;
@@ -90,11 +107,15 @@ export class ChatStreamUsage {
 
   /** Whether `usage` is the last word: every choice has ended, and nothing was produced behind the last count. */
   get final(): boolean {
-    if (this.#behind || (this.#whole === undefined && this.#ofChoice.size === 0)) return false;
+    if (this.#behind.size > 0 || (this.#whole === undefined && this.#ofChoice.size === 0)) return false;
     if (this.#ended) return true;
     const ended = [...this.#seen].every((index) => this.#finished.has(index));
     return ended && this.#finished.size >= this.#asked;
   }
+}
+
+function indexOf({ index }: JsonObject): number {
+  return typeof index === "number" ? index : 0;
 }
 
 /** A later count over an earlier one. One that has forgotten a side has not made it undone. */

@@ -8,6 +8,7 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
+import { ChatOutput } from "./produced.ts";
 import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -28,7 +29,7 @@ export class ChatWatcher implements Watcher {
   readonly #options: ChatWatchOptions;
   #fault: UpstreamFault | undefined;
   readonly #usage: ChatStreamUsage;
-  #producedBytes = 0;
+  readonly #output = new ChatOutput();
   #finishSeen = false;
   /** By the choice's index, whether it has said why it stopped. */
   readonly #finished = new Map<number, boolean>();
@@ -69,24 +70,26 @@ export class ChatWatcher implements Watcher {
     return passed(event, false, true);
   }
 
+  /** Whether so many choices, or all that have begun where they are more, have said why they stopped. */
+  #haveFinished(choices: number): boolean {
+    let finished = 0;
+    for (const one of this.#finished.values()) if (one) finished++;
+    return finished >= Math.max(Math.min(choices, CHOICES_MAX), this.#finished.size);
+  }
+
   #refuse(fault: UpstreamFault): Seen {
     this.#fault = fault;
     return NOTHING;
   }
 
   #look(chunk: JsonObject): boolean {
-    let semantic = false;
     for (const item of arrayOf(chunk.choices)) {
       const choice = objectOf(item);
       const finished = typeof choice?.finish_reason === "string";
       this.#finishSeen ||= finished;
-      if (typeof choice?.index === "number") this.#noteChoice(choice.index, finished);
-      const produced = producedIn(objectOf(choice?.delta));
-      if (produced === undefined) continue;
-      semantic = true;
-      this.#producedBytes += produced;
+      this.#noteChoice(typeof choice?.index === "number" ? choice.index : 0, finished);
     }
-    return semantic;
+    return this.#output.see(undefined, chunk);
   }
 
   #noteChoice(index: number, finished: boolean): void {
@@ -101,7 +104,10 @@ export class ChatWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#done) return undefined;
-    if (this.#finishSeen) return sseFrame(DONE);
+    if (this.#finishSeen && this.#haveFinished(1)) {
+      this.#done = true;
+      return sseFrame(DONE);
+    }
     this.#fault = TRUNCATED;
     return undefined;
   }
@@ -110,7 +116,7 @@ export class ChatWatcher implements Watcher {
     return {
       usage: this.#usage.usage,
       final: this.#usage.final,
-      producedBytes: this.#producedBytes,
+      produced: this.#output.counts(),
     };
   }
 
@@ -140,31 +146,4 @@ export class ChatWatcher implements Watcher {
   #chunk(members: JsonObject): Uint8Array {
     return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", ...members }));
   }
-}
-
-/** Bytes of text, reasoning, refusal and tool calls in a delta or message; undefined when it holds none of them. */
-export function producedIn(delta: JsonObject | undefined): number | undefined {
-  if (!delta) return undefined;
-  let bytes = 0;
-  let found = false;
-  for (const value of [delta.content, delta.refusal, delta.reasoning_content, delta.reasoning]) {
-    if (typeof value !== "string" || value === "") continue;
-    found = true;
-    bytes += Buffer.byteLength(value);
-  }
-  const calls = Array.isArray(delta.tool_calls)
-    ? delta.tool_calls
-    : delta.function_call
-      ? [{ function: delta.function_call }]
-      : [];
-  for (const item of calls) {
-    const call = objectOf(item);
-    const body = objectOf(call?.function) ?? objectOf(call?.custom);
-    found = true;
-    for (const value of [body?.name, body?.arguments, body?.input]) {
-      if (typeof value === "string") bytes += Buffer.byteLength(value);
-    }
-  }
-  if (objectOf(delta.audio)) found = true;
-  return found ? bytes : undefined;
 }

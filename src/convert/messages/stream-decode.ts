@@ -5,6 +5,7 @@ import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";
 import { invalid } from "../watch.ts";
+import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
 import { MessageUsage } from "./usage.ts";
 
@@ -25,6 +26,7 @@ const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
 
 /** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (2.0.6). */
 export class MessagesStreamDecoder extends StreamDecoder {
+  protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
   readonly #counted = new MessageUsage();
   protected override usageIsWhole = false;
@@ -40,13 +42,12 @@ export class MessagesStreamDecoder extends StreamDecoder {
   }
 
   #readEvent(type: string, payload: JsonObject): void {
-    const producedBefore = this.sink.producedBytes;
+    if (this.hasOutput) this.#counted.produced();
     if (type === "content_block_start") this.#startBlock(payload);
     else if (type === "content_block_delta") this.#readDelta(payload);
     else if (type === "content_block_stop") this.#stopBlock(indexOf(payload));
     else if (type === "message_delta") this.#readEnding(payload);
     else if (type === "message_stop") this.#readStop(payload);
-    if (this.sink.producedBytes > producedBefore) this.#counted.produced();
   }
 
   #readStop(payload: JsonObject): void {
@@ -139,7 +140,6 @@ function openBlock(content: JsonObject, sink: EventSink): Open | undefined {
     case "redacted_thinking": {
       const data = textOf(content.data);
       sink.keep(data);
-      sink.produce(data ?? "");
       return { kind: "redacted", block: new ReasoningBlock(sink), data };
     }
     case "tool_use":

@@ -8,6 +8,7 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
+import { MessagesOutput } from "./produced.ts";
 import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
@@ -20,7 +21,7 @@ export class MessagesWatcher implements Watcher {
   readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   readonly #usage = new MessageUsage();
-  #producedBytes = 0;
+  readonly #output = new MessagesOutput();
   #opened = false;
   #stopSeen = false;
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
@@ -60,14 +61,13 @@ export class MessagesWatcher implements Watcher {
       this.#ended = true;
       return passed(event, false, true);
     }
+    const semantic = this.#output.see(type, payload);
+    if (semantic) this.#usage.produced();
     if (type === "message_delta") {
       this.#usage.count(payload.usage);
       this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
-      return passed(event, false);
     }
     this.#noteBlock(type, payload.index);
-    const semantic = this.#look(type, payload);
-    if (semantic) this.#usage.produced();
     return passed(event, semantic);
   }
 
@@ -82,26 +82,15 @@ export class MessagesWatcher implements Watcher {
     if (!message || this.#opened) return this.#refuse(invalid("message_start is empty or came twice"));
     this.#opened = true;
     this.#usage.begin(message.usage);
-    if (this.#rename === undefined || event.data === undefined) return passed(event, false);
+    const semantic = this.#output.see("message_start", payload);
+    if (this.#rename === undefined || event.data === undefined) return passed(event, semantic);
     const spliced = spliceNested(event.data, ["message", "model"], JSON.stringify(this.#rename));
-    return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic: false, terminal: false };
+    return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic, terminal: false };
   }
 
   #refuse(fault: UpstreamFault): Seen {
     this.#fault = fault;
     return NOTHING;
-  }
-
-  #look(type: unknown, payload: JsonObject): boolean {
-    const produced =
-      type === "content_block_delta"
-        ? producedInDelta(objectOf(payload.delta))
-        : type === "content_block_start"
-          ? producedInBlock(objectOf(payload.content_block))
-          : undefined;
-    if (produced === undefined) return false;
-    this.#producedBytes += produced;
-    return true;
   }
 
   finish(): Uint8Array | undefined {
@@ -115,7 +104,7 @@ export class MessagesWatcher implements Watcher {
     return {
       usage: this.#usage.usage,
       final: this.#stopSeen && this.#usage.final,
-      producedBytes: this.#producedBytes,
+      produced: this.#output.counts(),
     };
   }
 
@@ -134,25 +123,4 @@ export class MessagesWatcher implements Watcher {
   heartbeat(): Uint8Array | undefined {
     return this.#opened ? PING : undefined;
   }
-}
-
-function producedInDelta(delta: JsonObject | undefined): number | undefined {
-  for (const value of [delta?.text, delta?.partial_json, delta?.thinking]) {
-    if (typeof value === "string" && value !== "") return Buffer.byteLength(value);
-  }
-  return delta?.citation === undefined ? undefined : 0;
-}
-
-/** Bytes of a content block as it stands in a whole message or at its start; undefined while it is still empty. */
-export function producedInBlock(block: JsonObject | undefined): number | undefined {
-  if (!block) return undefined;
-  if (block.type === "tool_use" || block.type === "server_tool_use") {
-    const input = objectOf(block.input);
-    const argumentBytes = input && Object.keys(input).length > 0 ? Buffer.byteLength(JSON.stringify(input)) : 0;
-    return String(block.name).length + argumentBytes;
-  }
-  for (const value of [block.text, block.thinking, block.data]) {
-    if (typeof value === "string" && value !== "") return Buffer.byteLength(value);
-  }
-  return undefined;
 }

@@ -3,6 +3,7 @@ import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList } from "../reply/facts.ts";
 import { invalid } from "../watch.ts";
+import { ResponsesOutput } from "./produced.ts";
 import { callIdOf, stopOf } from "./reply-decode.ts";
 import { CallItem, itemFor, MessageItem, ReasoningItem, type StreamItem } from "./stream-items.ts";
 import { HostedCalls, readUsage } from "./usage.ts";
@@ -31,6 +32,7 @@ const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
  * counts where its deltas were missing; an `output` that is empty at the end takes nothing back (MR.r4).
  */
 export class ResponsesStreamDecoder extends StreamDecoder {
+  protected override readonly output = new ResponsesOutput();
   /** In the order of their openings. */
   readonly #items = new Set<StreamItem>();
   readonly #byId = new Map<string, StreamItem>();

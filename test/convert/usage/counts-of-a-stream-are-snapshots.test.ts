@@ -21,7 +21,7 @@ test("chat: what was produced behind the last count makes it a snapshot, whateve
   reading.see(chunk(undefined, undefined, "stop"), false);
   reading.end();
   assert.equal(reading.final, false);
-  const evidence = { final: reading.final, inputEstimate: 9, producedBytes: 4_000 };
+  const evidence = { final: reading.final, inputEstimate: 9, outputEstimate: 1_000 };
   const { usage, estimated } = billedUsage(reading.usage, evidence);
   assert.deepEqual([...kinds(usage), estimated], [70, 0, 1_000, true]);
 });
@@ -58,7 +58,7 @@ test("chat: a count that has forgotten the input, or the output, leaves the earl
 
 test("chat: of a total alone the input is what the request's size makes likely, and the rest is output", () => {
   const counted = readChat({ total_tokens: 5_000 });
-  const evidence = { final: true, inputEstimate: 1_200, producedBytes: 40 };
+  const evidence = { final: true, inputEstimate: 1_200, outputEstimate: 10 };
   assert.deepEqual([...kinds(billedUsage(counted, evidence).usage)], [1_200, 0, 3_800]);
   assert.equal(billedUsage(counted, evidence).estimated, true);
   const small = billedUsage(readChat({ total_tokens: 800 }), evidence).usage;

@@ -17,10 +17,12 @@ import { framesOf } from "../translate/rig.ts";
 import { INPUT_ESTIMATE, streamedReply, type UsageGolden, usageGoldens, wholeReply } from "./usage-goldens.ts";
 
 const PRICE = priceOf("3 0.3 3.75 6 15");
+/** Of a model that shows all that it writes. */
+const EVIDENCE = { input: INPUT_ESTIMATE, visibleFactor: 1, byEvent: false, hiddenPerS: 0, outputMost: 100_000 };
 
 /** Compares what a reply is billed for with the golden. */
 function assertBilled(golden: UsageGolden, counts: Counts): Usage {
-  const { usage, counted } = meter({ ...counts, inputEstimate: INPUT_ESTIMATE });
+  const { usage, counted } = meter({ ...counts, silentMs: 0 }, EVIDENCE);
   const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, toolCalls } = usage;
   const tokens = { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h };
   assert.deepEqual({ ...tokens, output, reasoning }, golden.tokens);
