@@ -1,6 +1,6 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
-import type { AbsorbedAttempt, SettleAsk } from "../store/settlement.ts";
-import type { TokenSums } from "../store/token-sums.ts";
+import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
+import { tokenSumsOf } from "../store/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
@@ -12,6 +12,7 @@ import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.t
 import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
+import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { type MemoFacts, memoOf } from "./memo.ts";
 import { type Measured, type Metered, meter } from "./meter.ts";
 
@@ -46,20 +47,26 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   }
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, route);
   const account = accountFor(attempts, terms, { ...ending, route, metered });
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const figures = { metered, unpaidCalls, attempts: account.notes, cost };
   const ask = ending.delivered
-    ? posted(terms, ending, { metered, unpaidCalls, attempts: account.notes })
-    : absorbed(terms, ending, route, { metered, unpaidCalls, attempts: account.notes });
-  const lines = [...account.absorbed, ...unpaidLine(terms, route, unpaidCalls)];
-  return { ask: withAbsorbed(ask, lines), metered, unpaidCalls };
+    ? posted(terms, ending, figures)
+    : absorbed(terms, ending, route, { ...figures, snapshot });
+  const answer = ending.delivered ? chargedCost(route, metered.usage, cost) : absorbedCost(route, metered.usage, cost);
+  const unpaid = unpaidLine(terms, route, unpaidCalls);
+  const lines = [...account.absorbed, ...unpaid.lines];
+  const costs = [answer, ...account.costs, ...unpaid.costs];
+  return { ask: withAbsorbed({ ...ask, costs: eachOnce(costs) }, lines), metered, unpaidCalls };
 }
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
-function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {
+function unanswered(terms: ChargeTerms, { absorbed, notes, costs }: AttemptAccount): SettleAsk {
   const last = absorbed.at(-1);
   if (!last) return voidOf(terms);
   // No other line of the request has them.
   const memo = JSON.stringify({ ...JSON.parse(last.memo), attempts: notes });
-  return withAbsorbed(voidOf(terms), [...absorbed.slice(0, -1), { ...last, memo }]);
+  const lines = [...absorbed.slice(0, -1), { ...last, memo }];
+  return withAbsorbed({ ...voidOf(terms), costs: eachOnce(costs) }, lines);
 }
 
 function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): SettleAsk {
@@ -90,11 +97,15 @@ function meteredOf(
 }
 
 /** What calls that nobody pays for cost the operator, as a line of its own; none where the route has no price for them. */
-function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly UnpaidCalls[]): readonly AbsorbedAttempt[] {
+function unpaidLine(
+  terms: ChargeTerms,
+  route: Route,
+  unpaidCalls: readonly UnpaidCalls[],
+): { readonly lines: readonly AbsorbedAttempt[]; readonly costs: readonly UpstreamCost[] } {
   const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
   const usage = { ...NO_USAGE, toolCalls };
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
-  if (amount === 0n) return [];
+  if (amount === 0n) return { lines: [], costs: [] };
   const memo = memoOf({
     metered: { usage, counted: "upstream" },
     snapshot,
@@ -103,8 +114,11 @@ function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly Unpa
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: route.upstream,
+    upstreamModel: route.upstreamModel,
+    cost: amount,
   });
-  return [{ upstream: route.upstream, cause: UNPAID_CALLS, amount, memo }];
+  const line = { upstream: route.upstream, cause: UNPAID_CALLS, amount, memo };
+  return { lines: [line], costs: [absorbedCost(route, usage, amount)] };
 }
 
 /** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
@@ -117,7 +131,7 @@ function believable({ usage }: Ending["measured"], { model, terms }: ChargeTerms
 }
 
 /** What a line tells beside its prices. */
-type Figures = Pick<MemoFacts, "metered" | "unpaidCalls" | "attempts">;
+type Figures = Pick<MemoFacts, "metered" | "unpaidCalls" | "attempts" | "cost">;
 
 function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
   const { metered } = figures;
@@ -130,24 +144,24 @@ function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk
     amount: terms.unmetered ? ZERO : bounded,
     upstream: ending.route?.upstream,
     tokensUsed: totalInput(metered.usage) + metered.usage.output,
-    tokens: tokensOf(metered.usage),
+    tokens: tokenSumsOf(metered.usage),
     memo: memo(terms, ending, { ...figures, snapshot }),
   };
 }
 
-function tokensOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage): TokenSums {
-  return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
-}
-
 /** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
-function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, figures.metered.usage, terms.terms.tier);
+function absorbed(
+  terms: ChargeTerms,
+  ending: Ending,
+  route: Route,
+  figures: Figures & Pick<MemoFacts, "snapshot">,
+): SettleAsk {
   return {
     ...voidOf(terms),
-    absorbed: amount,
+    absorbed: figures.cost,
     absorbedCause: ending.cause,
     upstream: route.upstream,
-    memo: memo(terms, ending, { ...figures, snapshot }),
+    memo: memo(terms, ending, figures),
   };
 }
 
@@ -159,6 +173,7 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFa
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
+    upstreamModel: ending.route?.upstreamModel,
     answeredBy: ending.measured.answeredBy,
   });
 }

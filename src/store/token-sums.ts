@@ -1,4 +1,5 @@
 /** Tokens and requests as sums are kept of them, per day, group, model and key. */
+import type { Usage } from "../values/tokens.ts";
 
 /**
  * Tokens by kind. `cacheWrite` has those of both lives, `reasoning` is a part of `output`; everything else does not
@@ -10,6 +11,26 @@ export interface TokenSums {
   readonly cacheWrite: number;
   readonly output: number;
   readonly reasoning: number;
+}
+
+/** The tokens of one request, by kind. */
+export function tokenSumsOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage): TokenSums {
+  return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
+}
+
+export function addTokens(a: TokenSums, b: TokenSums): TokenSums {
+  return {
+    input: a.input + b.input,
+    cachedInput: a.cachedInput + b.cachedInput,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  };
+}
+
+/** Whether what nobody pays for was a request of its own; calls of tools alone came with another one. */
+export function requestsOf({ input, cachedInput, cacheWrite, output }: TokenSums): 0 | 1 {
+  return input + cachedInput + cacheWrite + output > 0 ? 1 : 0;
 }
 
 /** Requests that were charged, those that a card without a quota paid for included, and their tokens. */
