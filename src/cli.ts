@@ -2,6 +2,7 @@
  * The command line (DESIGN.md section 8). `serve` and `check` are handed in; everything else asks a running gateway's
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
+import { setTimeout } from "node:timers/promises";
 import { Command, CommanderError } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { type AdminClient, connectAdmin, type Env } from "./cli/admin-client.ts";
@@ -11,10 +12,12 @@ import { showAudit } from "./cli/audit-command.ts";
 import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
-import { type LedgerOptions, showOrExport, verifyLedger } from "./cli/ledger-commands.ts";
+import { type LedgerOptions, showOrExport } from "./cli/ledger-commands.ts";
 import { confirmStore, storeStatus } from "./cli/store-commands.ts";
+import { type ProgressOut, Terminal } from "./cli/terminal.ts";
 import { showUpstreams } from "./cli/upstreams-command.ts";
 import { showUsage, type UsageOptions } from "./cli/usage-command.ts";
+import { type VerifyOptions, verifyLedger } from "./cli/verify-command.ts";
 
 /** Options of `serve` and `check`. */
 export interface RunOptions {
@@ -25,16 +28,29 @@ export interface RunOptions {
   readonly pretty?: boolean;
 }
 
+/** Where output goes: what has no room for more says so, and tells when it has. */
+export interface Out {
+  write(text: string): unknown;
+  once?(event: "drain", listener: () => void): unknown;
+}
+
 /** The world as the command line sees it; nothing here is read from globals. */
 export interface CliIo {
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
+  readonly stdout: Out;
+  readonly stderr: ProgressOut;
   readonly env: Env;
   readonly fetch: typeof fetch;
   /** Runs the gateway until it is told to stop; rejects with the reason when it cannot. */
   readonly serve: (options: RunOptions) => Promise<void>;
   /** Checks the configuration and prints its complaints; gives the exit status. */
   readonly check: (options: RunOptions) => Promise<number>;
+  /** Waits between two tries; the machine's timer when left out. */
+  readonly wait?: (ms: number) => Promise<void>;
+  /**
+   * Runs `clear` when the command is interrupted (Ctrl-C), before the process ends as interrupted ones do; the result takes
+   * that back.
+   */
+  readonly onInterrupt?: (clear: () => void) => () => void;
 }
 
 /**
@@ -95,12 +111,19 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .option("--config <file>", "configuration file")
     .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
 
-  const ask: Ask = async (question) => {
+  const ask: Ask = async (question, interrupted) => {
     const { json, data } = program.opts<GlobalOptions>();
-    const outcome = await question(await connectAdmin(io.env, io.fetch, data));
-    io.stdout.write(json ? `${JSON.stringify(outcome.json)}\n` : outcome.text);
-    if (!json && outcome.hint) io.stderr.write(outcome.hint);
-    if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
+    const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
+    const release = io.onInterrupt?.(() => (interrupted ? terminal.note(interrupted) : terminal.clear()));
+    try {
+      const outcome = await question(await connectAdmin(io.env, io.fetch, data), terminal);
+      await print(io.stdout, outcome, json === true);
+      if (!json && outcome.hint) io.stderr.write(outcome.hint);
+      if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
+    } finally {
+      terminal.clear();
+      release?.();
+    }
   };
   addAccountCommands(program, ask);
   addKeyCommands(program, ask);
@@ -123,8 +146,28 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
 
 const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
 
-/** Connects, asks one question, prints its outcome. */
-type Ask = (question: (client: AdminClient) => Promise<admin.Outcome>) => Promise<void>;
+/**
+ * Connects, asks one question, prints its outcome.
+ * @param interrupted what to say when the command is interrupted: what it leaves behind.
+ */
+type Ask = (
+  question: (client: AdminClient, terminal: Terminal) => Promise<admin.Outcome>,
+  interrupted?: string,
+) => Promise<void>;
+
+/** Writes what a command has to say; a long output as fast as it is taken. */
+async function print(out: Out, { json, text, pieces }: admin.Outcome, asJson: boolean): Promise<void> {
+  if (!pieces) {
+    out.write(asJson ? `${JSON.stringify(json)}\n` : text);
+    return;
+  }
+  for await (const piece of pieces(asJson)) {
+    if (out.write(piece) === false && out.once) await new Promise<void>((resolve) => out.once?.("drain", resolve));
+  }
+}
+
+const NOTHING_CHANGED = "Interrupted; nothing was changed.";
+const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
 
 function addAccountCommands(program: Command, ask: Ask): void {
   const account = program.command("account").description("accounts: create, list, show, set-plan, adjust");
@@ -201,20 +244,20 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .option("--limit <count>", "lines on a page, at most 1000")
     .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
     .option("--format <format>", "table, or the whole ledger as csv or json", "table")
-    .action((options: LedgerOptions) => ask((c) => showOrExport(c, options)));
+    .action((options: LedgerOptions) => ask((c, terminal) => showOrExport(c, options, terminal)));
   ledger
     .command("verify")
     .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
-    .option("--account <name>", "one account, its holds too; all of them when left out")
+    .option("--account <name>", "one account, with its trial balance; all of them when left out")
     .option("--archive <dir>", "go through the files of the archive, too, from the very first line")
-    .action((options: { account?: string; archive?: string }) => ask((c) => verifyLedger(c, options)));
+    .action((options: VerifyOptions) => ask((c, terminal) => verifyLedger(c, options, terminal), NOTHING_CHANGED));
   ledger
     .command("archive")
     .description("move old lines into files; an opening line takes their place; harmless to repeat")
     .requiredOption("--before <day>", "lines of before this UTC day, which began at least 96 hours ago")
     .requiredOption("--to <dir>", "the folder of the archive; keep all its files together")
     .option("--account <name>", "of one account; of all when left out")
-    .action((options: ArchiveOptions) => ask((c) => archiveLedgers(c, options)));
+    .action((options: ArchiveOptions) => ask((c, terminal) => archiveLedgers(c, options, terminal), ARCHIVE_GOES_ON));
 }
 
 function addExplainCommand(program: Command, ask: Ask): void {
@@ -275,5 +318,5 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
     .option("--format <format>", "table, csv or json", "table")
-    .action((options: UsageOptions) => ask((c) => showUsage(c, options)));
+    .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
 }

@@ -182,6 +182,23 @@ async function check(options: RunOptions): Promise<number> {
   return 1;
 }
 
+/** What a command shows while it runs is taken away before the signal ends the process as it would any other. */
+function onInterrupt(clear: () => void): () => void {
+  const interrupted = (): void => {
+    clear();
+    process.off("SIGINT", interrupted);
+    process.kill(process.pid, "SIGINT");
+  };
+  process.on("SIGINT", interrupted);
+  return () => process.off("SIGINT", interrupted);
+}
+
+// A reader that has seen enough (`| head`) ends the command and is no failure of it.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
+});
+
 // exitCode and not exit(): what is still to be written to a pipe must leave first.
 const status = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
@@ -190,5 +207,6 @@ const status = await runCli(process.argv.slice(2), {
   fetch,
   serve: (options) => serve(options),
   check,
+  onInterrupt,
 });
 process.exitCode ||= status;

@@ -22,6 +22,8 @@ export function watchHealth(parts: {
 }): StoreHealth {
   const { store, clock, metrics, log } = parts;
   let failingSinceMs: number | undefined;
+  /** Why a store that answers must not be used; undefined while nothing is wrong with it, or nothing is known. */
+  let unfit: string | undefined;
   let stopped = false;
   let cancel = () => {};
   metrics.storeUp.set(1);
@@ -31,9 +33,13 @@ export function watchHealth(parts: {
       await store.check();
       if (failingSinceMs !== undefined) log.info({}, "the store answers again");
       failingSinceMs = undefined;
+      unfit = undefined;
     } catch (error) {
-      if (failingSinceMs === undefined) log.warn({ reason: String(error) }, "the store does not answer");
+      const reason = error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
+      if (reason !== undefined && reason !== unfit) log.error({ reason }, "the store is not fit for use");
+      else if (failingSinceMs === undefined) log.warn({ reason: String(error) }, "the store does not answer");
       failingSinceMs ??= clock.monotonicMs();
+      unfit = reason;
     }
     metrics.storeUp.set(failingSinceMs === undefined ? 1 : 0);
     if (!stopped) cancel = clock.after(CHECK_EVERY_MS, ask);
@@ -41,6 +47,7 @@ export function watchHealth(parts: {
   cancel = clock.after(CHECK_EVERY_MS, ask);
   return {
     reasons() {
+      if (unfit !== undefined) return [`the store is not fit for use: ${unfit}`];
       const failing = failingSinceMs !== undefined && clock.monotonicMs() - failingSinceMs >= UNREADY_AFTER_MS;
       return failing ? ["the store does not answer"] : [];
     },

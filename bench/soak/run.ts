@@ -199,12 +199,17 @@ class Soak {
     }
   }
 
-  /** The gateway's own audit of every account, holds one by one. */
+  /** The gateway's own audit of every account, which may take more than one answer. */
   async #audit(): Promise<void> {
     for (const { name } of this.#house.accounts) {
-      const path = `/ledger/verification?account=${name}`;
-      const { items } = await this.#house.admin<{ items: { outcome: string; held_usd: string }[] }>("GET", path);
-      const [audit] = items;
+      let audit: { outcome: string; held_usd: string } | undefined;
+      for (let cursor = ""; !audit; ) {
+        const path = `/ledger/verification?account=${name}${cursor}`;
+        const answer = await this.#house.admin<{ items: (typeof audit)[]; next: string | null }>("GET", path);
+        [audit] = answer.items;
+        if (answer.next === null) break;
+        cursor = `&cursor=${answer.next}`;
+      }
       if (audit?.outcome !== "balanced") this.#complain("an account is not balanced", { name, audit });
       if (Number(audit?.held_usd) !== 0) this.#complain("something is still held", { name, audit });
     }

@@ -9,6 +9,8 @@ import { type Column, cell, facts, table } from "./table.ts";
 export interface Outcome {
   readonly json: Fields;
   readonly text: string;
+  /** In the place of both, an output that is too long for one text: it is written as it comes. */
+  readonly pieces?: (asJson: boolean) => AsyncIterable<string>;
   readonly hint?: string;
   /** Why the command fails all the same, with exit status 1 (standard error). */
   readonly failure?: string;

@@ -3,14 +3,17 @@
  * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store lets go only
  * of lines whose digest we can tell. A run that was cut off goes on with the file that it had written.
  */
-import { ARCHIVE_LINES_MAX } from "../store/opening.ts";
+import { chained, type LineChain, newChain } from "../store/line-chain.ts";
+import { ARCHIVE_LINES_MAX, readOpening } from "../store/opening.ts";
 import { digestOf, fromPlain } from "../store/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { itemsOf, type Outcome, query } from "./admin-commands.ts";
 import { listArchive, readArchive, writeArchive } from "./archive-files.ts";
 import { CliFailure } from "./failure.ts";
+import { patientClient } from "./patient-client.ts";
 import { type Column, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface ArchiveOptions {
   readonly before: string;
@@ -20,7 +23,7 @@ export interface ArchiveOptions {
 
 /** Lines that one file takes at most. */
 const FILE_LINES_MAX = 20_000;
-const PAGE = 1_000;
+const PAGE = 250;
 
 const COLUMNS: readonly Column[] = [
   { title: "ACCOUNT", member: "account" },
@@ -37,14 +40,20 @@ interface Archived {
 }
 
 /** @throws CliFailure */
-export async function archiveLedgers(admin: AdminClient, { before, to, account }: ArchiveOptions): Promise<Outcome> {
+export async function archiveLedgers(
+  impatient: AdminClient,
+  { before, to, account }: ArchiveOptions,
+  terminal: Terminal,
+): Promise<Outcome> {
+  const admin = patientClient(impatient, terminal);
   const beforeMs = /^\d{4}-\d\d-\d\d$/.test(before) ? Date.parse(`${before}T00:00:00Z`) : Number.NaN;
   if (Number.isNaN(beforeMs)) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");
   const items: Archived[] = [];
   for await (const name of account === undefined ? allAccounts(admin) : [account]) {
-    const one = await archiveOne(admin, name, { before, beforeMs, to });
+    const one = await archiveOne(admin, name, { before, beforeMs, to }, terminal);
     if (one.lines > 0 || account !== undefined) items.push(one);
   }
+  terminal.clear();
   const lines = items.reduce((sum, one) => sum + one.lines, 0);
   const words = `Lines archived: ${lines}, of before ${before}, in ${to}.\n`;
   const rows = items.map((one) => ({ ...one }));
@@ -61,7 +70,7 @@ export async function* allAccounts(admin: AdminClient): AsyncGenerator<string> {
   } while (cursor !== undefined);
 }
 
-/** Lines of a ledger as the store keeps them, behind a line, at most `limit`. */
+/** A page of a ledger as the store keeps it, behind a line, at most `limit`. */
 export async function readLines(
   admin: AdminClient,
   account: string,
@@ -71,6 +80,8 @@ export async function readLines(
   readonly id: string;
   readonly tag: string;
   readonly lines: LedgerLine[];
+  /** Whether there are further lines, or may be. */
+  readonly more: boolean;
   /** Lines of this instant and younger ones stay in the store. */
   readonly stayFromMs: number;
 }> {
@@ -79,7 +90,8 @@ export async function readLines(
   const lines = itemsOf(body).map(fromPlain);
   if (!lines.every((line) => line !== undefined))
     throw new CliFailure(1, "The gateway's answer has a line that is none.");
-  return { id: String(body.id), tag: String(body.tag), lines, stayFromMs: Number(body.stay_from_ms) };
+  const more = typeof body.next === "number";
+  return { id: String(body.id), tag: String(body.tag), lines, more, stayFromMs: Number(body.stay_from_ms) };
 }
 
 interface Where {
@@ -88,21 +100,25 @@ interface Where {
   readonly to: string;
 }
 
-async function archiveOne(admin: AdminClient, account: string, where: Where): Promise<Archived> {
+async function archiveOne(admin: AdminClient, account: string, where: Where, terminal: Terminal): Promise<Archived> {
   const { id, lines: head, stayFromMs } = await readLines(admin, account, 0, 1);
   if (where.beforeMs > stayFromMs) {
     const since = new Date(stayFromMs).toISOString();
     throw new CliFailure(1, `Lines younger than 96 hours are never archived: name a day that began before ${since}.`);
   }
-  let through = head[0]?.kind === "opening" ? head[0].seq : 0;
+  const opening = head[0]?.kind === "opening" ? head[0] : undefined;
+  let through = opening?.seq ?? 0;
+  let chain = (opening && readOpening(opening.memo)?.chain) ?? newChain(id, through + 1);
   let files = 0;
   let count = 0;
   for (;;) {
-    const lines = await linesOnDisk(admin, account, id, through, where);
+    const lines = await linesOnDisk(admin, account, id, { through, chain }, where);
     if (lines.length === 0) return { account, lines: count, files, through };
     for (const step of steps(lines)) {
       through = await letGo(admin, account, through, step, where.before);
+      chain = chained(chain, step);
       count += step.length;
+      terminal.progress(`${account}: archived up to line ${through}`);
     }
     files += 1;
   }
@@ -113,18 +129,18 @@ async function linesOnDisk(
   admin: AdminClient,
   account: string,
   id: string,
-  after: number,
+  { through, chain }: { readonly through: number; readonly chain: LineChain },
   { beforeMs, to }: Where,
 ): Promise<LedgerLine[]> {
   const files = await listArchive(to);
-  const written = files.find((file) => file.account === id && file.first <= after + 1 && after < file.last);
+  const written = files.find((file) => file.account === id && file.first <= through + 1 && through < file.last);
   if (written) {
-    const lines = (await readArchive(written)).filter(({ seq }) => seq > after);
+    const lines = (await readArchive(written)).filter(({ seq }) => seq > through);
     const young = lines.findIndex(({ atMs }) => atMs >= beforeMs);
     return young === -1 ? lines : lines.slice(0, endOfRequest(lines, young));
   }
-  const lines = await oldLines(admin, account, after, beforeMs);
-  if (lines.length > 0) await writeArchive(to, id, lines);
+  const lines = await oldLines(admin, account, through, beforeMs);
+  if (lines.length > 0) await writeArchive(to, id, lines, chain);
   return lines;
 }
 
@@ -132,10 +148,10 @@ async function linesOnDisk(
 async function oldLines(admin: AdminClient, account: string, after: number, beforeMs: number): Promise<LedgerLine[]> {
   const lines: LedgerLine[] = [];
   while (lines.length < FILE_LINES_MAX) {
-    const page = (await readLines(admin, account, lines.at(-1)?.seq ?? after)).lines;
+    const { lines: page, more } = await readLines(admin, account, lines.at(-1)?.seq ?? after);
     const young = page.findIndex(({ atMs }) => atMs >= beforeMs);
     lines.push(...(young === -1 ? page : page.slice(0, young)));
-    if (young !== -1 || page.length < PAGE) break;
+    if (young !== -1 || !more) break;
   }
   const [next] = lines.length === 0 ? [] : (await readLines(admin, account, lines.at(-1)?.seq ?? after, 1)).lines;
   return lines.slice(0, endOfRequest([...lines, ...(next ? [next] : [])], lines.length));

@@ -6,11 +6,14 @@ import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
+import { chained, chainedText, type LineChain } from "../store/line-chain.ts";
 import { fromPlain, textOf } from "../store/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
 import { CliFailure } from "./failure.ts";
 
-const VERSION = 1;
+const VERSION = 2;
+/** Its files have no digest; their lines are read all the same. */
+const VERSION_WITHOUT_DIGEST = 1;
 /** The most that one file of ours unpacks to: 20,000 lines of at most 40 KB. */
 const UNPACKED_BYTES_MAX = 800_000_000;
 
@@ -38,11 +41,30 @@ export async function listArchive(dir: string): Promise<ArchiveFile[]> {
   return files.sort((a, b) => (a.account === b.account ? a.first - b.first : a.account < b.account ? -1 : 1));
 }
 
-/** Writes lines that follow each other, at least one; durable when it resolves. */
-export async function writeArchive(dir: string, account: string, lines: readonly LedgerLine[]): Promise<ArchiveFile> {
+/** What a file says of itself in its first line. */
+export interface ArchiveHeading {
+  readonly tollgate_ledger: typeof VERSION;
+  readonly account: string;
+  readonly first: number;
+  readonly last: number;
+  /** The chain of all lines of the account: before the file's first line, and behind its last one. */
+  readonly chain: { readonly from: number; readonly before: string; readonly after: string };
+}
+
+/**
+ * Writes lines that follow each other, at least one; durable when it resolves.
+ * @param before the chain of the lines before them.
+ */
+export async function writeArchive(
+  dir: string,
+  account: string,
+  lines: readonly LedgerLine[],
+  before: LineChain,
+): Promise<ArchiveFile> {
   const [first, last] = [lines[0]?.seq ?? 0, lines.at(-1)?.seq ?? 0];
-  const heading = { tollgate_ledger: VERSION, account, first, last };
-  const text = [`${JSON.stringify(heading)}\n`, ...lines.map(textOf)].join("");
+  const chain = { from: before.from, before: before.sha256, after: chained(before, lines).sha256 };
+  const heading: ArchiveHeading = { tollgate_ledger: VERSION, account, first, last, chain };
+  const text = [headingText(heading), ...lines.map(textOf)].join("");
   const range = [first, last].map((seq) => `${seq}`.padStart(12, "0")).join("-");
   const path = join(dir, `${account}.${range}.ndjson.gz`);
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -50,6 +72,11 @@ export async function writeArchive(dir: string, account: string, lines: readonly
   await rename(`${path}.part`, path);
   await syncFolder(dir);
   return { path, account, first, last };
+}
+
+function headingText({ tollgate_ledger, account, first, last, chain }: ArchiveHeading): string {
+  const { from, before, after } = chain;
+  return `${JSON.stringify({ tollgate_ledger, account, first, last, chain: { from, before, after } })}\n`;
 }
 
 async function writeDurably(path: string, bytes: Buffer): Promise<void> {
@@ -72,26 +99,62 @@ async function syncFolder(dir: string): Promise<void> {
   }
 }
 
+/** A file as it stands there, whatever it says. */
+export interface ReadFile {
+  /** Undefined for a file of a version that wrote no digest. */
+  readonly chain: ArchiveHeading["chain"] | undefined;
+  /** Each line, as far as it is one, with the text that stands there, line feed included. */
+  readonly lines: readonly { readonly line: LedgerLine | undefined; readonly text: string }[];
+  /** What is wrong with the file, each as the end of "the file ...". */
+  readonly faults: readonly string[];
+}
+
+/** Reads a file and tells everything that is wrong with it. @throws CliFailure for one that cannot be read at all */
+export async function readFaulty(file: ArchiveFile): Promise<ReadFile> {
+  const { account, first, last } = file;
+  const [heading = "", ...rest] = (await unpack(file.path)).split("\n");
+  const texts = rest.at(-1) === "" ? rest.slice(0, -1) : rest;
+  const lines = texts.map((text) => ({ line: fromPlain(parsed(text)), text: `${text}\n` }));
+  const head = parsed(heading) as Partial<ArchiveHeading> | undefined;
+  const chain = chainOfHeading(head);
+  const faults: string[] = [];
+  const isOld = (head as { tollgate_ledger?: unknown } | undefined)?.tollgate_ledger === VERSION_WITHOUT_DIGEST;
+  const said = { account, first, last };
+  const expected = isOld
+    ? JSON.stringify({ tollgate_ledger: VERSION_WITHOUT_DIGEST, ...said })
+    : chain && headingText({ tollgate_ledger: VERSION, ...said, chain }).trimEnd();
+  if (heading !== expected) faults.push("has a heading that is not its own");
+  if (rest.at(-1) !== "") faults.push("does not end with a whole line");
+  const inOrder = lines.length === last - first + 1 && lines.every(({ line }, at) => line?.seq === first + at);
+  if (!inOrder) faults.push(`does not hold lines ${first} to ${last}, each of them once and in order`);
+  const changed = lines.find(({ line, text }) => line && textOf(line) !== text)?.line;
+  if (changed) faults.push(`has members in line ${changed.seq} that the archive does not write`);
+  if (chain) {
+    const before: LineChain = { from: chain.from, sha256: chain.before };
+    const after = lines.reduce((link, { text }) => chainedText(link, text), before);
+    if (after.sha256 !== chain.after) faults.push("is changed: the digest in its heading is not that of its lines");
+  }
+  return { chain, lines, faults };
+}
+
+function chainOfHeading(head: Partial<ArchiveHeading> | undefined): ArchiveHeading["chain"] | undefined {
+  const { from, before, after } = (head?.chain ?? {}) as Partial<ArchiveHeading["chain"]>;
+  const isOne = Number.isSafeInteger(from) && [before, after].every((link) => /^[0-9a-f]{64}$/.test(String(link)));
+  return isOne ? ({ from, before, after } as ArchiveHeading["chain"]) : undefined;
+}
+
 /** @throws CliFailure for a file that is damaged or says something else than its name */
-export async function readArchive({ path, account, first, last }: ArchiveFile): Promise<LedgerLine[]> {
-  const text = await unpack(path);
-  const [heading = "", ...rest] = text.split("\n");
-  const head = parsed(heading) as Record<string, unknown> | undefined;
-  const lines = rest.slice(0, -1).map((line) => fromPlain(parsed(line)));
-  const whole =
-    head?.tollgate_ledger === VERSION &&
-    head.account === account &&
-    rest.at(-1) === "" &&
-    lines.length === last - first + 1 &&
-    lines.every((line, index) => line?.seq === first + index);
-  if (!whole) throw damaged(path, "its lines are not those that its name tells of");
-  return lines as LedgerLine[];
+export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
+  const { lines, faults } = await readFaulty(file);
+  if (faults[0] !== undefined) throw damaged(file.path, `it ${faults[0]}`);
+  return lines.map(({ line }) => line as LedgerLine);
 }
 
 async function unpack(path: string): Promise<string> {
   try {
     const bytes = await promisify(gunzip)(await readFile(path), { maxOutputLength: UNPACKED_BYTES_MAX });
-    return bytes.toString();
+    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that may stand in a note.
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     throw damaged(path, (error as NodeJS.ErrnoException).code ?? "not gzip");
   }

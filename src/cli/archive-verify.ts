@@ -1,72 +1,181 @@
-/** `tollgate ledger verify --archive`: a ledger from its very first line, through the files of the archive, into the store. */
+/**
+ * `tollgate ledger verify --archive`: the files of the archive, from the very first line on, up to the opening line that
+ * stands for them in the store. Every member of every line is in a chain of digests whose last link the opening line has;
+ * what the lines say is walked like the lines of the store.
+ */
+import { basename } from "node:path";
 import { LedgerWalk } from "../store/ledger-walk.ts";
+import { chainedText, type LineChain, newChain } from "../store/line-chain.ts";
+import { type OpeningFacts, readOpening } from "../store/opening.ts";
 import { textOf } from "../store/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { AdminClient, Fields } from "./admin-client.ts";
 import { allAccounts, readLines } from "./archive-command.ts";
-import { type ArchiveFile, listArchive, readArchive } from "./archive-files.ts";
+import { type ArchiveFile, type ArchiveHeading, listArchive, readFaulty } from "./archive-files.ts";
+import { CliFailure } from "./failure.ts";
+import type { Terminal } from "./terminal.ts";
 
-/**
- * Walks the whole chain of one account or of all.
- * @returns one item for each account that does not balance, in the form of the admin API's verification, and how many
- *   lines the files had.
- */
+export interface ArchiveVerdict {
+  /** Lines in the files. */
+  readonly lines: number;
+  /** By account, in the form of the admin API's verification: findings that are kept, and how many there are. */
+  readonly findings: ReadonlyMap<string, { readonly kept: readonly Fields[]; readonly count: number }>;
+  /** What could not be verified, and is no fault; each a sentence. */
+  readonly notes: readonly string[];
+}
+
+/** Verifies the files of one account or of all. */
 export async function verifyArchive(
   admin: AdminClient,
   dir: string,
   account: string | undefined,
-): Promise<{ readonly lines: number; readonly unbalanced: Fields[] }> {
+  terminal: Terminal,
+): Promise<ArchiveVerdict> {
   const files = await listArchive(dir);
-  const unbalanced: Fields[] = [];
+  const strangers = new Set(files.map((file) => file.account));
+  const findings = new Map<string, { kept: readonly Fields[]; count: number }>();
+  const notes: string[] = [];
   let lines = 0;
   for await (const name of account === undefined ? allAccounts(admin) : [account]) {
-    const { id, tag } = await readLines(admin, name, 0, 1);
+    const { id, tag, lines: head } = await readLines(admin, name, 0, 1);
+    strangers.delete(id);
     const own = files.filter((file) => file.account === id);
-    lines += own.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-    const walk = await walkThrough(admin, name, tag as AccountTag, own);
+    const chainWalk = new ArchiveWalk(id, tag as AccountTag, head[0]);
+    for (const file of own) {
+      terminal.progress(`In the archive: ${name}, file ${basename(file.path)}`);
+      await chainWalk.addFile(file);
+    }
+    await chainWalk.end(admin, name);
+    lines += chainWalk.lines;
+    notes.push(...chainWalk.notes.map((note) => `Account ${name}: ${note}`));
+    const { walk } = chainWalk;
     if (walk.findingCount === 0) continue;
-    const findings = walk.findings.map(({ line, what }) => ({ line: line ?? null, what: `In the archive: ${what}` }));
-    unbalanced.push({ account: name, outcome: "unbalanced", findings, finding_count: walk.findingCount });
+    const kept = walk.findings.map(({ check, line, what }) => ({
+      ...{ check, line: line ?? null, about: null, what: `In the archive: ${what}` },
+    }));
+    findings.set(name, { kept, count: walk.findingCount });
   }
-  return { lines, unbalanced };
+  if (account === undefined && strangers.size > 0) {
+    notes.push(`The folder has files of accounts that are not here: ${[...strangers].sort().join(", ")}.`);
+  }
+  return { lines, findings, notes };
 }
 
-/** Files up to where the store's own lines begin; what both have must be the same. */
-async function walkThrough(
-  admin: AdminClient,
-  account: string,
-  tag: AccountTag,
-  files: readonly ArchiveFile[],
-): Promise<LedgerWalk> {
-  const walk = new LedgerWalk(tag);
-  const [head] = (await readLines(admin, account, 0, 1)).lines;
-  const opened = head?.kind === "opening" ? head.seq : 0;
-  const inBoth = new Map<number, string>();
-  for (const file of files) {
-    for (const line of await readArchive(file)) {
-      if (line.seq <= opened) walk.add(line);
-      else inBoth.set(line.seq, textOf(line));
+/** The files of one account, first lines first. */
+class ArchiveWalk {
+  readonly walk: LedgerWalk;
+  readonly notes: string[] = [];
+  lines = 0;
+  /** The store's first line, where it stands for archived ones, and what it says. */
+  readonly #head: LedgerLine | undefined;
+  readonly #facts: OpeningFacts | undefined;
+  /** Lines in the files that the store has not let go of yet. */
+  readonly #inBoth = new Map<number, string>();
+  #seq = 0;
+  /** The chain of the lines that were read, from where it begins. */
+  #link: LineChain;
+  /** The same up to the store's first line. */
+  #linkOfArchive: LineChain | undefined;
+  #filesWithoutDigest = 0;
+
+  constructor(account: string, tag: AccountTag, head: LedgerLine | undefined) {
+    this.walk = new LedgerWalk(tag);
+    this.#head = head?.kind === "opening" ? head : undefined;
+    this.#facts = this.#head && readOpening(this.#head.memo);
+    this.#link = newChain(account, this.#facts?.chain?.from ?? this.#opened + 1);
+  }
+
+  async addFile(file: ArchiveFile): Promise<void> {
+    const { first, last } = file;
+    const read = await readFaulty(file).catch((error: unknown) => {
+      if (!(error instanceof CliFailure)) throw error;
+      this.walk.find("archive_file", error.message);
+      return undefined;
+    });
+    if (first > this.#seq + 1) this.walk.find("archive_gap", `Lines ${this.#seq + 1} to ${first - 1} are in no file.`);
+    if (first <= this.#seq) {
+      this.walk.find("archive_twice", `Lines ${first} to ${Math.min(last, this.#seq)} are in two files.`);
+    }
+    this.#seq = Math.max(this.#seq, last);
+    if (!read) return;
+    for (const fault of read.faults) this.walk.find("archive_file", `The file ${basename(file.path)} ${fault}.`);
+    if (read.chain) this.#follow(file, read.chain);
+    else this.#filesWithoutDigest += 1;
+    for (const { line, text } of read.lines) this.#add(line, text);
+  }
+
+  /** Number of the last line that the store has let go of. */
+  get #opened(): number {
+    return this.#head?.seq ?? 0;
+  }
+
+  /** What a file says came before it is what was read before it. */
+  #follow({ path, first }: ArchiveFile, { from, before }: ArchiveHeading["chain"]): void {
+    // A gateway of a version without digests has let go of these.
+    if (first <= this.#opened && !this.#facts?.chain) return;
+    if (from === this.#link.from && (first < from || before === this.#link.sha256)) return;
+    const what = "does not follow from the lines before it: they, or it, are others than were archived";
+    this.walk.find("archive_chain", `The file ${basename(path)} ${what}.`);
+  }
+
+  #add(line: LedgerLine | undefined, text: string): void {
+    this.lines += 1;
+    if (!line) return;
+    if (line.seq >= this.#link.from) this.#link = chainedText(this.#link, text);
+    if (line.seq > this.#opened) {
+      this.#inBoth.set(line.seq, text);
+      return;
+    }
+    this.walk.add(line);
+    this.#linkOfArchive = this.#link;
+  }
+
+  /** Compares with the store: with the opening line, and with lines that are in both. */
+  async end(admin: AdminClient, name: string): Promise<void> {
+    this.walk.end();
+    if (this.#head) this.#endAt(this.#head);
+    let after = this.#opened;
+    for (let more = this.#inBoth.size > 0; more && this.#inBoth.size > 0; ) {
+      const page = await readLines(admin, name, after);
+      for (const line of page.lines) this.#compare(line);
+      after = page.lines.at(-1)?.seq ?? after;
+      more = page.more;
+    }
+    const [missing] = this.#inBoth.keys();
+    if (missing !== undefined) this.walk.find("archive_line", "The line is in a file, and not in the store.", missing);
+    if (this.#filesWithoutDigest > 0) {
+      this.notes.push(
+        `${this.#filesWithoutDigest} files are of a version without digests; their lines are verified by their sums.`,
+      );
     }
   }
-  walk.end();
-  if (walk.seq < opened) {
-    walk.find(`Lines ${walk.seq + 1} to ${opened} are neither in the files nor in the store.`);
-  }
-  for (let after = 0; ; ) {
-    const { lines } = await readLines(admin, account, after);
-    for (const line of lines) judge(walk, line, inBoth);
-    after = lines.at(-1)?.seq ?? after;
-    if (lines.length < 1_000) break;
-  }
-  walk.end();
-  return walk;
-}
 
-function judge(walk: LedgerWalk, line: LedgerLine, inBoth: Map<number, string>): void {
-  const archived = inBoth.get(line.seq);
-  if (archived !== undefined && line.kind !== "opening" && archived !== textOf(line)) {
-    walk.find("The line in the file is not the one in the store.", line.seq);
+  #endAt(head: LedgerLine): void {
+    if (this.walk.seq < head.seq) {
+      const what = `Lines ${this.walk.seq + 1} to ${head.seq} are neither in the files nor in the store.`;
+      this.walk.find("archive_gap", what);
+      return;
+    }
+    this.walk.add(head);
+    const told = this.#facts?.chain;
+    if (!told) {
+      this.notes.push(`Lines 1 to ${head.seq} were archived without a digest; they are verified by their sums.`);
+      return;
+    }
+    if (told.from > 1) {
+      this.notes.push(`Lines 1 to ${told.from - 1} were archived without a digest; they are verified by their sums.`);
+    }
+    if (this.#linkOfArchive?.sha256 === told.sha256) return;
+    const what = "The lines in the files are not those that were archived: the opening line has another digest.";
+    this.walk.find("archive_chain", what);
   }
-  walk.add(line);
+
+  #compare(line: LedgerLine): void {
+    const archived = this.#inBoth.get(line.seq);
+    this.#inBoth.delete(line.seq);
+    if (archived !== undefined && archived !== textOf(line)) {
+      this.walk.find("archive_line", "The line in the file is not the one in the store.", line.seq);
+    }
+  }
 }

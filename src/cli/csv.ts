@@ -7,14 +7,41 @@ import type { Fields } from "./admin-client.ts";
  * @param members the columns, in order; their names are the heading.
  */
 export function csv(members: readonly string[], rows: readonly Fields[]): string {
-  const lines = [members, ...rows.map((row) => members.map((member) => field(row[member])))];
-  return lines.map((cells) => `${cells.join(",")}\r\n`).join("");
+  return csvRow(members) + csvRows(members, rows);
+}
+
+/** The same without the heading, for a table that is written a page at a time. */
+export function csvRows(members: readonly string[], rows: readonly Fields[]): string {
+  return rows.map((row) => csvRow(members.map((member) => row[member]))).join("");
+}
+
+function csvRow(values: readonly unknown[]): string {
+  return `${values.map(field).join(",")}\r\n`;
 }
 
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
+/** Whatever shows as nothing or as a blank: spaces of every width, control and format characters, a BOM, NUL. */
+const UNSEEN = String.raw`[\p{White_Space}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]`;
+/** What begins a formula, in every width in which it is written: `＝`, `﹢`, `－`, `＠`, the minus sign. */
+const OPERATOR = String.raw`[=+\-@\u2212\u207A-\u207C\u208A-\u208C\uFE62\uFE63\uFE66\uFE6B\uFF0B\uFF0D\uFF1D\uFF20]`;
+
+/** Tab and line ends count by themselves: some programs drop them and read on. */
+const FORMULA = new RegExp(`^(?:[\\t\\r\\n\\0]|${UNSEEN}*${OPERATOR})`, "u");
+/**
+ * A program that splits at semicolons or tabs finds cells inside of ours, and takes our quotes for ones around them: `""=1+1`
+ * is an empty text in quotes to it, and a formula behind that.
+ */
+const FORMULA_INSIDE = new RegExp(`(\\r\\n|[;\\t\\r\\n])(?=(?:"|${UNSEEN})*${OPERATOR})`, "gu");
+
+/** One cell. What may begin a formula is marked as text by an apostrophe (CWE-1236). */
 function field(value: unknown): string {
   const text = typeof value === "object" ? (value === null ? "" : JSON.stringify(value)) : String(value ?? "");
-  const safe = /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const safe = NUMBER.test(text) ? text : defused(text);
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function defused(text: string): string {
+  const inside = text.replace(FORMULA_INSIDE, "$1'");
+  return FORMULA.test(text) ? `'${inside}` : inside;
 }

@@ -6,9 +6,12 @@
 export class CliFailure extends Error {
   override readonly name = "CliFailure";
   readonly exitStatus: 1 | 2;
+  /** The admin API's code, where it refused. */
+  readonly code: string | undefined;
 
-  constructor(exitStatus: 1 | 2, message: string) {
+  constructor(exitStatus: 1 | 2, message: string, code?: string) {
     super(message);
     this.exitStatus = exitStatus;
+    this.code = code;
   }
 }

@@ -1,10 +1,11 @@
-/** `tollgate ledger`: every movement of money, shown, exported whole, and verified. */
+/** `tollgate ledger`: every movement of money, shown, and exported whole. */
 import { type AdminClient, type Fields, segment } from "./admin-client.ts";
 import { itemsOf, type Outcome, query, showLedger, withMore } from "./admin-commands.ts";
-import { verifyArchive } from "./archive-verify.ts";
-import { csv } from "./csv.ts";
+import { csv, csvRows } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, cell, table } from "./table.ts";
+import { patientClient } from "./patient-client.ts";
+import { type Column, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface LedgerOptions {
   readonly account: string;
@@ -15,8 +16,8 @@ export interface LedgerOptions {
   readonly attempts?: true;
 }
 
-/** Lines of one question while the whole ledger is fetched: the most that the gateway gives. */
-const EXPORT_PAGE = "1000";
+/** Lines of one question while the whole ledger is fetched. */
+const EXPORT_PAGE = "250";
 
 const CSV_MEMBERS = [
   "seq",
@@ -35,28 +36,6 @@ const CSV_MEMBERS = [
   "attempts",
 ];
 
-/**
- * A page as a table; with another format the whole ledger behind `after`.
- * @throws CliFailure 2 for a format that is none
- */
-export async function showOrExport(admin: AdminClient, options: LedgerOptions): Promise<Outcome> {
-  const { account, after, limit, format = "table" } = options;
-  if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
-  if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
-  if (limit !== undefined) throw new CliFailure(2, `--limit is for tables; --format ${format} gives the whole ledger.`);
-  const items: Fields[] = [];
-  for (let next = after ?? "0"; next !== ""; ) {
-    const search = query({ after: next, limit: EXPORT_PAGE });
-    const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
-    items.push(...itemsOf(body));
-    next = typeof body.next === "number" ? String(body.next) : "";
-  }
-  const rows = options.attempts ? attemptRows(items) : items;
-  const json = { account, items: rows };
-  const members = options.attempts ? ATTEMPT_COLUMNS.map(({ member }) => member) : CSV_MEMBERS;
-  return { json, text: format === "csv" ? csv(members, rows) : `${JSON.stringify(json)}\n` };
-}
-
 const ATTEMPT_COLUMNS: readonly Column[] = [
   { title: "SEQ", member: "seq", right: true },
   { title: "AT", member: "at" },
@@ -74,6 +53,74 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
   { title: "WHY", member: "why" },
 ];
 
+/**
+ * A page as a table; with another format the whole ledger behind `after`, written as it comes, however long it is.
+ * @throws CliFailure 2 for a format that is none
+ */
+export async function showOrExport(admin: AdminClient, options: LedgerOptions, terminal: Terminal): Promise<Outcome> {
+  const { account, limit, format = "table" } = options;
+  if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
+  if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
+  if (limit !== undefined) throw new CliFailure(2, `--limit is for tables; --format ${format} gives the whole ledger.`);
+  const pages = wholeLedger(patientClient(admin, terminal), options, terminal);
+  // An account that is not there is refused before anything is written.
+  const first = await pages.next();
+  const pieces = (asJson: boolean) =>
+    format === "csv" && !asJson ? csvPieces(options, first, pages) : jsonPieces(options, first, pages);
+  return { json: {}, text: "", pieces };
+}
+
+type Pages = AsyncGenerator<readonly Fields[], void, void>;
+type First = IteratorResult<readonly Fields[], void>;
+
+/** Rows, a page at a time. A failure in the middle says how to go on. */
+async function* wholeLedger(
+  admin: AdminClient,
+  { account, after, attempts }: LedgerOptions,
+  terminal: Terminal,
+): Pages {
+  let lines = 0;
+  for (let next = after ?? "0"; next !== ""; ) {
+    const search = query({ after: next, limit: EXPORT_PAGE });
+    const { body } = await admin
+      .call("GET", `/accounts/${segment(account)}/ledger${search}`)
+      .catch((error: unknown) => {
+        throw lines === 0 ? error : incomplete(error, next);
+      });
+    const items = itemsOf(body);
+    lines += items.length;
+    yield attempts ? attemptRows(items) : items;
+    next = typeof body.next === "number" ? String(body.next) : "";
+    terminal.progress(`Lines: ${lines}`);
+  }
+  terminal.clear();
+}
+
+function incomplete(error: unknown, after: string): unknown {
+  if (!(error instanceof CliFailure)) return error;
+  const words = `The output is incomplete: it ends with line ${after}. What follows it: --after ${after}`;
+  return new CliFailure(error.exitStatus, `${error.message}\n${words}`, error.code);
+}
+
+async function* csvPieces({ attempts }: LedgerOptions, first: First, pages: Pages): AsyncGenerator<string> {
+  const members = attempts ? ATTEMPT_COLUMNS.map(({ member }) => member) : CSV_MEMBERS;
+  yield csv(members, first.value ?? []);
+  for await (const rows of pages) yield csvRows(members, rows);
+}
+
+async function* jsonPieces({ account }: LedgerOptions, first: First, pages: Pages): AsyncGenerator<string> {
+  let begun = false;
+  const piece = (rows: readonly Fields[]): string => {
+    const text = rows.map((row) => JSON.stringify(row)).join(",");
+    const comma = begun && text !== "" ? "," : "";
+    begun ||= text !== "";
+    return comma + text;
+  };
+  yield `{"account":${JSON.stringify(account)},"items":[${piece(first.value ?? [])}`;
+  for await (const rows of pages) yield piece(rows);
+  yield "]}\n";
+}
+
 async function showAttempts(admin: AdminClient, { account, after, limit }: LedgerOptions): Promise<Outcome> {
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query({ after, limit })}`);
   const items = attemptRows(itemsOf(body));
@@ -88,59 +135,4 @@ function attemptRows(lines: readonly Fields[]): Fields[] {
     const tries = Array.isArray(attempts) ? (attempts as readonly Fields[]) : [];
     return tries.map((one, index) => ({ seq, at, reference, attempt: index + 1, ...one }));
   });
-}
-
-const ACCOUNT_COLUMNS: readonly Column[] = [
-  { title: "ACCOUNT", member: "account" },
-  { title: "RESULT", member: "outcome" },
-  { title: "LINES", member: "lines", right: true },
-  { title: "BALANCE USD", member: "balance_usd", right: true },
-  { title: "SUM OF LINES USD", member: "lines_usd", right: true },
-  { title: "FINDINGS", member: "finding_count", right: true },
-];
-
-const TOTAL_COLUMNS: readonly Column[] = [
-  { title: "LEDGER ACCOUNT", member: "name" },
-  { title: "CREDITS LESS DEBITS USD", member: "usd", right: true },
-];
-
-/** Verifies one account, or all of them over all pages; what does not balance is a failure that names account and line. */
-export async function verifyLedger(
-  admin: AdminClient,
-  { account, archive }: { readonly account?: string; readonly archive?: string },
-): Promise<Outcome> {
-  const items: Fields[] = [];
-  let cursor: string | undefined;
-  do {
-    const { body } = await admin.call("GET", `/ledger/verification${query({ account, cursor })}`);
-    items.push(...itemsOf(body));
-    cursor = typeof body.next === "string" ? body.next : undefined;
-  } while (cursor !== undefined);
-  const unbalanced = items.filter(({ outcome }) => outcome === "unbalanced");
-  const archived = archive === undefined ? undefined : await verifyArchive(admin, archive, account);
-  const files = archived && { archived_lines: archived.lines, archive: archived.unbalanced };
-  const json = { accounts: items.length, unbalanced: unbalanced.length, items, ...files };
-  const shown = account === undefined && unbalanced.length > 0 ? unbalanced : items;
-  const totals = account === undefined ? "" : totalsOf(items[0]);
-  const through = archived ? ` Lines verified in the archive: ${archived.lines}.` : "";
-  const sum = `Accounts verified: ${items.length}; out of balance: ${unbalanced.length}.${through}\n`;
-  const text = account === undefined && unbalanced.length === 0 ? sum : table(ACCOUNT_COLUMNS, shown) + totals + sum;
-  const wrong = [...unbalanced, ...(archived?.unbalanced ?? [])];
-  return wrong.length === 0 ? { json, text } : { json, text, failure: wrong.flatMap(complaints).join("\n") };
-}
-
-/** The trial balance: whatever one ledger account has lost, another has. */
-function totalsOf(item: Fields | undefined): string {
-  const totals = Object.entries((item?.totals_usd ?? {}) as Fields).map(([name, usd]) => ({ name, usd }));
-  return totals.length === 0 ? "" : `\n${table(TOTAL_COLUMNS, totals)}\n`;
-}
-
-function complaints(item: Fields): string[] {
-  const findings = Array.isArray(item.findings) ? (item.findings as readonly Fields[]) : [];
-  const lines = findings.map(({ line, what }) => {
-    const place = line === null ? "" : `, line ${cell(line)}`;
-    return `Account ${cell(item.account)}${place}: ${cell(what)}`;
-  });
-  const more = Number(item.finding_count) - lines.length;
-  return more > 0 ? [...lines, `Account ${cell(item.account)}: and ${more} more.`] : lines;
 }

@@ -4,7 +4,9 @@ import type { AdminClient, Fields } from "./admin-client.ts";
 import { itemsOf, type Outcome, query } from "./admin-commands.ts";
 import { csv } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
+import { patientClient } from "./patient-client.ts";
 import { cell, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface UsageOptions {
   readonly account?: string;
@@ -33,13 +35,15 @@ interface Sum {
 const NOTHING: Sum = { usd: 0n, counts: COUNT_MEMBERS.map(() => 0) };
 
 /** @throws CliFailure 2 for a format that is none */
-export async function showUsage(admin: AdminClient, options: UsageOptions): Promise<Outcome> {
+export async function showUsage(impatient: AdminClient, options: UsageOptions, terminal: Terminal): Promise<Outcome> {
+  const admin = patientClient(impatient, terminal);
   const { account, by, since, until, format = "table" } = options;
   if (!["table", "csv", "json"].includes(format)) throw new CliFailure(2, "--format must be table, csv or json.");
   const asked = { account, by, since, until };
   const sums = new Map<string, Sum>();
   let body: Fields;
   let cursor: string | undefined;
+  let pages = 0;
   do {
     ({ body } = await admin.call("GET", `/usage${query({ ...asked, cursor })}`));
     for (const item of itemsOf(body)) {
@@ -47,7 +51,10 @@ export async function showUsage(admin: AdminClient, options: UsageOptions): Prom
       sums.set(value, added(sums.get(value) ?? NOTHING, readSum(item)));
     }
     cursor = typeof body.next === "string" ? body.next : undefined;
+    pages += 1;
+    if (cursor !== undefined) terminal.progress(`Summing up: ${pages} pages`);
   } while (cursor !== undefined);
+  terminal.clear();
   const name = String(body.by);
   const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([value, sum]) => ({ [name]: value, ...shown(sum) }));
   const total = shown([...sums.values()].reduce(added, NOTHING));

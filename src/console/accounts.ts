@@ -3,7 +3,7 @@
  */
 
 import type { Store } from "../store/contract.ts";
-import type { Account } from "../store/records.ts";
+import type { Account, AccountName, Page } from "../store/records.ts";
 import { newAccountTag } from "../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "./answers.ts";
 import { showAccount, showEntitlement } from "./present.ts";
@@ -22,6 +22,24 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
   const account = await store.findAccount(name);
   if (account === undefined) throw noSuchAccount(name);
   return account;
+}
+
+/** The same for those who read its ledger alone, whatever stands in the account. @throws Refusal 404 */
+export async function nameOfAccount(store: Store, name: string): Promise<AccountName> {
+  const account = await store.findAccountName(name);
+  if (account === undefined) throw noSuchAccount(name);
+  return account;
+}
+
+/** The account that comes behind this one, or the first; undefined behind the last. */
+export async function nextAccountName(store: Store, after: string): Promise<AccountName | undefined> {
+  let cursor: string | undefined = after;
+  do {
+    const page: Page<AccountName> = await store.listAccountNames(cursor === "" ? undefined : cursor, 1);
+    if (page.items[0]) return page.items[0];
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return undefined;
 }
 
 /**

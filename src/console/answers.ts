@@ -1,19 +1,5 @@
 /** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
-import {
-  anything,
-  count,
-  day,
-  flag,
-  instant,
-  list,
-  object,
-  oneOf,
-  orNull,
-  page,
-  type Shape,
-  text,
-  usd,
-} from "./shape.ts";
+import { count, day, flag, instant, list, object, oneOf, orNull, page, type Shape, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");
 const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234");
@@ -77,96 +63,6 @@ export const MovementShape = object("Movement", {
   balance_usd: usd("The balance behind it"),
   repeated,
 });
-
-const Attempt = object("Attempt", {
-  upstream: text("The upstream's name.", "east"),
-  model: text("The model's name there.", "big-1-2026-08"),
-  outcome: text("What became of it.", "ok"),
-  status: orNull(count("The upstream's HTTP status; null without one.", 200)),
-  input_tokens: count("Input tokens.", 12),
-  output_tokens: count("Output tokens.", 340),
-  counted: text("Who counted: the upstream, or this gateway's estimate.", "upstream"),
-  cost_usd: usd("What it costs the operator", "0.003412"),
-  paid_by: text("Who pays for it.", "client"),
-  why: text("Why they do.", ""),
-});
-
-export const LedgerPage = object("LedgerPage", {
-  items: list(
-    object("LedgerLine", {
-      seq: count("The line's number, from 1.", 7),
-      at: instant("When the store wrote it."),
-      kind: oneOf("What moved money.", "usage", "absorbed", "topup", "adjust", "card", "opening"),
-      debit: text("The account of the double entry that gives.", "acct_4tR0000abc"),
-      credit: text("The one that takes.", "revenue:big"),
-      usd: usd("The amount", "0.003412"),
-      balance_usd: usd("The account's balance behind the line", "9.996588"),
-      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
-      group: text("The group, where there is one.", "big"),
-      model: text("The model, where there is one.", "big-1"),
-      key: text("The key's id, where there is one.", "key_4tR0000abcXyZ01234"),
-      usage: anything("What a charge was computed from: token counts, unit prices, multiplier; null for other lines."),
-      attempts: list(Attempt),
-      note: text("What the operator wrote.", "refund"),
-    }),
-  ),
-  next: orNull(count("The `after` of the next page; null on the last one.", 100)),
-});
-
-export const PlainLines = object("PlainLines", {
-  id: accountId,
-  tag: text("The account's tag.", "4tR0000abc"),
-  items: list(
-    object("PlainLine", {
-      seq: count("The line's number.", 7),
-      at_ms: count("Milliseconds since the epoch.", 1_788_177_600_000),
-      kind: text("What moved money.", "usage"),
-      debit: text("The account that gives.", "acct_4tR0000abc"),
-      credit: text("The account that takes.", "revenue:big"),
-      amount: text("Nano-dollars, as an integer.", "3412000"),
-      balance: text("Nano-dollars, as an integer.", "9996588000"),
-      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
-      group: text("The group.", "big"),
-      model: text("The model.", "big-1"),
-      key: text("The key's id.", "key_4tR0000abcXyZ01234"),
-      memo: text("What a charge was computed from, or a note.", ""),
-    }),
-  ),
-  next: orNull(count("The `after` of the next page; null on the last one.", 100)),
-  stay_from_ms: count("Lines from this instant on are never archived.", 1_788_177_600_000),
-});
-
-export const ArchivedShape = object("Archived", {
-  account: name,
-  after: count("The line behind which it began.", 0),
-  through: count("The last line that is archived.", 100),
-  repeated,
-});
-
-export const VerificationPage = page(
-  "VerificationPage",
-  object("Verification", {
-    account: name,
-    id: accountId,
-    outcome: oneOf("`busy`: the account changed all the while; ask again.", "balanced", "unbalanced", "busy"),
-    lines: count("Lines that were read.", 12),
-    balance_usd: usd("The balance of the account"),
-    lines_usd: usd("The sum of its lines"),
-    held_usd: usd("What running requests have set aside", "0.00"),
-    totals_usd: {
-      type: "object",
-      description: "The trial balance: the sum of each account of the double entry.",
-      additionalProperties: { type: "string" },
-    },
-    findings: list(
-      object("Finding", {
-        line: orNull(count("The line at fault.", 7)),
-        what: text("What is wrong with it.", "The line's balance is not that of the line before it plus its amount."),
-      }),
-    ),
-    finding_count: count("Findings in all; the list may have fewer.", 0),
-  }),
-);
 
 const COUNTS = {
   usd: usd("What was spent", "2.50"),

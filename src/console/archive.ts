@@ -6,16 +6,21 @@ import { setImmediate } from "node:timers/promises";
 import type { Store } from "../store/contract.ts";
 import { startOfDay } from "../store/day-sums.ts";
 import { LedgerWalk } from "../store/ledger-walk.ts";
+import { chained, newChain } from "../store/line-chain.ts";
+import { accountId } from "../store/names.ts";
 import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, openingLine } from "../store/opening.ts";
 import { digestOf, toPlain } from "../store/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
 import type { AccountTag } from "../values/key.ts";
-import { accountNamed, readLimit } from "./accounts.ts";
-import { ArchivedShape, PlainLines } from "./answers.ts";
+import { nameOfAccount, readLimit } from "./accounts.ts";
+import { ArchivedShape, PlainLines } from "./answers-ledger.ts";
+import { linePage } from "./line-page.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "./schema.ts";
 
+/** Lines that are read or walked at a time: a few milliseconds of the process. */
+const STEP_LINES = 100;
 const HOURS = ARCHIVE_AGE_MS / 3_600_000;
 const VERIFY_FIRST = "Verify the account (tollgate ledger verify), then archive again.";
 
@@ -33,12 +38,11 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
       params: AccountPath,
       query: LedgerQuery,
       async handle({ params, query }) {
-        const { tag, id } = await accountNamed(store, params.name);
+        const { tag } = await nameOfAccount(store, params.name);
         const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
-        const lines = await store.readLedger(tag, Number(query.after ?? "0"), limit);
-        const next = lines.length === limit ? (lines.at(-1)?.seq ?? null) : null;
+        const page = await linePage(store, tag, { after: Number(query.after ?? "0"), limit }, toPlain);
         const stay = clock.wallMs() - ARCHIVE_AGE_MS;
-        return { status: 200, body: { id, tag, items: lines.map(toPlain), next, stay_from_ms: stay } };
+        return { status: 200, body: { id: accountId(tag), tag, ...page, stay_from_ms: stay } };
       },
     }),
     route({
@@ -62,8 +66,8 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
       },
       async handle({ params, body }) {
         const beforeMs = readBefore(body.before, clock.wallMs());
-        const account = await accountNamed(store, params.name);
-        return archive(store, account.tag, params.name, body, beforeMs);
+        const { tag } = await nameOfAccount(store, params.name);
+        return archive(store, tag, params.name, body, beforeMs);
       },
     }),
   ];
@@ -100,23 +104,33 @@ async function archive(
   if ((opening?.seq ?? 0) !== ask.after) throw moved(name);
   const lines = await provenLines(store, tag, name, ask);
   if (lines.some(({ atMs }) => atMs >= beforeMs)) throw notBefore(ask.before);
-  await setImmediate();
-  const walk = new LedgerWalk(tag);
-  if (opening) walk.add(opening);
-  for (const line of lines) walk.add(line);
-  walk.end();
-  const [finding] = walk.findings;
-  if (finding) throw new Refusal(409, "unbalanced", `${finding.what} Nothing was archived.`, VERIFY_FIRST);
-  const last = lines.at(-1) as LedgerLine;
-  const outcome = await store.archiveLedger(tag, {
-    after: ask.after,
-    opening: openingLine(tag, last, walk.facts),
-  });
+  const outcome = await store.archiveLedger(tag, { after: ask.after, opening: await openingOf(tag, opening, lines) });
   if (outcome === "too_young") throw tooYoung();
   if (outcome === "moved") throw moved(name);
   if (outcome === "unknown_account") throw noSuchAccount(name);
   const repeated = outcome === "duplicate";
   return { status: repeated ? 200 : 201, body: { ...body, repeated }, repeated };
+}
+
+/** What stands for lines that nothing is wrong with; other requests are served while they are walked. @throws Refusal 409 */
+async function openingOf(
+  tag: AccountTag,
+  before: LedgerLine | undefined,
+  lines: readonly LedgerLine[],
+): Promise<LedgerLine> {
+  const walk = new LedgerWalk(tag);
+  if (before) walk.add(before);
+  let chain = walk.tally.opening?.chain ?? newChain(accountId(tag), (before?.seq ?? 0) + 1);
+  for (let at = 0; at < lines.length; at += STEP_LINES) {
+    const step = lines.slice(at, at + STEP_LINES);
+    for (const line of step) walk.add(line);
+    chain = chained(chain, step);
+    await setImmediate();
+  }
+  walk.end();
+  const [finding] = walk.findings;
+  if (finding) throw new Refusal(409, "unbalanced", `${finding.what} Nothing was archived.`, VERIFY_FIRST);
+  return openingLine(tag, lines.at(-1) as LedgerLine, { ...walk.tally.facts, chain });
 }
 
 /** The lines, which are those that the asker has. @throws Refusal 400, 409 */
@@ -126,7 +140,17 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
     const rule = `1 to ${ARCHIVE_LINES_MAX} lines behind \`after\``;
     throw malformed("through", rule, "Archive the ledger a step at a time, as tollgate ledger archive does.");
   }
-  const lines = [...(await store.readLedger(tag, ask.after, count))];
+  const lines: LedgerLine[] = [];
+  while (lines.length < count) {
+    const step = await store.readLedger(
+      tag,
+      lines.at(-1)?.seq ?? ask.after,
+      Math.min(STEP_LINES, count - lines.length),
+    );
+    if (step.length === 0) break;
+    lines.push(...step);
+    await setImmediate();
+  }
   if (lines.at(-1)?.seq !== ask.through || digestOf(lines) !== ask.sha256) {
     throw new Refusal(
       409,

@@ -2,8 +2,10 @@
  * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
  */
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../values/money.ts";
-import { accountNamed, readLimit } from "./accounts.ts";
-import { LedgerPage, MovementShape } from "./answers.ts";
+import { accountNamed, nameOfAccount, readLimit } from "./accounts.ts";
+import { MovementShape } from "./answers.ts";
+import { LedgerPage } from "./answers-ledger.ts";
+import { linePage } from "./line-page.ts";
 import { showLedgerLine } from "./present.ts";
 import { malformed, noSuchAccount, Refusal } from "./refusal.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./route.ts";
@@ -78,11 +80,10 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       params: AccountPath,
       query: LedgerQuery,
       async handle({ params, query }) {
-        const account = await accountNamed(parts.store, params.name);
+        const { tag } = await nameOfAccount(parts.store, params.name);
         const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
-        const lines = await parts.store.readLedger(account.tag, Number(query.after ?? "0"), limit);
-        const next = lines.length === limit ? (lines.at(-1)?.seq ?? null) : null;
-        return { status: 200, body: { items: lines.map(showLedgerLine), next } };
+        const after = Number(query.after ?? "0");
+        return { status: 200, body: await linePage(parts.store, tag, { after, limit }, showLedgerLine) };
       },
     }),
   ];

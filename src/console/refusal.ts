@@ -69,7 +69,9 @@ export function storeRefusal(error: StoreError, remedy: string | undefined): Ref
   const older = error.kind === "older";
   const message = older
     ? "The store holds less than was written to it, so nothing is changed until an operator confirms its state."
-    : "The store did not answer; whether a change was made is unknown.";
+    : remedy === undefined
+      ? "The store did not answer."
+      : "The store did not answer; whether a change was made is unknown.";
   const advice = older ? "Restore the store, or confirm its state, then repeat the request." : "Repeat the request.";
   return new Refusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
     "retry-after": "1",

@@ -4,6 +4,7 @@
  */
 import { type Static, type TSchema, Type } from "typebox";
 import { CODES_MAX } from "../store/records.ts";
+import { CURSOR_CHARS_MAX } from "./cursor.ts";
 
 /** Accounts on one page at most: the store's own limit. */
 export const ACCOUNTS_PAGE_MAX = 200;
@@ -105,6 +106,13 @@ function wholeNumber(digits: number, description: string) {
   });
 }
 
+/** Where a page that may end in the middle of an account goes on (`cursor.ts`). */
+const Place = Type.String({
+  pattern: `^[A-Za-z0-9_-]{1,${CURSOR_CHARS_MAX}}$`,
+  description: "the `next` of an earlier page",
+  "x-remedy": "Leave it out for the first page.",
+});
+
 export const AccountPath = Type.Object({ name: Name }, closed);
 export const KeyPath = Type.Object({ id: KeyId }, closed);
 
@@ -191,7 +199,7 @@ export const UsageQuery = Type.Object(
     ),
     since: Type.Optional(Day),
     until: Type.Optional(Day),
-    cursor: AccountsQuery.properties.cursor,
+    cursor: Type.Optional(Place),
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
   },
   closed,
@@ -248,7 +256,7 @@ export const VERIFY_PAGE_MAX = 200;
 export const VerifyQuery = Type.Object(
   {
     account: Type.Optional(Name),
-    cursor: AccountsQuery.properties.cursor,
+    cursor: Type.Optional(Place),
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${VERIFY_PAGE_MAX}`)),
   },
   closed,

@@ -7,7 +7,9 @@ import { NANO_USD_MAX } from "../values/money.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
 import type { Store } from "./contract.ts";
+import { startOfDay } from "./day-sums.ts";
 import type { ExtendAsk } from "./extension.ts";
+import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./opening.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import { ABSORBED_ATTEMPTS_MAX, type SettleAsk, UPSTREAM_COSTS_MAX, type UpstreamCost } from "./settlement.ts";
@@ -169,6 +171,18 @@ export function checkArchive({ after, opening }: { after: number; opening: { seq
   const lines = opening.seq - after;
   demand(lines >= 1 && lines <= ARCHIVE_LINES_MAX, `1 to ${ARCHIVE_LINES_MAX} lines are archived at once`);
   demand(opening.kind === "opening", "an opening line is one");
+}
+
+export function checkFigures(ask: FiguresAsk): void {
+  const { cards, requests, payments, scopes, keys, spent } = ask;
+  for (const names of [cards, requests, payments, scopes, keys]) {
+    demand((names?.length ?? 0) <= FIGURES_MAX, `at most ${FIGURES_MAX} names of one kind are asked for`);
+  }
+  const { days = [], fields = [] } = spent ?? {};
+  demand(days.length <= FIGURES_DAYS_MAX, `at most ${FIGURES_DAYS_MAX} days are asked for`);
+  demand(fields.length <= FIGURES_FIELDS_MAX, `at most ${FIGURES_FIELDS_MAX} fields are asked for`);
+  // These become part of Redis key names.
+  for (const day of days) demand(startOfDay(day) !== undefined, "a day is YYYY-MM-DD");
 }
 
 /** Clamps the size of a page to [1, max]. */

@@ -12,11 +12,14 @@ import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { LimitUsage } from "./buckets.ts";
+import type { DaySpan } from "./day-sums.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
+import type { Figures, FiguresAsk, RecordNames } from "./figures.ts";
 import type { ArchiveOutcome } from "./opening.ts";
 import type {
   Account,
+  AccountName,
   AccountState,
   CardFacts,
   Code,
@@ -87,6 +90,10 @@ export interface Store extends Epochs {
   createAccount(account: { tag: AccountTag; name: string; plan: string }): Promise<Account | "exists">;
   getAccount(tag: AccountTag): Promise<Account | undefined>;
   findAccount(name: string): Promise<Account | undefined>;
+  /** The same without reading the account: whether it is there, and can be read, is not known. */
+  findAccountName(name: string): Promise<AccountName | undefined>;
+  /** Names and tags of all accounts by name, `limit` at most 200 a page: also of one that is not there. */
+  listAccountNames(cursor: string | undefined, limit: number): Promise<Page<AccountName>>;
   /** Accounts by name, `limit` at most 200 a page. */
   listAccounts(cursor: string | undefined, limit: number): Promise<Page<Account>>;
   setPlan(tag: AccountTag, plan: string, revision?: number): Promise<Account | undefined>;
@@ -162,6 +169,17 @@ export interface Store extends Epochs {
    */
   readDays(tag: AccountTag, since: string, until: string): Promise<readonly DaySum[]>;
 
+  /**
+   * The same, a part of it in one bounded step: some days, or some of the fields of one. No sum is on two pages.
+   * @param cursor the `next` of the page before.
+   */
+  pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined): Promise<Page<DaySum>>;
+
+  /** Figures of an account at one instant, for audits (figures.ts). Undefined when there is no such account. */
+  readFigures(tag: AccountTag, ask: FiguresAsk): Promise<Figures | undefined>;
+  /** Names of what an account has, a page in one bounded step: what is there all the while is on one of the pages. */
+  listRecords(tag: AccountTag, cursor: string | undefined): Promise<RecordNames>;
+
   /** Ledger lines of an account from `afterSeq` on, oldest first; the opening line where some of them are archived. */
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
 
@@ -174,7 +192,10 @@ export interface Store extends Epochs {
     ask: { readonly after: number; readonly opening: LedgerLine },
   ): Promise<ArchiveOutcome>;
 
-  /** The whole state of an account; undefined when there is none. Sweeps nothing, changes nothing. */
+  /**
+   * The whole state of an account; undefined when there is none. Sweeps nothing, changes nothing. For tests: it takes as
+   * long as the account is large, on Redis as the database is.
+   */
   inspect(tag: AccountTag): Promise<AccountState | undefined>;
 
   /** Which server has this account, for those who keep count by server; the same text for all unless it is a cluster. */

@@ -20,10 +20,14 @@ export interface SpanFault {
   readonly rule: string;
 }
 
-/** The sum of a field as `dayField` spells it; a key's id has no bar in it. */
-export function daySumOf(day: string, field: string, amount: bigint, counts: UsageCounts): DaySum {
+/** What a field as `dayField` spells it is about; a group and a key's id have no bar in them. */
+export function partsOfField(field: string): Pick<DaySum, "group" | "model" | "key"> {
   const [, group = "", model = "", key = ""] = /^([^|]*)\|(.*)\|([^|]*)$/su.exec(field) ?? [];
-  return { day, group, model, key, amount: nanoUsd(amount), counts };
+  return { group, model, key };
+}
+
+export function daySumOf(day: string, field: string, amount: bigint, counts: UsageCounts): DaySum {
+  return { day, ...partsOfField(field), amount: nanoUsd(amount), counts };
 }
 
 /** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */
@@ -77,13 +81,21 @@ export function addTotals(a: UsageTotal, b: UsageTotal): UsageTotal {
   return { amount: a.amount + b.amount, counts: addCounts(a.counts, b.counts) };
 }
 
-/** Adds up sums by one of their members, in the order of its values. */
-export function sumBy(sums: readonly DaySum[], member: "day" | "group" | "model" | "key"): Map<string, UsageTotal> {
-  const totals = new Map<string, UsageTotal>();
+/** What sums may be added up by. */
+export type SumMember = "day" | "group" | "model" | "key";
+
+/** Adds sums to what there is of them already, by one of their members. */
+export function addSums(totals: Map<string, UsageTotal>, sums: readonly DaySum[], member: SumMember): void {
   for (const sum of sums) totals.set(sum[member], addTotals(totals.get(sum[member]) ?? NO_USAGE_TOTAL, sum));
+}
+
+/** The same totals in the order of their names. */
+export function inOrder(totals: ReadonlyMap<string, UsageTotal>): Map<string, UsageTotal> {
   return new Map([...totals].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export function totalOf(sums: readonly DaySum[]): UsageTotal {
-  return sums.reduce<UsageTotal>(addTotals, NO_USAGE_TOTAL);
+export function totalOf(sums: Iterable<UsageTotal>): UsageTotal {
+  let total = NO_USAGE_TOTAL;
+  for (const sum of sums) total = addTotals(total, sum);
+  return total;
 }

@@ -1,173 +1,149 @@
-/** The audit of accounts: every figure that the store keeps is compared with the ledger lines that it must follow from. */
+/**
+ * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow from.
+ *
+ * It goes in steps, each of which asks the store for a bounded portion, and between two of them whoever drives it does
+ * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's last
+ * line; the walk goes on to just that line, and then both sides are of the same instant. A large account takes longer, and
+ * holds nobody up.
+ */
 import type { AccountTag } from "../values/key.ts";
-import { formatUsd } from "../values/money.ts";
-import { utcDay } from "../values/time.ts";
-import type { Store } from "./contract.ts";
-import { type Finding, LedgerWalk } from "./ledger-walk.ts";
-import { accountId } from "./names.ts";
-import { type Account, type AccountState, DAYS_MAX } from "./records.ts";
-import { SETTLE_HORIZON_MS } from "./settlement.ts";
+import { judgeDays, portions } from "./audit/day-portions.ts";
+import {
+  AccountReader,
+  type AuditProgress,
+  type AuditStore,
+  messageOf,
+  type Steps,
+  WENT_BACK,
+} from "./audit/reader.ts";
+import type { Finding } from "./audit/snapshot.ts";
+import { StoreError } from "./contract.ts";
+import { FIGURES_MAX } from "./figures.ts";
+import type { LedgerTally } from "./ledger-tally.ts";
+import type { Account, AccountName } from "./records.ts";
 
-export type AuditStore = Pick<Store, "getAccount" | "listCards" | "getCode" | "readDays" | "readLedger" | "inspect">;
-
-export interface AuditOptions {
-  /** Awaited between reads, so that a long ledger never keeps the process from its requests. */
-  readonly pause: () => Promise<void>;
-  /** Lines that one read takes; at most the store's page. */
-  readonly pageLines: number;
-  /** Whether holds are summed up one by one, which reads the whole account at once. */
-  readonly holds: boolean;
-}
+export type { AuditProgress, AuditStore };
 
 export interface AccountAudit {
-  readonly account: Account;
+  readonly name: string;
+  readonly tag: AccountTag;
+  /** As it stood when the audit began; undefined when the name leads to no account. */
+  readonly account: Account | undefined;
   readonly lines: number;
-  readonly sums: LedgerWalk["sums"];
-  readonly totals: LedgerWalk["totals"];
-  /** `busy`: the account moved all the time, so its figures could not be compared. */
-  readonly outcome: "balanced" | "unbalanced" | "busy";
+  /** What the lines up to that instant leave in the account. */
+  readonly balance: bigint;
+  readonly totals: LedgerTally["totals"];
+  readonly outcome: "balanced" | "unbalanced";
   readonly findings: readonly Finding[];
   /** All findings, those that are not kept included. */
   readonly findingCount: number;
+  /** What could not be compared, each a sentence; empty but for accounts beyond every measure. */
+  readonly skipped: readonly string[];
 }
 
-const DAY_MS = 86_400_000;
-const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
+/** Steps of an audit, and its outcome. */
+export type AuditSteps = Steps<AccountAudit>;
 
-/** Times that an account may move between two reads before it counts as busy. */
-const TRIES_MAX = 20;
+/** Times that a store may go back while an account is audited. */
+const RESTARTS_MAX = 3;
 
 /**
- * Audits one account: lines numbered without gaps, money moved between the accounts that the kind of line names, balances
- * after each line, charges computed again from their figures; then balance, spent, topped up and cards against the lines.
- * @returns undefined when there is no such account.
- * @throws StoreError
+ * Audits one account: each line, and whatever the account keeps against the lines, by every check of `audit/checks.ts`.
+ * @throws StoreError when the store goes back again and again. A store that does not answer is told of in a step.
  */
-export async function auditAccount(
-  store: AuditStore,
-  tag: AccountTag,
-  options: AuditOptions,
-): Promise<AccountAudit | undefined> {
-  const walk = new LedgerWalk(tag);
-  await readOn(store, tag, walk, options);
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const account = await store.getAccount(tag);
-    if (!account) return undefined;
-    const cards = (await store.listCards(tag))?.cards ?? [];
-    const days = await chargedByDays(store, tag, walk);
-    // Nothing was written since the last line that was read, so these figures are of the same instant.
-    if ((await readOn(store, tag, walk, options)) > 0) continue;
-    walk.end();
-    compare(walk, "balance", account.balance, walk.sums.balance);
-    compare(walk, "sum spent", account.spent, walk.sums.spent);
-    compare(walk, "sum topped up", account.topped, walk.sums.topped);
-    for (const { id, spent } of cards) compare(walk, `sum spent on the card ${id}`, spent, walk.spentOf(id));
-    for (const group of new Set([...days.keys(), ...walk.charged.keys()])) {
-      const [kept, sum] = [days.get(group) ?? 0n, walk.charged.get(group) ?? 0n];
-      compare(walk, `sum of all days in the group ${group}`, kept, sum);
+export async function* auditAccount(store: AuditStore, account: AccountName): AuditSteps {
+  for (let restarts = 0; ; restarts++) {
+    try {
+      return yield* auditOnce(store, account);
+    } catch (error) {
+      if (error !== WENT_BACK) throw error;
+      if (restarts === RESTARTS_MAX) throw new StoreError("unavailable", "the store lost lines while it was read");
     }
-    await compareCodes(store, tag, walk, options);
-    if (account.held < 0n || account.held > account.balance) {
-      walk.find(`Of a balance of ${formatUsd(account.balance)} USD ${formatUsd(account.held)} are held.`);
-    }
-    if (options.holds) await compareRecord(store, tag, walk, options);
-    return outcomeOf(account, walk, walk.findingCount === 0 ? "balanced" : "unbalanced");
   }
-  const account = await store.getAccount(tag);
-  return account && outcomeOf(account, walk, walk.findingCount === 0 ? "busy" : "unbalanced");
-}
-
-/** What the sums per day say was charged, by group. */
-async function chargedByDays(
-  store: AuditStore,
-  tag: AccountTag,
-  { instants }: LedgerWalk,
-): Promise<ReadonlyMap<string, bigint>> {
-  const charged = new Map<string, bigint>();
-  // A request counts on the day of its admission, up to the settle horizon before its line, by whatever clock.
-  const endMs = (instants?.last ?? 0) + SPAN_MARGIN_MS;
-  let fromMs = (instants?.first ?? SPAN_MARGIN_MS) - SPAN_MARGIN_MS;
-  while (instants && fromMs <= endMs) {
-    const untilMs = Math.min(fromMs + (DAYS_MAX - 1) * DAY_MS, endMs);
-    for (const { group, amount } of await store.readDays(tag, utcDay(fromMs), utcDay(untilMs))) {
-      charged.set(group, (charged.get(group) ?? 0n) + amount);
-    }
-    fromMs = untilMs + DAY_MS;
-  }
-  return charged;
 }
 
 /**
- * A code is one account's: where its own record names another, or none, a failover has forgotten a redemption and the
- * code can be, or was, redeemed twice (reliability 3.9, residual).
+ * Drives an audit to its end.
+ * @param pause awaited after each step.
+ * @throws StoreError when the store does not answer.
  */
-async function compareCodes(
-  store: AuditStore,
-  tag: AccountTag,
-  walk: LedgerWalk,
-  options: AuditOptions,
-): Promise<void> {
-  for (const [index, id] of walk.cards.entries()) {
-    const code = await store.getCode(id);
-    // A card that was given without a code has none.
-    if (code && code.tag !== tag) {
-      const whose = code.tag === undefined ? "nobody" : accountId(code.tag);
-      walk.find(`The code ${id} has paid here, but its own record says that ${whose} has it (${code.state}).`);
-    }
-    if (index % options.pageLines === options.pageLines - 1) await options.pause();
-  }
-}
-
-/** Walks what has been written since. @returns how many lines that was. */
-async function readOn(store: AuditStore, tag: AccountTag, walk: LedgerWalk, options: AuditOptions): Promise<number> {
-  let count = 0;
+export async function auditToEnd(
+  steps: AuditSteps,
+  pause: () => Promise<unknown> = async () => {},
+): Promise<AccountAudit> {
   for (;;) {
-    const lines = await store.readLedger(tag, walk.seq, options.pageLines);
-    for (const line of lines) walk.add(line);
-    count += lines.length;
-    if (lines.length < options.pageLines) return count;
-    await options.pause();
-  }
-}
-
-/**
- * What only the whole record of an account tells: its holds one by one, and whether its last line is the one that it
- * counted last. Not every store reads all of it at one instant, so only what lasts is wrong.
- */
-async function compareRecord(
-  store: AuditStore,
-  tag: AccountTag,
-  walk: LedgerWalk,
-  { pause }: AuditOptions,
-): Promise<void> {
-  let wrong: readonly string[] = [];
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const state = await store.inspect(tag);
-    wrong = state ? contradictions(state) : [];
-    if (wrong.length === 0) return;
+    const step = await steps.next();
+    if (step.done) return step.value;
+    if (step.value.error) throw step.value.error;
     await pause();
   }
-  for (const what of wrong) walk.find(what);
 }
 
-function contradictions({ account, holds, seq, ledger }: AccountState): string[] {
-  const ofBalance = holds.filter(({ entitlement }) => entitlement === undefined);
-  const sum = ofBalance.reduce((total, { amount }) => total + amount, 0n);
-  const last = ledger.at(-1)?.seq ?? 0;
-  return [
-    ...(sum === account.held
-      ? []
-      : [`${formatUsd(account.held)} USD are held; the holds sum up to ${formatUsd(sum)}.`]),
-    ...(seq === last ? [] : [`${seq} lines were written; the last one that is there is line ${last}.`]),
+async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditSteps {
+  const reader = new AccountReader(store, tag);
+  const { walk } = reader;
+  let account: Account | undefined;
+  let balance = 0n;
+  let skipped: readonly string[] = [];
+  try {
+    const first = yield* reader.ask(() => store.readFigures(tag, {}));
+    account = first?.account;
+    if (first) {
+      reader.linesMax = first.lastLine;
+      yield* reader.judge(first, { foundAs: name });
+      ({ balance } = walk.tally.sums);
+      yield* judgeCardsAndHolds(reader, yield* judgeKeys(reader));
+      skipped = yield* judgeDays(reader);
+      yield* reader.judge(yield* reader.figures({ payments: [] }));
+    } else {
+      walk.find("account_missing", `The name ${name} leads to an account that is not there.`);
+    }
+  } catch (error) {
+    // A store that is away, or has gone back, is no fault of the account's; what else can happen is what stands in it.
+    if (error === WENT_BACK || error instanceof StoreError) throw error;
+    reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${messageOf(error)}.` });
+  }
+  const { lines, findings, findingCount, tally } = walk;
+  const outcome = findingCount === 0 ? "balanced" : "unbalanced";
+  return { name, tag, account, lines, balance, totals: tally.totals, outcome, findings, findingCount, skipped };
+}
+
+/** Judges the keys, a page at a time. @returns names of cards and of scopes. */
+async function* judgeKeys(reader: AccountReader): Steps<{ readonly cards: Set<string>; readonly scopes: Set<string> }> {
+  const [cards, scopes] = [new Set<string>(), new Set<string>()];
+  let cursor: string | undefined;
+  do {
+    const from = cursor;
+    const page = yield* reader.ask(() => reader.store.listRecords(reader.tag, from));
+    for (const id of page.cards) cards.add(id);
+    for (const scope of page.scopes) scopes.add(scope);
+    for (const keys of portions(page.keys, FIGURES_MAX)) yield* reader.judge(yield* reader.figures({ keys }));
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return { cards, scopes };
+}
+
+async function* judgeCardsAndHolds(
+  reader: AccountReader,
+  { cards, scopes }: { cards: Set<string>; scopes: Set<string> },
+): Steps<void> {
+  const { holds = [] } = yield* reader.figures({ holds: true });
+  for (const { scope } of holds) scopes.add(scope);
+  for (const id of reader.walk.cards) cards.add(id);
+  const parts = [
+    portions([...cards], FIGURES_MAX),
+    portions([...scopes], FIGURES_MAX),
+    portions(
+      holds.map(({ requestId }) => requestId),
+      FIGURES_MAX,
+    ),
   ];
-}
-
-function compare(walk: LedgerWalk, what: string, kept: bigint, sum: bigint): void {
-  if (kept === sum) return;
-  walk.find(`The ${what} is ${formatUsd(kept)} USD; the lines sum up to ${formatUsd(sum)}.`);
-}
-
-function outcomeOf(account: Account, walk: LedgerWalk, outcome: AccountAudit["outcome"]): AccountAudit {
-  const { lines, sums, totals, findings, findingCount } = walk;
-  return { account, lines, sums, totals, outcome, findings, findingCount };
+  const most = Math.max(1, ...parts.map(({ length }) => length));
+  for (let at = 0; at < most; at++) {
+    const [ids = [], names = [], requests = []] = parts.map((part) => part[at]);
+    const codes: [string, { tag: string | undefined; state: string } | undefined][] = [];
+    for (const id of ids) codes.push([id, yield* reader.ask(() => reader.store.getCode(id))]);
+    const figures = yield* reader.figures({ cards: ids, scopes: names, requests, holds: true });
+    yield* reader.judge(figures, { codes: new Map(codes) });
+  }
 }

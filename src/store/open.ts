@@ -6,6 +6,8 @@ import { openRedis } from "./redis/store.ts";
 
 /** How long the first try of a step on Redis may take, milliseconds. */
 const COMMAND_TIMEOUT_MS = 400;
+/** Both tries of a step; a little under the 500 ms within which a request must be refused (docs/failure-model.md, row B3). */
+const STEP_TIMEOUT_MS = 480;
 
 export interface OpenOptions {
   /** The embedded store's clock, milliseconds since the epoch. Redis has its own. */
@@ -13,6 +15,8 @@ export interface OpenOptions {
   /** Told what an operator should know: a lost connection, a Redis without an append-only file. */
   readonly warn?: (message: string) => void;
   readonly commandTimeoutMs?: number;
+  /** How long both tries of a step on Redis may take, milliseconds. */
+  readonly stepTimeoutMs?: number;
   /** Refuse a Redis without an append-only file, instead of a warning. */
   readonly demandAof?: boolean;
 }
@@ -23,7 +27,8 @@ export interface OpenOptions {
  * @throws StoreError when the embedded store's folder is in use or cannot be opened.
  */
 export async function openStore(settings: StoreSettings, options: OpenOptions = {}): Promise<Store> {
-  const { now = Date.now, warn = () => undefined, commandTimeoutMs = COMMAND_TIMEOUT_MS, demandAof = false } = options;
+  const { now = Date.now, warn = () => undefined, demandAof = false } = options;
+  const { commandTimeoutMs = COMMAND_TIMEOUT_MS, stepTimeoutMs = STEP_TIMEOUT_MS } = options;
   if (settings.kind === "embedded") return openEmbedded(settings.dir, now);
-  return openRedis(settings, commandTimeoutMs, { warn, demandAof });
+  return openRedis(settings, { tryMs: commandTimeoutMs, totalMs: stepTimeoutMs }, { warn, demandAof });
 }

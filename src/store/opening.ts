@@ -4,9 +4,11 @@
  */
 import type { AccountTag } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";
+import { chainOf, type LineChain } from "./line-chain.ts";
 import { accountId } from "./names.ts";
 import type { LedgerLine } from "./records.ts";
 import { SETTLED_MARK_MS } from "./settlement.ts";
+import { COUNT_KINDS, countsFrom, type UsageCounts } from "./token-sums.ts";
 
 /** Lines that one step of archiving replaces at most: the store does nothing else meanwhile. */
 export const ARCHIVE_LINES_MAX = 1_000;
@@ -25,6 +27,12 @@ export interface OpeningFacts {
   readonly cards: ReadonlyMap<string, { readonly quota: bigint; readonly spent: bigint }>;
   /** What was charged, by group. */
   readonly charged: ReadonlyMap<string, bigint>;
+  /** Requests and tokens of it, by group; undefined in a line of a version that did not count them. */
+  readonly counts: ReadonlyMap<string, UsageCounts> | undefined;
+  /** Top-ups and adjustments; undefined as `counts`. */
+  readonly payments: number | undefined;
+  /** What every archived line is in, member by member; undefined in a line of a version that did not have it. */
+  readonly chain: LineChain | undefined;
 }
 
 export type ArchiveOutcome =
@@ -58,6 +66,11 @@ export function openingLine(tag: AccountTag, last: LedgerLine, facts: OpeningFac
       totals: texts(facts.totals),
       cards: Object.fromEntries([...facts.cards].map(([id, { quota, spent }]) => [id, [`${quota}`, `${spent}`]])),
       charged: texts(facts.charged),
+      ...(facts.counts && {
+        counts: Object.fromEntries([...facts.counts].map(([group, one]) => [group, listOf(one)])),
+      }),
+      ...(facts.payments !== undefined && { payments: facts.payments }),
+      ...(facts.chain && { chain: facts.chain }),
     }),
   };
 }
@@ -74,6 +87,9 @@ export function readOpening(memo: string): OpeningFacts | undefined {
       totals: amounts(json.totals),
       cards: new Map(cards.map(([id, [quota, spent]]) => [id, { quota: BigInt(quota), spent: BigInt(spent) }])),
       charged: amounts(json.charged),
+      counts: countsOf(json.counts),
+      payments: Number.isSafeInteger(json.payments) ? (json.payments as number) : undefined,
+      chain: chainOf(json.chain),
     };
   } catch {
     return undefined;
@@ -86,4 +102,12 @@ function texts(amounts: ReadonlyMap<string, bigint>): Record<string, string> {
 
 function amounts(value: unknown): Map<string, bigint> {
   return new Map(Object.entries(value as Record<string, string>).map(([name, amount]) => [name, BigInt(amount)]));
+}
+
+const listOf = (counts: UsageCounts): number[] => COUNT_KINDS.map((kind) => counts[kind]);
+
+function countsOf(value: unknown): Map<string, UsageCounts> | undefined {
+  if (value === undefined) return undefined;
+  const groups = Object.entries(value as Record<string, readonly number[]>);
+  return new Map(groups.map(([group, list]) => [group, countsFrom((kind) => list[COUNT_KINDS.indexOf(kind)] ?? 0)]));
 }

@@ -20,6 +20,12 @@ export interface Account {
   readonly createdAtMs: number;
 }
 
+/** Where an account is found. */
+export interface AccountName {
+  readonly name: string;
+  readonly tag: AccountTag;
+}
+
 export interface Key {
   readonly id: string;
   readonly tag: AccountTag;
@@ -49,7 +55,8 @@ export interface LedgerLine {
   /** Position in the account's ledger, from 1, without gaps; an opening line has the last archived one's. */
   readonly seq: number;
   readonly atMs: number;
-  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening";
+  /** `unreadable`: what stands there is no line any more; its figures are 0. */
+  readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening" | "unreadable";
   /**
    * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,
    * `absorbed:<cause>`, ...
@@ -138,7 +145,7 @@ export interface DaySum {
 /** Days that one reading of day sums may span. */
 export const DAYS_MAX = 366;
 
-/** The whole state of one account, in one canonical form for both stores; for tests, audits and `verify`. */
+/** The whole state of one account, in one canonical form for both stores; for tests. */
 export interface AccountState {
   readonly account: Account;
   readonly seq: number;

@@ -12,12 +12,30 @@ export interface Recomputed {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** A memo that has been read, for those who ask more than one thing of it. */
+export interface Memo {
+  /** Undefined for a memo that is no JSON object. */
+  readonly fields: Fields | undefined;
+}
+
+export function readMemo(memo: string): Memo {
+  return { fields: objectOf(parsed(memo)) };
+}
+
+const memoOf = (memo: string | Memo): Memo => (typeof memo === "string" ? readMemo(memo) : memo);
+
+/** The tokens that a memo tells of; undefined for one that does not hold every count. */
+export function usageOfMemo(memo: string | Memo): Usage | undefined {
+  const { fields } = memoOf(memo);
+  return fields && usageOf(fields);
+}
+
 /**
  * Computes a charge from the memo that `settle/charge.ts` wrote.
  * @returns undefined for a memo that does not hold every figure.
  */
-export function recompute(memo: string): Recomputed | undefined {
-  const fields = objectOf(parsed(memo));
+export function recompute(memo: string | Memo): Recomputed | undefined {
+  const { fields } = memoOf(memo);
   if (!fields) return undefined;
   const usage = usageOf(fields);
   const prices = pricesOf(fields);
@@ -52,8 +70,8 @@ export interface NotedAttempt {
  * The tries that a memo tells of, the cost of the answered one computed again.
  * @returns none for a memo without them, undefined for one whose tries lack a figure.
  */
-export function attemptsOf(memo: string): readonly NotedAttempt[] | undefined {
-  const fields = objectOf(parsed(memo));
+export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undefined {
+  const { fields } = memoOf(memo);
   if (fields?.attempts === undefined) return [];
   if (!Array.isArray(fields.attempts)) return undefined;
   const attempts = fields.attempts.map((attempt) => attemptOf(objectOf(attempt), fields));

@@ -25,7 +25,7 @@ import { type SoldCode, sell } from "./house.ts";
 /** Takes the first steps of a redemption on a connection of its own, which then goes away. */
 async function dieAfter(redis: TestRedis, steps: 0 | 1 | 2 | 3, hash: CodeHash, tag: AccountTag): Promise<void> {
   const settings = { kind: "redis", url: new Secret(redis.url) } as const;
-  const runner = new Runner(await connect(settings, 400, () => undefined), 400);
+  const runner = new Runner(await connect(settings, 400, () => undefined), { tryMs: 400, totalMs: 480 });
   const scripts = loadScripts();
   await noteClaim(runner, scripts, hash);
   const claimed = steps > 0 ? await claim(runner, scripts, hash, tag) : undefined;
@@ -100,7 +100,7 @@ test("wherever a redemption stops, the sweep leaves the code redeemed and credit
     const ends: string[] = [];
     for (let commands = 0; ends.at(-1) !== "done"; commands++) {
       const [code] = (await sell(store, 1)) as [SoldCode];
-      const runner = new Runner(dyingAfter(connection, commands), 400);
+      const runner = new Runner(dyingAfter(connection, commands), { tryMs: 400, totalMs: 480 });
       const done = await redeem(runner, scripts, { hash: code.hash, tag }).then(
         () => true,
         () => false,

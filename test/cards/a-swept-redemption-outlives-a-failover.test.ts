@@ -27,7 +27,7 @@ test("what the sweep has credited comes back with the account that had claimed i
   const restore = await redis.keepRdb();
   const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => undefined);
   t.after(() => connection.close());
-  const runner = new Runner(connection, 400);
+  const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
   await noteClaim(runner, loadScripts(), code.hash);
   await claim(runner, loadScripts(), code.hash, tag);
 

@@ -20,7 +20,7 @@ test("a claim that another process left is credited when a gateway starts", asyn
   const redis = await startRedis();
   const store = await openUrl(redis);
   const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => undefined);
-  const runner = new Runner(connection, 400);
+  const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
   try {
     const tag = await makeAccount(store, "left", { group: "cards", funds: 0n });
     const [code] = await sell(store, 1);

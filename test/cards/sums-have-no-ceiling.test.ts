@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AdminClient, Fields } from "../../src/cli/admin-client.ts";
+import { Terminal } from "../../src/cli/terminal.ts";
 import { showUsage } from "../../src/cli/usage-command.ts";
 
 test("pages are added up exactly, whatever they come to", async () => {
@@ -20,7 +21,11 @@ test("pages are added up exactly, whatever they come to", async () => {
       return { status: 200, body: pages.shift() ?? assert.fail() };
     },
   };
-  const { json, text } = await showUsage(admin, { by: "group", format: "csv" });
+  const { json, text } = await showUsage(
+    admin,
+    { by: "group", format: "csv" },
+    new Terminal({ write: () => true }, async () => {}),
+  );
   assert.equal(json.total_usd, "26999999.999999997");
   assert.match(text, /^group,usd,.*\r\n"'=big, or so",26999999\.999999997,.*\r\n$/);
   assert.deepEqual(paths, ["/usage?by=group", "/usage?by=group&cursor=one", "/usage?by=group&cursor=two"]);

@@ -168,7 +168,7 @@ test("what is wrong with the archive or with what is asked is named, and nothing
   const doctored = gunzipSync(good).toString().replace('"amount":"1"', '"amount":"2"');
   writeFileSync(file, gzipSync(doctored));
   const ran = await tollgate("ledger", "archive", "--before", before, "--to", dir);
-  assert.deepEqual([ran.status, /not that of these lines/.test(ran.err)], [1, true], ran.err);
+  assert.deepEqual([ran.status, /cannot be used: it is changed/.test(ran.err)], [1, true], ran.err);
   assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);
   writeFileSync(file, good.subarray(0, good.length - 9));
   const torn = await tollgate("ledger", "archive", "--before", before, "--to", dir);
@@ -178,7 +178,8 @@ test("what is wrong with the archive or with what is asked is named, and nothing
   writeFileSync(file, gzipSync(doctored));
   const found = await tollgate("ledger", "verify", "--archive", dir);
   assert.equal(found.status, 1);
-  assert.match(found.err, /In the archive: .*balance/);
+  assert.match(found.err, /line_balance: In the archive: .*balance/);
+  assert.match(found.out, /out of balance: 1\. /);
   rmSync(file);
   const missing = await tollgate("ledger", "verify", "--archive", dir);
   assert.match(missing.err, /Lines 1 to 12 are neither in the files nor in the store\./);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { runCli } from "../../src/cli.ts";
 import type { Store } from "../../src/store/contract.ts";
-import { auditAccount } from "../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import type { AccountState } from "../../src/store/records.ts";
 import { newAccountTag, newKey } from "../../src/values/key.ts";
 import type { TestRedis } from "../rig/redis.ts";
@@ -77,9 +77,9 @@ export async function readiness(adminUrl: string): Promise<{ ready: boolean; rea
 export async function balanced(store: Store, name: string): Promise<AccountState> {
   const account = await store.findAccount(name);
   assert.ok(account, `${name} is there`);
-  const audit = await auditAccount(store, account.tag, { pause: async () => {}, pageLines: 100, holds: true });
-  assert.deepEqual(audit?.findings, []);
-  assert.equal(audit?.outcome, "balanced");
+  const audit = await auditToEnd(auditAccount(store, account));
+  assert.deepEqual(audit.findings, []);
+  assert.equal(audit.outcome, "balanced");
   return (await store.inspect(account.tag)) as AccountState;
 }
 

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { auditAccount } from "../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import type { AccountState } from "../../src/store/records.ts";
 import { type GatewayHere, startGatewayHere } from "../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
@@ -57,9 +57,9 @@ async function scene(t: TestContext): Promise<Scene> {
     async state(name) {
       const account = await here.store.findAccount(name);
       assert.ok(account, `${name} is there`);
-      const audit = await auditAccount(here.store, account.tag, { pause: async () => {}, pageLines: 100, holds: true });
-      assert.deepEqual(audit?.findings, []);
-      assert.equal(audit?.outcome, "balanced");
+      const audit = await auditToEnd(auditAccount(here.store, account));
+      assert.deepEqual(audit.findings, []);
+      assert.equal(audit.outcome, "balanced");
       return (await here.store.inspect(account.tag)) as AccountState;
     },
   };

@@ -12,11 +12,12 @@ const START_MS = Date.UTC(2026, 5, 1, 12);
 
 export const openUrl = (redis: TestRedis): Promise<Store> => openStore({ kind: "redis", url: new Secret(redis.url) });
 
-export async function embeddedBench(): Promise<Bench> {
+export async function embeddedBench(): Promise<Bench & { readonly dir: string }> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-embedded-"));
   let nowMs = START_MS;
   const store = await openStore({ kind: "embedded", dir: join(dir, "data") }, { now: () => nowMs });
   return {
+    dir: join(dir, "data"),
     store,
     nowMs: () => nowMs,
     setTime(epochMs) {

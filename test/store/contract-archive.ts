@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../src/store/contract.ts";
-import { auditAccount } from "../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import { LedgerWalk } from "../../src/store/ledger-walk.ts";
 import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome, openingLine } from "../../src/store/opening.ts";
 import type { LedgerLine } from "../../src/store/records.ts";
@@ -14,6 +14,15 @@ import { assertIdentities } from "./contract-settle.ts";
 
 /** Archives up to a line as the admin API does. */
 export async function archiveThrough(store: Store, tag: AccountTag, through: number): Promise<ArchiveOutcome> {
+  return store.archiveLedger(tag, await archiveAsk(store, tag, through));
+}
+
+/** What is asked of the store to archive up to a line. */
+export async function archiveAsk(
+  store: Store,
+  tag: AccountTag,
+  through: number,
+): Promise<Parameters<Store["archiveLedger"]>[1]> {
   const walk = new LedgerWalk(tag);
   const [head] = await store.readLedger(tag, 0, 1);
   const after = head?.kind === "opening" ? head.seq : 0;
@@ -24,8 +33,7 @@ export async function archiveThrough(store: Store, tag: AccountTag, through: num
     last = line;
   }
   assert.ok(last);
-  const opening = { ...openingLine(tag, last, walk.facts), seq: through };
-  return store.archiveLedger(tag, { after, opening });
+  return { after, opening: { ...openingLine(tag, last, walk.tally.facts), seq: through } };
 }
 
 /** Five top-ups, a card and what was spent on it. */
@@ -51,7 +59,7 @@ export function archiveRefusalTests(ask: Ask): void {
     assert.equal(await archiveThrough(store, tag, 3), "too_young");
     const [, line] = await store.readLedger(tag, 0, 10);
     assert.ok(line);
-    const opening = openingLine(tag, line, new LedgerWalk(tag).facts);
+    const opening = openingLine(tag, line, new LedgerWalk(tag).tally.facts);
     assert.equal(await store.archiveLedger(tag, { after: 1, opening }), "moved");
     assert.equal(await store.archiveLedger(tag, { after: 0, opening: { ...opening, balance: 1n } }), "moved");
     assert.equal(await store.archiveLedger(tag, { after: 0, opening: { ...opening, seq: 99 } }), "moved");
@@ -101,15 +109,15 @@ export function archiveTests(ask: Ask): void {
     const tag = await makeAccount(store, "Aaudit");
     for (let i = 0; i < 4; i++) await store.credit(tag, { id: `p${i}`, amount: 10n, kind: "topup", note: "" });
     setTime(nowMs() + ARCHIVE_AGE_MS);
-    const options = { pause: async () => undefined, pageLines: 2, holds: true };
+    const audited = () => auditToEnd(auditAccount(store, { name: "Aaudit", tag }));
     assert.equal(await archiveThrough(store, tag, 2), "archived");
-    assert.equal((await auditAccount(store, tag, options))?.outcome, "balanced");
+    assert.equal((await audited())?.outcome, "balanced");
     const lines = await store.readLedger(tag, 0, 4);
     const walk = new LedgerWalk(tag);
     for (const line of lines) walk.add(line);
-    const lie = openingLine(tag, lines.at(-1) as LedgerLine, { ...walk.facts, topped: 7n });
+    const lie = openingLine(tag, lines.at(-1) as LedgerLine, { ...walk.tally.facts, topped: 7n });
     assert.equal(await store.archiveLedger(tag, { after: 2, opening: lie }), "archived");
-    const found = await auditAccount(store, tag, options);
+    const found = await audited();
     assert.deepEqual(
       [found?.outcome, found?.findings.map(({ what }) => what.split(" is ")[0])],
       ["unbalanced", ["The sum topped up"]],

@@ -5,6 +5,7 @@ import { admissionTests } from "./contract-admit.ts";
 import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
 import { codeTests } from "./contract-codes.ts";
 import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
+import { figureTests } from "./contract-figures.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
 import { limitTests } from "./contract-limits.ts";
 import { recordTests } from "./contract-records.ts";
@@ -38,6 +39,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     codeTests(ask);
     idempotencyTests(ask);
     archiveRefusalTests(ask);
+    figureTests(ask);
     if (!clock) return;
     limitTests(ask);
     idempotencyTimeTests(ask);

@@ -1,6 +1,6 @@
 /**
- * Row G2: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has admission and settlement of the
- * previous version, each with its shared parts in front, as that version sent them.
+ * Rows G2 and B13: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has scripts of the previous version,
+ * each with its shared parts in front, as that version sent them. It knew of no `todo`.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,12 +8,17 @@ import test, { type TestContext } from "node:test";
 import type { AdmitAsk, Admitted } from "../../src/store/admission.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { admittedOf, type HoldRecord } from "../../src/store/hold-record.ts";
-import { auditAccount } from "../../src/store/ledger-audit.ts";
-import { dayField, settleAccounts } from "../../src/store/names.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
+import { dayField, limitScope, settleAccounts } from "../../src/store/names.ts";
+import { openStore } from "../../src/store/open.ts";
+import { loadScripts } from "../../src/store/redis/scripts.ts";
 import type { SettleAsk } from "../../src/store/settlement.ts";
 import { ACCOUNT_CONCURRENCY_MAX, SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../src/store/settlement.ts";
+import { nanoUsd } from "../../src/values/money.ts";
+import { Secret } from "../../src/values/secret.ts";
 import { utcDay } from "../../src/values/time.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
+import { startScriptStopper } from "../rig/script-stopper.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
 import { openUrl } from "./benches.ts";
 
@@ -23,6 +28,7 @@ const SETTLE = sourceOf("settle");
 const GROUPS = [terms({ requestsPerMinute: 60, tokensPerMinute: 6_000, concurrency: 3 })];
 
 interface Fleet {
+  readonly redis: TestRedis;
   readonly store: Store;
   /** The previous version's admission. */
   admitBefore(ask: AdmitAsk): Promise<Admitted | string>;
@@ -36,6 +42,7 @@ async function fleet(t: TestContext): Promise<Fleet> {
   const store = await openUrl(redis);
   t.after(() => store.close());
   return {
+    redis,
     store,
     async admitBefore(ask) {
       const keys = [`{a:${ask.tag}}`, `{a:${ask.tag}}:h`, `{a:${ask.tag}}:hx`, `{a:${ask.tag}}:d:${ask.requestId}`];
@@ -58,13 +65,14 @@ async function fleet(t: TestContext): Promise<Fleet> {
         `${ask.holdTtlMs}`,
         ask.again ? "1" : "0",
         `${ACCOUNT_CONCURRENCY_MAX}`,
+        "",
       ]);
       return outcome === "admitted" ? admittedOf(ask.tag, JSON.parse(second) as HoldRecord) : second;
     },
     async settleBefore(ask) {
       const account = `{a:${ask.tag}}`;
-      const day = `${account}:day:${utcDay(ask.admittedAtMs)}`;
-      const keys = [account, `${account}:h`, `${account}:hx`, `${account}:d:${ask.requestId}`, `${account}:l`, day];
+      const days = ["day", "use"].map((kind) => `${account}:${kind}:${utcDay(ask.admittedAtMs)}`);
+      const keys = [account, `${account}:h`, `${account}:hx`, `${account}:d:${ask.requestId}`, `${account}:l`, ...days];
       const { payer, revenue, overHold, absorbed, upstream } = settleAccounts(ask);
       const [outcome = ""] = await run(redis, SETTLE, keys, [
         ask.requestId,
@@ -76,7 +84,7 @@ async function fleet(t: TestContext): Promise<Fleet> {
         `${ask.tokensUsed}`,
         `${ask.tokensPerMinute ?? ""}`,
         ask.voided ? "1" : "0",
-        ask.group,
+        limitScope(ask.group, ask.keyId, ask.perKey),
         payer,
         revenue,
         overHold,
@@ -89,6 +97,9 @@ async function fleet(t: TestContext): Promise<Fleet> {
         dayField(ask.group, ask.model, ask.keyId),
         `${SETTLE_HORIZON_MS}`,
         `${SETTLED_MARK_MS}`,
+        "",
+        JSON.stringify(["requests", "1"]),
+        "0",
       ]);
       return outcome;
     },
@@ -128,10 +139,11 @@ test("what either version admits the other settles, once, and gives the same ans
 
   const state = await store.inspect(tag);
   assert.deepEqual([state?.account.balance, state?.account.held, state?.inFlight], [940n, 0n, 0]);
-  const audit = await auditAccount(store, tag, { pause: async () => {}, pageLines: 100, holds: true });
-  // These charges have no memo to be computed again from; numbers, balances and sums are as they should be.
+  const audit = await auditToEnd(auditAccount(store, { name: state?.account.name ?? "", tag }));
+  // These charges have no memo to be computed again from, and the previous version counted no requests; numbers, balances
+  // and sums are as they should be.
   assert.deepEqual(
-    audit?.findings.filter(({ what }) => !what.startsWith("Its memo")),
+    audit.findings.filter(({ check }) => check !== "charge" && check !== "day_counts"),
     [],
   );
   const days = await store.readDays(tag, utcDay(now.storeTimeMs), utcDay(now.storeTimeMs));
@@ -159,4 +171,63 @@ test("both count the same requests in flight, and what one voids the other may a
   await store.settle(settleAsk(askOf(7), before, { voided: true }));
   assert.equal(await admitBefore(askOf(7)), "concurrency");
   assert.equal((await store.inspect(tag))?.inFlight, 3);
+});
+
+test("what a script of today has begun, and the previous version has overtaken, is ended with nothing lost", async (t) => {
+  const { redis, store, admitBefore, settleBefore } = await fleet(t);
+  const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));
+  t.after(() => stopper.close());
+  const stopped = await openStore({ kind: "redis", url: new Secret(stopper.url) });
+  t.after(() => stopped.close());
+  const charge = { amount: 30n, tokensTaken: 50, tokensUsed: 40, memo: "{}" };
+  const attempts = [{ upstream: "east", cause: "upstream_timeout", amount: nanoUsd(3n), memo: "{}" }];
+  let overtaken = 0;
+  let [command, second] = [1, 1];
+  for (let round = 1; ; round++) {
+    const tag = await makeAccount(store, `Over${round}x`, { funds: 1_000n });
+    const askOf = (number: number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS, inputTokens: 50 });
+    const [ours, theirs] = [admitted(await store.admit(askOf(1))), await admitBefore(askOf(2))];
+    assert.ok(typeof theirs === "object", String(theirs));
+    stopper.stopAt("settle", command);
+    const asked = settleAsk(askOf(1), ours, { ...charge, attempts });
+    const first = await stopped.settle(asked).catch(() => undefined);
+    const stop = stopper.goOn();
+    if (stop === undefined) break;
+    assert.equal(first, undefined);
+    // The previous version admits and charges, and writes lines behind those that are still to come.
+    assert.equal(await settleBefore(settleAsk(askOf(2), theirs, charge)), "settled", stop);
+    // The script that ends it stops, too.
+    stopper.stopAt("settle", second);
+    await stopped.settle(asked).catch(() => undefined);
+    const then = stopper.goOn();
+    const at = `${stop}, then ${then}`;
+    [command, second] = then === undefined ? [command + 1, 1] : [command, second + 1];
+    const third = await admitBefore(askOf(3));
+    assert.ok(typeof third === "object", at);
+    assert.match((await stopped.settle(asked)).outcome, /^(settled|duplicate)$/, at);
+    assert.equal((await stopped.settle(asked)).outcome, "duplicate", at);
+    assert.equal((await stopped.settle(settleAsk(askOf(3), third, charge))).outcome, "settled", at);
+
+    const state = await store.inspect(tag);
+    assert.ok(state);
+    assert.deepEqual(
+      [state.account.balance, state.account.spent, state.account.held, state.inFlight],
+      [910n, 90n, 0n, 0],
+      at,
+    );
+    assert.deepEqual([state.holds, state.inFlightByScope], [[], {}], at);
+    const lines = state.ledger
+      .slice(1)
+      .map(({ kind, reference, amount }) => `${Number.parseInt(reference, 16)} ${kind} ${amount}`);
+    assert.deepEqual(lines.sort(), ["1 absorbed 3", "1 usage 30", "2 usage 30", "3 usage 30"], at);
+    const day = utcDay(ours.storeTimeMs);
+    assert.deepEqual(Object.values(state.days[day] ?? {}), [90n], at);
+    assert.deepEqual(
+      Object.values(state.counts[day] ?? {}).map(({ requests }) => requests),
+      [3],
+      at,
+    );
+    if (lines.join() !== lines.sort().join() || state.seq > 5) overtaken++;
+  }
+  assert.ok(overtaken > 0, "lines were overtaken at all");
 });

@@ -7,7 +7,7 @@ const read = (file: string): string => readFileSync(file, "utf8");
 const numbered = (letter: string, count: number) => Array.from({ length: count }, (_, at) => `${letter}${at + 1}`);
 const ROWS: readonly string[] = [
   ...numbered("A", 8),
-  ...numbered("B", 12),
+  ...numbered("B", 13),
   ...numbered("C", 11),
   ...numbered("D", 8),
   ...numbered("E", 2),

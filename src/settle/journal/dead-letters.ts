@@ -8,7 +8,7 @@ import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";
 
 /** `defect`: the store's own checks refused the ask, which trying again would not change. */
-export type DeadReason = "mismatch" | "stale" | "unknown_account" | "defect";
+export type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "defect";
 
 export interface DeadLetter {
   readonly reason: DeadReason;
@@ -70,6 +70,8 @@ export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): Dead
       return undefined;
     case "mismatch":
       return orphan ? undefined : { reason: "mismatch", ask, detail: `recorded ${answer.recorded}` };
+    case "half_written":
+      return { reason: "half_written", ask, detail: `recorded ${answer.recorded}` };
     default:
       return { reason: answer.outcome, ask, detail: undefined };
   }

@@ -4,7 +4,7 @@ import { NANO_USD_MAX, nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { creditAccounts } from "../names.ts";
-import type { Account, Page } from "../records.ts";
+import type { Account, AccountName, Page } from "../records.ts";
 import type { Context } from "./context.ts";
 import { appendLine, findAccountRow, toAccount } from "./rows.ts";
 
@@ -36,6 +36,23 @@ export function getAccount(context: Context, tag: AccountTag): Account | undefin
 export function findAccount(context: Context, name: string): Account | undefined {
   const row = context.db.get("SELECT tag FROM accounts WHERE name = ?", name);
   return row && getAccount(context, row.tag as AccountTag);
+}
+
+export function findAccountName(context: Context, name: string): AccountName | undefined {
+  const row = context.db.get("SELECT tag FROM accounts WHERE name = ?", name);
+  return row && { name, tag: row.tag as AccountTag };
+}
+
+/** Names and tags alone. */
+export function listAccountNames(context: Context, cursor: string | undefined, limit: number): Page<AccountName> {
+  const size = pageSize(limit, PAGE_MAX);
+  const rows = context.db.all(
+    "SELECT name, tag FROM accounts WHERE name > ? ORDER BY name LIMIT ?",
+    cursor ?? "",
+    size + 1,
+  );
+  const items = rows.slice(0, size).map((row) => ({ name: row.name as string, tag: row.tag as AccountTag }));
+  return { items, next: rows.length > size ? items.at(-1)?.name : undefined };
 }
 
 /** The cursor is the last name of the page before. */

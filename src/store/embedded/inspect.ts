@@ -1,13 +1,12 @@
-/** The whole state of one account of the embedded store, in the canonical form of the contract. */
+/** The whole state of one account of the embedded store, in the canonical form of the contract: for tests. */
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import { daySumOf } from "../day-sums.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
-import type { AccountState, DaySum, LedgerLine } from "../records.ts";
-import { countsFrom, type UsageCounts } from "../token-sums.ts";
+import type { AccountState, LedgerLine } from "../records.ts";
+import type { UsageCounts } from "../token-sums.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import { countsOf } from "./days.ts";
 import { listKeys } from "./idempotency.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
 
@@ -16,13 +15,6 @@ export function readLedger(context: Context, tag: AccountTag, afterSeq: number, 
   return context.db
     .all("SELECT * FROM ledger WHERE tag = ? AND seq > ? ORDER BY seq LIMIT ?", tag, afterSeq, size)
     .map(toLedgerLine);
-}
-
-/** Both days included. */
-export function readDays(context: Context, tag: AccountTag, since: string, until: string): DaySum[] {
-  return context.db
-    .all("SELECT * FROM days WHERE tag = ? AND day >= ? AND day <= ? ORDER BY day, field", tag, since, until)
-    .map((row) => daySumOf(row.day as string, row.field as string, row.amount as bigint, countsOf(row)));
 }
 
 export function inspect(context: Context, tag: AccountTag): AccountState | undefined {
@@ -69,10 +61,4 @@ function daysOf(context: Context, tag: AccountTag): Pick<AccountState, "days" | 
     if (row.requests !== 0n) counts[day] = { ...counts[day], [field]: countsOf(row) };
   }
   return { days, counts };
-}
-
-const COLUMNS = { cachedInput: "cached_input", cacheWrite: "cache_write" } as const;
-
-function countsOf(row: Row): UsageCounts {
-  return countsFrom((kind) => Number(row[kind in COLUMNS ? COLUMNS[kind as keyof typeof COLUMNS] : kind]));
 }

@@ -11,6 +11,7 @@ import {
   checkCodes,
   checkCredit,
   checkExtend,
+  checkFigures,
   checkGrant,
   checkKeyHash,
   checkName,
@@ -18,8 +19,9 @@ import {
   checkTag,
 } from "../checks.ts";
 import { type Store, StoreError } from "../contract.ts";
-import { daysOfSpan } from "../day-sums.ts";
+import { type DaySpan, daysOfSpan } from "../day-sums.ts";
 import type { ExtendAsk } from "../extension.ts";
+import type { FiguresAsk } from "../figures.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
@@ -30,9 +32,11 @@ import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
 import { openDatabase } from "./database.ts";
+import { pageDays, readDays } from "./days.ts";
 import * as epoch from "./epoch.ts";
 import { extend } from "./extend.ts";
-import { inspect, readDays, readLedger } from "./inspect.ts";
+import { listRecords, readFigures } from "./figures.ts";
+import { inspect, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { settle } from "./settle.ts";
@@ -123,6 +127,14 @@ class EmbeddedStore implements Store {
     return this.#answer((context) => accounts.findAccount(context, name));
   }
 
+  async findAccountName(name: string) {
+    return this.#answer((context) => accounts.findAccountName(context, name));
+  }
+
+  async listAccountNames(cursor: string | undefined, limit: number) {
+    return this.#answer((context) => accounts.listAccountNames(context, cursor, limit));
+  }
+
   async listAccounts(cursor: string | undefined, limit: number) {
     return this.#answer((context) => accounts.listAccounts(context, cursor, limit));
   }
@@ -206,6 +218,23 @@ class EmbeddedStore implements Store {
     checkTag(tag);
     daysOfSpan(since, until);
     return this.#answer((context) => readDays(context, tag, since, until));
+  }
+
+  async pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
+    checkTag(tag);
+    daysOfSpan(span.since, span.until);
+    return this.#answer((context) => pageDays(context, tag, span, cursor));
+  }
+
+  async readFigures(tag: AccountTag, ask: FiguresAsk) {
+    checkTag(tag);
+    checkFigures(ask);
+    return this.#answer((context) => readFigures(context, tag, ask));
+  }
+
+  async listRecords(tag: AccountTag, cursor: string | undefined) {
+    checkTag(tag);
+    return this.#answer((context) => listRecords(context, tag, cursor));
   }
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {

@@ -5,11 +5,12 @@ import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { accountId, creditAccounts } from "../names.ts";
-import type { Account, Key, KeyView, Page } from "../records.ts";
+import type { Account, AccountName, Key, KeyView, Page } from "../records.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
-import { entriesOf, toAccount, toEntitlement, toKey } from "./records.ts";
+import { ACCOUNT_FIELDS, entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
+import { wholeHash } from "./whole.ts";
 
 /**
  * The account first, then its name in the index, which decides between two of the same name; the loser's account goes
@@ -38,7 +39,9 @@ async function reserveName(runner: Runner, scripts: Scripts, name: string, tag: 
 }
 
 async function readAccount(runner: Runner, tag: AccountTag): Promise<Account | undefined> {
-  return toAccount(tag, await runner.step((redis) => redis.hgetall(accountKey(tag))));
+  const values = await runner.step((redis) => redis.hmget(accountKey(tag), ACCOUNT_FIELDS));
+  const there = ACCOUNT_FIELDS.map((field, at) => [field, values[at]] as const).filter((entry) => entry[1] !== null);
+  return toAccount(tag, Object.fromEntries(there) as Fields);
 }
 
 /** Reading an account by its tag repairs the index, should its name be missing there. */
@@ -51,8 +54,29 @@ export async function getAccount(runner: Runner, scripts: Scripts, tag: AccountT
 }
 
 export async function findAccount(runner: Runner, name: string): Promise<Account | undefined> {
+  const found = await findAccountName(runner, name);
+  return found && readAccount(runner, found.tag);
+}
+
+export async function findAccountName(runner: Runner, name: string): Promise<AccountName | undefined> {
   const tag = await runner.step((redis) => redis.hget(NAME_INDEX, name));
-  return tag === null ? undefined : readAccount(runner, tag as AccountTag);
+  return tag === null ? undefined : { name, tag: tag as AccountTag };
+}
+
+/** Names and tags alone: what the accounts hold is not read. */
+export async function listAccountNames(
+  runner: Runner,
+  cursor: string | undefined,
+  limit: number,
+): Promise<Page<AccountName>> {
+  const size = pageSize(limit, PAGE_MAX);
+  const names = await runner.step((redis) => redis.namesAfter(NAMES_IN_ORDER, cursor, size + 1));
+  const page = names.slice(0, size);
+  const tags = page.length === 0 ? [] : await runner.step((redis) => redis.hmget(NAME_INDEX, page));
+  return {
+    items: page.flatMap((name, at) => (tags[at] ? [{ name, tag: tags[at] as AccountTag }] : [])),
+    next: names.length > size ? page.at(-1) : undefined,
+  };
 }
 
 /** The cursor is the last name of the page before. */
@@ -105,8 +129,7 @@ export async function createKey(
 }
 
 export async function listKeys(runner: Runner, tag: AccountTag): Promise<Key[]> {
-  const fields = await runner.step((redis) => redis.hgetall(accountKey(tag)));
-  return entriesOf(fields, "k:")
+  return entriesOf(await wholeHash(runner, accountKey(tag)), "k:")
     .map(([, json]) => toKey(tag, json))
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }

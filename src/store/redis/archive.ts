@@ -5,30 +5,79 @@ import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome } from "../openi
 import { fromPlain, textOf } from "../plain-line.ts";
 import type { LedgerLine } from "../records.ts";
 import { accountKey, ledgerKey, openingKey } from "./keys.ts";
-import { toLedgerLine } from "./records.ts";
+import { toLedgerLine, unreadableLine } from "./records.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** One step, so that no reader falls between an opening line and the lines that it replaces. */
+/**
+ * Lines that one step reads at most: the store does nothing else meanwhile. A plain command and no script, which would take
+ * five times as long, to turn each line into a table and back (6 ms in place of 1.2 for 200 lines, with Redis 7.0).
+ */
+const STEP_LINES = 100;
+/** Times that the ledger's beginning may be archived while a page is read. */
+const TRIES_MAX = 5;
+
+/** Steps of a bounded size, so that other accounts are served in between. */
 export async function readLedger(
   runner: Runner,
-  scripts: Scripts,
   tag: AccountTag,
   afterSeq: number,
   limit: number,
 ): Promise<LedgerLine[]> {
   const size = pageSize(limit, LEDGER_PAGE_MAX);
-  const reply = await runner.script(
-    scripts["ledger-read"],
-    [ledgerKey(tag), openingKey(tag)],
-    [`${afterSeq}`, `${size}`],
-  );
-  const [opening, entries] = reply as [[seq: string, line: string] | null, [id: string, fields: string[]][]];
-  const lines = entries.map(toLedgerLine);
-  if (opening === null) return lines;
-  const line = fromPlain(JSON.parse(opening[1]));
-  if (!line) throw new TypeError("an opening line in Redis is none");
-  return [line, ...lines];
+  const lines: LedgerLine[] = [];
+  while (lines.length < size) {
+    const count = Math.min(STEP_LINES, size - lines.length);
+    const more = await readStep(runner, tag, lines.at(-1)?.seq ?? afterSeq, count);
+    lines.push(...more);
+    if (more.length < count) break;
+  }
+  return lines;
+}
+
+/**
+ * The opening line and the lines behind it are two things to read. When a line is missing between them, and the ledger
+ * begins elsewhere than it did a moment ago, it was archived in between, and both are read again.
+ */
+async function readStep(runner: Runner, tag: AccountTag, after: number, count: number): Promise<LedgerLine[]> {
+  for (let tries = 1; ; tries++) {
+    const [opened, entries] = await Promise.all([
+      openedAt(runner, tag),
+      runner.step((redis) => redis.entriesAfter(ledgerKey(tag), `${after}-0`, count)),
+    ]);
+    const opening = await openingBehind(runner, tag, opened, after);
+    const lines = entries.map(toLedgerLine).filter(({ seq }) => seq > (opening?.seq ?? after));
+    const isNext = lines[0]?.seq === (opening?.seq ?? after) + 1;
+    if (isNext || tries === TRIES_MAX || Object.is(await openedAt(runner, tag), opened)) {
+      return opening ? [opening, ...lines].slice(0, count) : lines;
+    }
+  }
+}
+
+/** Number of the opening line; undefined without one, NaN for what is no number. */
+async function openedAt(runner: Runner, tag: AccountTag): Promise<number | undefined> {
+  const seq = await runner.step((redis) => redis.hget(openingKey(tag), "seq"));
+  return seq === null ? undefined : Number(seq);
+}
+
+/** The opening line where it is among what is asked for; one without a number stands at the beginning. */
+async function openingBehind(
+  runner: Runner,
+  tag: AccountTag,
+  opened: number | undefined,
+  after: number,
+): Promise<LedgerLine | undefined> {
+  if (opened === undefined || opened <= after) return undefined;
+  if (Number.isNaN(opened)) return after === 0 ? unreadableLine(0) : undefined;
+  return toOpening([`${opened}`, (await runner.step((redis) => redis.hget(openingKey(tag), "line"))) ?? ""]);
+}
+
+function toOpening([seq, text]: readonly [string, string]): LedgerLine {
+  try {
+    const line = fromPlain(JSON.parse(text));
+    if (line && line.seq === Number(seq)) return line;
+  } catch {}
+  return unreadableLine(Number(seq));
 }
 
 export async function archiveLedger(

@@ -7,6 +7,7 @@
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../values/settings.ts";
 import { fenceKey } from "./keys.ts";
+import type { Script } from "./scripts.ts";
 import { slotOf } from "./slots.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
@@ -17,11 +18,20 @@ export interface Connection {
   eval(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   get(key: string): Promise<string | null>;
   hget(key: string, field: string): Promise<string | null>;
+  /** For hashes of a known size. */
   hgetall(key: string): Promise<Record<string, string>>;
+  hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>;
+  /** A part of a hash, fields and values in turn, and the cursor of the next part; "0" behind the last. */
+  hscan(key: string, cursor: string, count: number): Promise<[next: string, flat: string[]]>;
+  /** Entries of a stream behind one, at most `count`: their ids, and their fields and values in turn. */
+  entriesAfter(key: string, id: string, count: number): Promise<[id: string, flat: string[]][]>;
   /** Names after `after` in byte order, at most `count`. */
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
-  /** Every key that matches, on every primary. For audits, not for requests. */
-  scan(pattern: string): Promise<string[]>;
+  /**
+   * A part of all keys that match, on one primary after the other; undefined behind the last part. It goes through the
+   * whole database: for `inspect` alone.
+   */
+  scan(pattern: string, from?: ScanPlace): Promise<{ readonly keys: string[]; readonly next: ScanPlace | undefined }>;
   /**
    * Whether a replica of each key's primary has everything that was written before on this connection. True where a
    * primary has no replica that keeps up. Commands behind it wait for its end.
@@ -29,6 +39,10 @@ export interface Connection {
   replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
   /** Connections lost so far. */
   losses(): number;
+  /** The servers that we talk to, as `nodeOf` names them. Empty when none is known. */
+  primaries(): readonly string[];
+  /** Runs a script that has no keys on one of them. */
+  runOn(node: string, script: Script, values: readonly string[]): Promise<unknown>;
   /** INFO of every primary that we talk to, or what it gave in its place. Rejects when no primary is known. */
   infos(): Promise<PromiseSettledResult<string>[]>;
   /** The server that has this key, as far as is known; the same text for all unless this is a cluster. */
@@ -36,6 +50,12 @@ export interface Connection {
   /** Resolves at once while connected, else with the next connection. */
   ready(): Promise<void>;
   close(): void;
+}
+
+/** Where a walk through all keys has come to. */
+export interface ScanPlace {
+  readonly primary: number;
+  readonly cursor: string;
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -158,11 +178,16 @@ function wrap(client: Redis | Cluster): Connection {
     get: (key) => client.get(key),
     hget: (key, field) => client.hget(key, field),
     hgetall: (key) => client.hgetall(key),
+    hmget: (key, fields) => client.hmget(key, ...fields),
+    hscan: (key, cursor, count) => client.hscan(key, cursor, "COUNT", count),
+    entriesAfter: (key, id, count) => client.xrange(key, `(${id}`, "+", "COUNT", count),
     namesAfter: (key, after, count) =>
       client.zrangebylex(key, after === undefined ? "-" : `(${after}`, "+", "LIMIT", 0, count),
-    async scan(pattern) {
-      const found = await Promise.all(primaries().map((node) => scanNode(node, pattern)));
-      return found.flat();
+    async scan(pattern, { primary, cursor } = { primary: 0, cursor: "0" }) {
+      const nodes = primaries();
+      const [next, keys] = (await nodes[primary]?.scan(cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)) ?? ["0", []];
+      if (next !== "0") return { keys, next: { primary, cursor: next } };
+      return { keys, next: primary + 1 < nodes.length ? { primary: primary + 1, cursor: "0" } : undefined };
     },
     infos() {
       const nodes = primaries();
@@ -187,6 +212,12 @@ function wrap(client: Redis | Cluster): Connection {
       return found.every(Boolean);
     },
     losses,
+    primaries: () => (client instanceof Cluster ? primaries().map(addressOf) : [""]),
+    runOn(node, script, values) {
+      const primary = client instanceof Cluster ? primaries().find((one) => addressOf(one) === node) : client;
+      if (!primary) return Promise.reject(new Error(`${node} is no primary that we talk to`));
+      return runScript(primary, script, values);
+    },
     close: () => client.disconnect(),
   };
 }
@@ -201,9 +232,20 @@ function countLosses(client: Redis | Cluster): () => number {
   return () => count;
 }
 
+const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
+
+async function runScript(node: Redis, { sha, source }: Script, values: readonly string[]): Promise<unknown> {
+  try {
+    return await node.evalsha(sha, 0, ...values);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+    return node.eval(source, 0, ...values);
+  }
+}
+
 function primaryOf(cluster: Cluster, key: string): Redis {
   const [address] = cluster.slots[slotOf(key)] ?? [];
-  const node = cluster.nodes("master").find(({ options }) => `${options.host}:${options.port}` === address);
+  const node = cluster.nodes("master").find((one) => addressOf(one) === address);
   if (!node) throw new Error("the key's primary is not known");
   return node;
 }
@@ -227,15 +269,4 @@ async function inTime(answer: Promise<string>): Promise<string> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-async function scanNode(node: Redis, pattern: string): Promise<string[]> {
-  const keys: string[] = [];
-  let cursor = "0";
-  do {
-    const [next, found] = await node.scan(cursor, "MATCH", pattern, "COUNT", SCAN_COUNT);
-    keys.push(...found);
-    cursor = next;
-  } while (cursor !== "0");
-  return keys;
 }

@@ -1,14 +1,18 @@
-/** The whole state of one account on Redis, in the canonical form of the contract. Not atomic: for tests and audits. */
+/**
+ * The whole state of one account on Redis, in the canonical form of the contract. Not atomic, and it goes through all keys
+ * of the database for the marks and keys that nothing lists: for tests. An audit reads figures (`figures.ts`).
+ */
 import type { KeyState } from "../../values/idempotency.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX } from "../checks.ts";
-import { daySumOf, daysOfSpan } from "../day-sums.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
-import { countField, dayField } from "../names.ts";
-import type { AccountState, DaySum, Entitlement, LedgerLine } from "../records.ts";
-import { countsFrom, type UsageCounts } from "../token-sums.ts";
+import { dayField } from "../names.ts";
+import type { AccountState, Entitlement, LedgerLine } from "../records.ts";
+import type { UsageCounts } from "../token-sums.ts";
 import { readLedger } from "./archive.ts";
+import type { ScanPlace } from "./connect.ts";
+import { daySumsOf } from "./days.ts";
 import {
   accountKey,
   accountPattern,
@@ -21,17 +25,17 @@ import {
 } from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
 import type { Runner } from "./runner.ts";
-import type { Scripts } from "./scripts.ts";
+import { wholeHash } from "./whole.ts";
 
-export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<AccountState | undefined> {
-  const fields = await runner.step((redis) => redis.hgetall(accountKey(tag)));
+export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
+  const fields = await wholeHash(runner, accountKey(tag));
   const account = toAccount(tag, fields);
   if (account === undefined) return undefined;
   const [holds, payments, keys, ledger] = await Promise.all([
-    runner.step((redis) => redis.hgetall(holdsKey(tag))),
-    runner.step((redis) => redis.hgetall(paymentsKey(tag))),
-    runner.step((redis) => redis.scan(accountPattern(tag))),
-    wholeLedger(runner, scripts, tag),
+    wholeHash(runner, holdsKey(tag)),
+    wholeHash(runner, paymentsKey(tag)),
+    everyKey(runner, accountPattern(tag)),
+    wholeLedger(runner, tag),
   ]);
   return {
     account,
@@ -52,39 +56,22 @@ export async function inspect(runner: Runner, scripts: Scripts, tag: AccountTag)
   };
 }
 
-/** One step: all days of an account are in its slot. */
-export async function readDays(
-  runner: Runner,
-  scripts: Scripts,
-  tag: AccountTag,
-  since: string,
-  until: string,
-): Promise<DaySum[]> {
-  const days = daysOfSpan(since, until);
-  const keys = [...days.map((day) => dayKey(tag, day)), ...days.map((day) => dayCountsKey(tag, day))];
-  const hashes = (await runner.script(scripts["days-read"], keys, [])) as string[][];
-  return days.flatMap((day, i) => daySumsOf(day, fieldsOf(hashes[i]), fieldsOf(hashes[days.length + i])));
+async function everyKey(runner: Runner, pattern: string): Promise<string[]> {
+  const keys: string[] = [];
+  let place: ScanPlace | undefined;
+  do {
+    const from = place;
+    const part = await runner.step((redis) => redis.scan(pattern, from));
+    keys.push(...part.keys);
+    place = part.next;
+  } while (place !== undefined);
+  return keys;
 }
 
-function daySumsOf(day: string, sums: Fields, counts: Fields): DaySum[] {
-  return entriesOf(sums, "").map(([field, amount]) => daySumOf(day, field, BigInt(amount), countsOf(counts, field)));
-}
-
-function countsOf(counts: Fields, field: string): UsageCounts {
-  return countsFrom((kind) => Number(counts[countField(kind, field)] ?? 0));
-}
-
-/** @param flat fields and values in turn. */
-function fieldsOf(flat: readonly string[] = []): Fields {
-  const fields: Record<string, string> = {};
-  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
-  return fields;
-}
-
-async function wholeLedger(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<LedgerLine[]> {
+async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[]> {
   const lines: LedgerLine[] = [];
   for (;;) {
-    const page = await readLedger(runner, scripts, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
+    const page = await readLedger(runner, tag, lines.at(-1)?.seq ?? 0, LEDGER_PAGE_MAX);
     lines.push(...page);
     if (page.length < LEDGER_PAGE_MAX) return lines;
   }
@@ -98,8 +85,8 @@ async function daysOf(
   const days: Record<string, Record<string, NanoUsd>> = {};
   const counts: Record<string, Record<string, UsageCounts>> = {};
   for (const day of found) {
-    const sums = await runner.step((redis) => redis.hgetall(dayKey(tag, day)));
-    const counted = await runner.step((redis) => redis.hgetall(dayCountsKey(tag, day)));
+    const sums = await wholeHash(runner, dayKey(tag, day));
+    const counted = await wholeHash(runner, dayCountsKey(tag, day));
     for (const { amount, counts: one, ...sum } of daySumsOf(day, sums, counted)) {
       const field = dayField(sum.group, sum.model, sum.key);
       days[day] = { ...days[day], [field]: amount };

@@ -1,14 +1,35 @@
 /** What Redis holds, as values of the contract. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
+import { StoreError } from "../contract.ts";
 import { accountId } from "../names.ts";
 import type { Account, Code, Entitlement, Key, LedgerLine } from "../records.ts";
 
 export type Fields = Readonly<Record<string, string>>;
 
-/** An account's hash; undefined when there is no such account. */
+/** @param flat fields and values in turn, as Redis gives them. */
+export function fieldsOf(flat: readonly string[] = []): Fields {
+  const fields: Record<string, string> = {};
+  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
+  return fields;
+}
+
+/** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
+export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent", "topped", "created"] as const;
+
+/**
+ * An account's hash; undefined when there is no such account.
+ * @throws StoreError when somebody has written what is no amount where one must be.
+ */
 export function toAccount(tag: AccountTag, fields: Fields): Account | undefined {
   if (fields.name === undefined) return undefined;
+  const broken = (["bal", "held", "spent", "topped"] as const).find(
+    (name) => !/^-?[0-9]{1,19}$/.test(fields[name] ?? "0"),
+  );
+  if (broken) {
+    const message = `the record ${broken} of ${accountId(tag)} is no amount`;
+    throw new StoreError("unavailable", message, { outcome: "refused" });
+  }
   return {
     id: accountId(tag),
     tag,
@@ -86,11 +107,14 @@ export function entriesOf(fields: Fields, prefix: string): [rest: string, value:
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
+/** A line of the stream; one whose figures cannot be read is told as such. */
 export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): LedgerLine {
-  const fields: Record<string, string> = {};
-  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
+  const fields = fieldsOf(flat);
+  const seq = Number.parseInt(id, 10);
+  const isWhole = [fields.at, fields.amount, fields.bal].every((text) => /^-?[0-9]{1,19}$/.test(text ?? ""));
+  if (!isWhole || id !== `${seq}-0`) return unreadableLine(seq);
   return {
-    seq: Number.parseInt(id, 10),
+    seq,
     atMs: Number(fields.at),
     kind: fields.kind as LedgerLine["kind"],
     debit: fields.debit ?? "",
@@ -102,5 +126,13 @@ export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): 
     model: fields.model ?? "",
     key: fields.key ?? "",
     memo: fields.memo ?? "",
+  };
+}
+
+/** Stands for what is in a ledger's place and is no line. */
+export function unreadableLine(seq: number): LedgerLine {
+  return {
+    ...{ seq, atMs: 0, kind: "unreadable", debit: "", credit: "", amount: nanoUsd(0n), balance: 0n },
+    ...{ reference: "", group: "", model: "", key: "", memo: "" },
   };
 }

@@ -6,10 +6,17 @@
  */
 import { StoreError } from "../contract.ts";
 import type { Connection } from "./connect.ts";
+import { isOfRights, type Rights } from "./rights.ts";
 import type { Script } from "./scripts.ts";
 
-/** Both tries together; a little under the 500 ms within which a request must be refused (invariant 28). */
-const TOTAL_MS = 480;
+/** How long a step may take. */
+export interface StepLimits {
+  /** The first try. */
+  readonly tryMs: number;
+  /** Both tries together. */
+  readonly totalMs: number;
+}
+
 /** Pause before the second try, with jitter. */
 const PAUSE_MS = 10;
 /** How long the second try waits for a connection that was lost: a reset is over in so long, an outage is not. */
@@ -19,18 +26,24 @@ const STEPS_IN_FLIGHT_MAX = 10_000;
 
 export class Runner {
   readonly connection: Connection;
-  readonly #tryMs: number;
+  readonly rights: Rights | undefined;
+  readonly #limits: StepLimits;
   #inFlight = 0;
 
-  /** @param tryMs how long the first try may take. */
-  constructor(connection: Connection, tryMs: number) {
+  /**
+   * @param rights keeps scripts from a server where they could stop half-way; without it none is kept from anywhere.
+   */
+  constructor(connection: Connection, limits: StepLimits, rights?: Rights) {
     this.connection = connection;
-    this.#tryMs = Math.min(tryMs, TOTAL_MS);
+    this.rights = rights;
+    this.#limits = limits;
   }
 
   /** Runs a script: EVALSHA, and EVAL where Redis has forgotten it (restart, SCRIPT FLUSH, failover: row B8). */
   script(script: Script, keys: readonly string[], values: readonly string[]): Promise<unknown> {
     return this.step(async (connection) => {
+      const known = this.rights?.pass(keys[0] ?? "");
+      if (known) await known;
       try {
         return await connection.evalsha(script.sha, keys, values);
       } catch (error) {
@@ -56,11 +69,12 @@ export class Runner {
   async #twice<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     const startMs = performance.now();
     try {
-      return await within(this.#tryMs, () => work(this.connection));
+      return await within(Math.min(this.#limits.tryMs, this.#limits.totalMs), () => work(this.connection));
     } catch (error) {
       refuseDefect(error);
+      if (isOfRights(messageOf(error))) this.rights?.doubt();
     }
-    const leftMs = (): number => Math.max(1, TOTAL_MS - (performance.now() - startMs));
+    const leftMs = (): number => Math.max(1, this.#limits.totalMs - (performance.now() - startMs));
     await pause(PAUSE_MS * (0.5 + Math.random()));
     try {
       await within(Math.min(RECONNECT_MS, leftMs()), () => this.connection.ready());
@@ -82,7 +96,7 @@ function refuseDefect(error: unknown): void {
 
 /** Error replies that say how the server is, not what was wrong with one step. */
 const SERVER_STATES = [
-  ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM WRONGPASS".split(" "),
+  ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM NORIGHT WRONGPASS".split(" "),
   ..."EXECABORT MOVED ASK NOSCRIPT".split(" "),
 ];
 

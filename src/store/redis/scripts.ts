@@ -8,25 +8,28 @@ export interface Script {
   readonly sha: string;
 }
 
-/** Which shared parts stand in front of which script; `readonly` scripts also run where writes are refused. */
+/** Of every script that changes more of an account than its own fields. */
+const CHANGING = ["common", "sums", "change"] as const;
+
+/** Which shared parts stand in front of which script. */
 const PARTS = {
-  admit: ["common", "buckets", "holds", "cards", "idempotency"],
-  extend: ["common", "holds", "cards"],
-  settle: ["common", "buckets", "holds", "cards", "idempotency"],
+  admit: [...CHANGING, "buckets", "bucket-limits", "holds", "card", "cards", "idempotency"],
+  extend: [...CHANGING, "holds", "card"],
+  settle: [...CHANGING, "buckets", "holds", "card", "idempotency", "ledger"],
   "account-create": ["common"],
   "account-drop": [],
   "account-plan": ["common"],
   "name-reserve": [],
   "key-create": ["common"],
   "key-change": ["common"],
-  "key-read": ["common", "cards"],
-  credit: ["common"],
-  grant: ["common", "cards"],
-  "cards-read": ["common", "cards"],
+  "key-read": ["common", "card", "cards"],
+  credit: [...CHANGING, "ledger"],
+  grant: [...CHANGING, "card", "cards", "ledger"],
+  "cards-read": ["common", "card", "cards"],
   "limits-read": ["common", "holds"],
-  "days-read": [],
-  "ledger-read": [],
-  "ledger-archive": ["common"],
+  "figures-read": ["common"],
+  "days-page": [],
+  "ledger-archive": CHANGING,
   "code-create": ["common"],
   "code-claim": ["common", "codes"],
   "code-done": ["codes"],
@@ -36,6 +39,7 @@ const PARTS = {
   "claim-drop": [],
   "claim-list": ["common"],
   epoch: ["common"],
+  rights: [],
 } as const;
 
 export type ScriptName = keyof typeof PARTS;
@@ -45,9 +49,10 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "key-read",
   "cards-read",
   "limits-read",
-  "days-read",
-  "ledger-read",
+  "figures-read",
+  "days-page",
   "claim-list",
+  "rights",
 ]);
 
 /** Reads all scripts. The shebang makes Redis refuse a script whole under OOM and check that its keys share a slot. */

@@ -1,7 +1,7 @@
 /** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { attemptAccounts, dayField, limitScope, settleAccounts } from "../names.ts";
+import { attemptAccounts, countField, dayField, limitScope, settleAccounts } from "../names.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
 import { COUNT_KINDS, countsOfRequest } from "../token-sums.ts";
 import {
@@ -36,6 +36,9 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
 /** In the order in which the script reads them. */
 function settleArguments(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
+  const day = dayField(ask.group, ask.model, ask.keyId);
+  const grown = countsOfRequest(ask.tokens);
+  const counts = COUNT_KINDS.filter((kind) => grown[kind] > 0);
   return [
     /* 1 */ ask.requestId,
     /* 2 */ `${ask.admittedAtMs}`,
@@ -56,12 +59,14 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 17 */ ask.model,
     /* 18 */ ask.keyId,
     /* 19 */ ask.memo,
-    /* 20 */ dayField(ask.group, ask.model, ask.keyId),
+    /* 20 */ day,
     /* 21 */ `${SETTLE_HORIZON_MS}`,
     /* 22 */ `${SETTLED_MARK_MS}`,
     /* 23 */ keptTexts(ask),
-    /* 24 */ countsOf(ask),
-    /* 25, and four for each */ `${ask.attempts?.length ?? 0}`,
+    /* 24 */ `${counts.length}`,
+    /* 25 */ `${ask.attempts?.length ?? 0}`,
+    /* 26, and on */ ...counts.map((kind) => countField(kind, day)),
+    ...counts.map((kind) => `${grown[kind]}`),
     ...(ask.attempts ?? []).flatMap((attempt) => {
       const { debit, credit } = attemptAccounts(attempt);
       return [`${attempt.amount}`, debit, credit, attempt.memo];
@@ -76,12 +81,6 @@ function keptTexts({ idempotency, voided }: SettleAsk): string {
   return JSON.stringify([idempotency.fingerprint, state, `${idempotency.untilMs}`]);
 }
 
-/** What is added to the counts of the day: kinds and figures in turn, as JSON. */
-function countsOf(ask: SettleAsk): string {
-  const counts = countsOfRequest(ask.tokens);
-  return JSON.stringify(COUNT_KINDS.filter((kind) => counts[kind] > 0).flatMap((kind) => [kind, `${counts[kind]}`]));
-}
-
 function toAnswer(reply: readonly string[]): SettleAnswer {
   const [outcome, first = "0", absorbed = "0", balance = "0"] = reply;
   switch (outcome) {
@@ -93,6 +92,7 @@ function toAnswer(reply: readonly string[]): SettleAnswer {
         balance: nanoUsd(BigInt(balance)),
       };
     case "mismatch":
+    case "half_written":
       return { outcome, recorded: nanoUsd(BigInt(first)) };
     case "duplicate":
     case "stale":

@@ -8,6 +8,7 @@ import {
   checkCodes,
   checkCredit,
   checkExtend,
+  checkFigures,
   checkGrant,
   checkKeyHash,
   checkName,
@@ -15,9 +16,11 @@ import {
   checkTag,
 } from "../checks.ts";
 import type { Store } from "../contract.ts";
+import type { DaySpan } from "../day-sums.ts";
 import type { ExtendAsk } from "../extension.ts";
+import type { FiguresAsk } from "../figures.ts";
 import { overlay } from "../overlay.ts";
-import type { CardFacts } from "../records.ts";
+import type { CardFacts, DaySum } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
@@ -25,31 +28,32 @@ import { archiveLedger, readLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
-import { connect, connectBeside, type RedisSettings } from "./connect.ts";
+import { type Connection, connect, connectBeside, type RedisSettings } from "./connect.ts";
+import { pageDays } from "./days.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
+import { listRecords, readFigures } from "./figures.ts";
 import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
-import { inspect, readDays } from "./inspect.ts";
+import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
-import { Runner } from "./runner.ts";
+import { isOfRights, neededRights, Rights } from "./rights.ts";
+import { Runner, type StepLimits } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 
 /**
  * Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells.
- * @param commandTimeoutMs how long the first try of a step may take.
  */
-export async function openRedis(
-  settings: RedisSettings,
-  commandTimeoutMs: number,
-  fitness: FitnessOptions,
-): Promise<Store> {
+export async function openRedis(settings: RedisSettings, limits: StepLimits, fitness: FitnessOptions): Promise<Store> {
   const scripts = loadScripts();
-  const connection = await connect(settings, commandTimeoutMs, (error) => fitness.warn(`Redis: ${error.message}`));
-  const runner = new Runner(connection, commandTimeoutMs);
-  const beside = () => new Runner(connectBeside(settings, commandTimeoutMs), commandTimeoutMs);
-  return new RedisStore({ runner, scripts, fitness, parts: epochPartsOf(settings.kind === "redis-cluster"), beside });
+  const connection = await connect(settings, limits.tryMs, (error) => fitness.warn(`Redis: ${error.message}`));
+  const sharded = settings.kind === "redis-cluster";
+  const runnerOn = (open: Connection) =>
+    new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));
+  const runner = runnerOn(connection);
+  const beside = () => runnerOn(connectBeside(settings, limits.tryMs));
+  return new RedisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside });
 }
 
 interface RedisStoreParts {
@@ -119,6 +123,14 @@ class RedisStore implements Store {
 
   async findAccount(name: string) {
     return accounts.findAccount(this.#runner, name);
+  }
+
+  async findAccountName(name: string) {
+    return accounts.findAccountName(this.#runner, name);
+  }
+
+  async listAccountNames(cursor: string | undefined, limit: number) {
+    return accounts.listAccountNames(this.#runner, cursor, limit);
   }
 
   async listAccounts(cursor: string | undefined, limit: number) {
@@ -201,12 +213,35 @@ class RedisStore implements Store {
 
   async readDays(tag: AccountTag, since: string, until: string) {
     checkTag(tag);
-    return readDays(this.#runner, this.#scripts, tag, since, until);
+    const sums: DaySum[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await pageDays(this.#runner, this.#scripts, tag, { since, until }, cursor);
+      sums.push(...page.items);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return sums;
+  }
+
+  async pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
+    checkTag(tag);
+    return pageDays(this.#runner, this.#scripts, tag, span, cursor);
+  }
+
+  async readFigures(tag: AccountTag, ask: FiguresAsk) {
+    checkTag(tag);
+    checkFigures(ask);
+    return readFigures(this.#runner, this.#scripts, tag, ask);
+  }
+
+  async listRecords(tag: AccountTag, cursor: string | undefined) {
+    checkTag(tag);
+    return listRecords(this.#runner, tag, cursor);
   }
 
   async readLedger(tag: AccountTag, afterSeq: number, limit: number) {
     checkTag(tag);
-    return readLedger(this.#runner, this.#scripts, tag, afterSeq, limit);
+    return readLedger(this.#runner, tag, afterSeq, limit);
   }
 
   async archiveLedger(tag: AccountTag, ask: Parameters<Store["archiveLedger"]>[1]) {
@@ -217,7 +252,7 @@ class RedisStore implements Store {
 
   async inspect(tag: AccountTag) {
     checkTag(tag);
-    return inspect(this.#runner, this.#scripts, tag);
+    return inspect(this.#runner, tag);
   }
 
   async identity() {
@@ -259,8 +294,19 @@ class RedisStore implements Store {
   }
 
   async check() {
-    const infos = await this.#runner.step(async (redis) => someOf(await redis.infos()));
+    const { rights } = this.#runner;
+    const { warn } = this.#fitness;
+    const infos = await this.#runner.step(async (redis) => {
+      try {
+        return someOf(await redis.infos());
+      } catch (error) {
+        // INFO itself may be what the user may not do; what else it may not is said with it.
+        if (isOfRights(String(error))) await rights?.check(warn);
+        throw error;
+      }
+    });
     for (const info of infos) checkFitness(info, this.#fitness);
+    await this.#runner.step(async () => rights?.check(warn));
   }
 
   shardOf(tag: AccountTag) {

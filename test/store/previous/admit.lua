@@ -41,8 +41,9 @@ local function line(account, ledger, at, kind, debit, credit, paid, ref, group, 
   redis.call('XADD', ledger, seq .. '-0', 'at', text(at), 'kind', kind, 'debit', debit, 'credit', credit,
     'amount', text(paid), 'bal', bal, 'ref', ref, 'group', group, 'model', model, 'key', key, 'memo', memo)
 end
+
 -- Rate buckets: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The same arithmetic as
--- embedded/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
+-- store/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
 
 local UNIT = 60000
 local DEBT_MAX = 4000000000000000
@@ -75,6 +76,7 @@ local function bucket_texts(bucket, limit, now)
   if bucket.debt > 0 then reset = math.ceil(bucket.debt / limit) + (bucket.at - now) end
   return text(limit), text(math.max(0, math.floor((limit * UNIT - bucket.debt) / UNIT))), text(reset)
 end
+
 -- Holds: a hash of records and a sorted set of expiries. A record is a JSON list of texts (store/hold-record.ts).
 
 local SWEEP_MAX = 16
@@ -104,6 +106,7 @@ local function sweep(account, holds, expiries, now)
     end
   end
 end
+
 -- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
 
 local function card_of(account, id)
@@ -138,13 +141,53 @@ local function card_texts(card)
   if card.quota then quota = text(card.quota) end
   return { card.id, card.plan, card.group, text(card.from), text(card.to), quota, text(card.spent), text(card.held) }
 end
+
+-- Idempotency keys: which request took one, and how that ended. A text each, a JSON list of texts: request id,
+-- fingerprint, state (running, streamed, finished), when it ends. embedded/idempotency.ts does the same, line by line.
+
+-- What a key says, or nil once it has ended.
+local function key_mark(key, now)
+  local stored = redis.call('GET', key)
+  if not stored then return nil end
+  local mark = cjson.decode(stored)
+  if not (now < tonumber(mark[4])) then return nil end
+  return mark
+end
+
+-- Why a request with this fingerprint may not have the key; nil when it may.
+local function key_refusal(mark, fingerprint)
+  if not mark then return nil end
+  if mark[2] ~= fingerprint then return 'idempotency_key' end
+  if mark[3] == 'running' then return 'idempotency_in_progress' end
+  return 'idempotency_' .. mark[3]
+end
+
+-- Redis keeps a key through its last millisecond; a mark ends with that millisecond's beginning.
+local function put_mark(key, rid, fingerprint, state, till)
+  redis.call('SET', key, cjson.encode({ rid, fingerprint, state, text(till) }), 'PXAT', text(till - 1))
+end
+
+-- What a settlement leaves of its request's key: the memory of a charge, or, where nothing was charged, nothing. A key
+-- that another request has meanwhile is that one's.
+local function end_key(key, rid, fingerprint, state, till, now)
+  local mark = key_mark(key, now)
+  if mark and mark[1] ~= rid then return end
+  if state == 'voided' or not (now < till) then
+    redis.call('DEL', key)
+  else
+    put_mark(key, rid, fingerprint, state, till)
+  end
+end
+
 -- Decides a request: key, plan, group, funds, limits, hold (DESIGN.md section 3). embedded/admit.ts decides the same.
--- KEYS account holds expiries settled
+-- KEYS account holds expiries settled, and the idempotency key's where the request has one
 -- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey), input tokens,
---      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account
+--      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
+--      fingerprint under the idempotency key or ''
 
 local account, holds, expiries, settled = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local rid, input_tokens, ttl = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[6])
+local idem, fingerprint = KEYS[5], ARGV[9]
 
 local plans = {}
 for _, plan in ipairs(cjson.decode(ARGV[3])) do plans[plan] = true end
@@ -182,6 +225,16 @@ if mark then
   return { 'admitted', record }
 end
 sweep(account, holds, expiries, now)
+
+if idem then
+  local taken = key_mark(idem, now)
+  local cause = key_refusal(taken, fingerprint)
+  if cause then
+    local reply = refused(cause, group)
+    reply[11] = taken[1]
+    return reply
+  end
+end
 
 local terms = groups[group]
 local running, of_group, planned = {}, 0, plans[facts[3]]
@@ -245,6 +298,7 @@ local in_flight = redis.call('HMGET', account, 'c:' .. scope, 'conc')
 if tonumber(in_flight[1] or '0') >= terms.concurrency or tonumber(in_flight[2] or '0') >= tonumber(ARGV[8]) then
   return refused_by('concurrency')
 end
+if idem then put_mark(idem, rid, fingerprint, 'running', now + ttl) end
 if tokens then take(account, tokens_field, tokens, input_tokens) end
 
 -- The hold.

@@ -41,8 +41,9 @@ local function line(account, ledger, at, kind, debit, credit, paid, ref, group, 
   redis.call('XADD', ledger, seq .. '-0', 'at', text(at), 'kind', kind, 'debit', debit, 'credit', credit,
     'amount', text(paid), 'bal', bal, 'ref', ref, 'group', group, 'model', model, 'key', key, 'memo', memo)
 end
+
 -- Rate buckets: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The same arithmetic as
--- embedded/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
+-- store/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
 
 local UNIT = 60000
 local DEBT_MAX = 4000000000000000
@@ -75,6 +76,7 @@ local function bucket_texts(bucket, limit, now)
   if bucket.debt > 0 then reset = math.ceil(bucket.debt / limit) + (bucket.at - now) end
   return text(limit), text(math.max(0, math.floor((limit * UNIT - bucket.debt) / UNIT))), text(reset)
 end
+
 -- Holds: a hash of records and a sorted set of expiries. A record is a JSON list of texts (store/hold-record.ts).
 
 local SWEEP_MAX = 16
@@ -104,6 +106,7 @@ local function sweep(account, holds, expiries, now)
     end
   end
 end
+
 -- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
 
 local function card_of(account, id)
@@ -138,8 +141,47 @@ local function card_texts(card)
   if card.quota then quota = text(card.quota) end
   return { card.id, card.plan, card.group, text(card.from), text(card.to), quota, text(card.spent), text(card.held) }
 end
+
+-- Idempotency keys: which request took one, and how that ended. A text each, a JSON list of texts: request id,
+-- fingerprint, state (running, streamed, finished), when it ends. embedded/idempotency.ts does the same, line by line.
+
+-- What a key says, or nil once it has ended.
+local function key_mark(key, now)
+  local stored = redis.call('GET', key)
+  if not stored then return nil end
+  local mark = cjson.decode(stored)
+  if not (now < tonumber(mark[4])) then return nil end
+  return mark
+end
+
+-- Why a request with this fingerprint may not have the key; nil when it may.
+local function key_refusal(mark, fingerprint)
+  if not mark then return nil end
+  if mark[2] ~= fingerprint then return 'idempotency_key' end
+  if mark[3] == 'running' then return 'idempotency_in_progress' end
+  return 'idempotency_' .. mark[3]
+end
+
+-- Redis keeps a key through its last millisecond; a mark ends with that millisecond's beginning.
+local function put_mark(key, rid, fingerprint, state, till)
+  redis.call('SET', key, cjson.encode({ rid, fingerprint, state, text(till) }), 'PXAT', text(till - 1))
+end
+
+-- What a settlement leaves of its request's key: the memory of a charge, or, where nothing was charged, nothing. A key
+-- that another request has meanwhile is that one's.
+local function end_key(key, rid, fingerprint, state, till, now)
+  local mark = key_mark(key, now)
+  if mark and mark[1] ~= rid then return end
+  if state == 'voided' or not (now < till) then
+    redis.call('DEL', key)
+  else
+    put_mark(key, rid, fingerprint, state, till)
+  end
+end
+
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
--- KEYS account holds expiries settled ledger day
+-- KEYS account holds expiries settled ledger day, counts of the day, and last the idempotency key's where the request has
+-- one
 -- ARGV see settleArguments in redis/settle.ts
 
 local account, holds, expiries, settled, ledger, day = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -148,11 +190,21 @@ local admitted_at, owed, lost = tonumber(ARGV[2]), amount(ARGV[4]), amount(ARGV[
 local taken, used, tpm = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
 local horizon, mark_ms = tonumber(ARGV[21]), ARGV[22]
+-- Fingerprint, state and end of the idempotency key, or nil.
+local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
+local day_counts, counts, attempts = KEYS[7], cjson.decode(ARGV[24]), tonumber(ARGV[25])
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
 if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitted') end
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
+if kept and not amount(kept[3]) then return bad('until') end
+for i = 2, #counts, 2 do
+  if not amount(counts[i]) then return bad('counts') end
+end
+for i = 1, attempts do
+  if not amount(ARGV[22 + 4 * i]) then return bad('attempt') end
+end
 
 local now = clock()
 if not redis.call('HGET', account, 'bal') then return { 'unknown_account' } end
@@ -172,6 +224,8 @@ if record then
   record = cjson.decode(record)
   if redis.call('HEXISTS', holds, rid) == 1 then release(account, holds, expiries, rid, record) end
 end
+
+if kept then end_key(KEYS[#KEYS], rid, kept[1], kept[2], tonumber(kept[3]), now) end
 
 -- The estimate that admission took becomes what was really used; what was voided gives it back whole.
 if tpm then
@@ -209,8 +263,9 @@ if not voided then
     else
       redis.call('HINCRBY', account, 'ep:' .. entitlement, text(charged))
     end
-    redis.call('HINCRBY', day, ARGV[20], text(charged))
   end
+  redis.call('HINCRBY', day, ARGV[20], text(charged))
+  for i = 1, #counts, 2 do redis.call('HINCRBY', day_counts, counts[i] .. '|' .. ARGV[20], counts[i + 1]) end
   line(account, ledger, now, 'usage', ARGV[11], ARGV[12], charged, rid, ref_group, model, key_id, memo)
   if rest > 0 then
     line(account, ledger, now, 'absorbed', ARGV[13], ARGV[12], rest, rid, ref_group, model, key_id, memo)
@@ -218,5 +273,9 @@ if not voided then
 end
 if lost > 0 then
   line(account, ledger, now, 'absorbed', ARGV[14], ARGV[15], lost, rid, ref_group, model, key_id, memo)
+end
+for i = 22 + 4, 22 + 4 * attempts, 4 do
+  line(account, ledger, now, 'absorbed', ARGV[i + 1], ARGV[i + 2], amount(ARGV[i]), rid, ref_group, model, key_id,
+    ARGV[i + 3])
 end
 return { 'settled', text(charged), text(rest), redis.call('HGET', account, 'bal') }

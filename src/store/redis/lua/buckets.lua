@@ -4,31 +4,17 @@
 local UNIT = 60000
 local DEBT_MAX = 4000000000000000
 
-local function drain(account, field, limit, now)
-  local stored = redis.call('HGET', account, field)
+local function drain(stored, limit, now)
   if not stored then return { debt = 0, at = now } end
   local debt, at = string.match(stored, '^(%d+):(%d+)$')
+  if not debt then damaged(account .. ' bucket') end
   debt, at = tonumber(debt), tonumber(at)
   local later = math.max(now, at)
   return { debt = math.max(0, debt - limit * (later - at)), at = later }
 end
 
-local function wait_ms(bucket, limit, count, now)
-  local over = bucket.debt + math.min(count, limit) * UNIT - limit * UNIT
-  if over <= 0 then return 0 end
-  return math.ceil(over / limit) + (bucket.at - now)
-end
-
--- Takes (or with a negative count gives back) tokens and stores the bucket.
-local function take(account, field, bucket, count)
+-- Takes (or with a negative count gives back) tokens. The bucket as it is to be stored.
+local function take(bucket, count)
   bucket.debt = math.min(DEBT_MAX, math.max(0, bucket.debt + count * UNIT))
-  redis.call('HSET', account, field, text(bucket.debt) .. ':' .. text(bucket.at))
-end
-
--- Limit, remaining and reset of a bucket as three texts; three empty ones without a limit.
-local function bucket_texts(bucket, limit, now)
-  if not bucket then return '', '', '' end
-  local reset = 0
-  if bucket.debt > 0 then reset = math.ceil(bucket.debt / limit) + (bucket.at - now) end
-  return text(limit), text(math.max(0, math.floor((limit * UNIT - bucket.debt) / UNIT))), text(reset)
+  return text(bucket.debt) .. ':' .. text(bucket.at)
 end

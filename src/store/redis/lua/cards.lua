@@ -1,22 +1,17 @@
--- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
-
-local function card_of(account, id)
-  local fields = redis.call('HMGET', account, 'e:' .. id, 'ep:' .. id, 'eh:' .. id)
-  if not fields[1] then return nil end
-  local e = cjson.decode(fields[1])
-  local card = { id = e[1], plan = e[2], group = e[3], from = tonumber(e[4]), to = tonumber(e[5]), quota = nil,
-    spent = tonumber(fields[2] or '0'), held = tonumber(fields[3] or '0') }
-  if e[6] ~= '' then card.quota = tonumber(e[6]) end
-  return card
-end
+-- The cards of an account.
 
 -- Listed cards, earliest to expire first.
-local function listed_cards(account, ids)
-  local cards = {}
-  if not ids then return cards end
-  for _, id in ipairs(cjson.decode(ids)) do
-    local card = card_of(account, id)
-    if card then cards[#cards + 1] = card end
+local function listed_cards(account, listed)
+  local cards, names = {}, {}
+  if not listed then return cards end
+  local ids = cjson.decode(listed)
+  if #ids == 0 then return cards end
+  for i, id in ipairs(ids) do
+    names[3 * i - 2], names[3 * i - 1], names[3 * i] = 'e:' .. id, 'ep:' .. id, 'eh:' .. id
+  end
+  local found = redis.call('HMGET', account, unpack(names))
+  for i, id in ipairs(ids) do
+    cards[#cards + 1] = card_of(id, found[3 * i - 2], found[3 * i - 1], found[3 * i])
   end
   table.sort(cards, function(a, b)
     if a.to ~= b.to then return a.to < b.to end

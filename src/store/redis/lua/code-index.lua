@@ -1,7 +1,12 @@
--- Enters codes in the index, from their ids to their hashes.
+-- Enters codes in the index, from their ids to their hashes. They count from the second write on; the first alone does
+-- nothing.
 -- KEYS code index (hash), ids in order (sorted set), one slot; ARGV id, hash, id, hash, ...
+local codes, codes_in_order = KEYS[1], KEYS[2]
+local scored = {}
 for i = 1, #ARGV, 2 do
-  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
-  redis.call('ZADD', KEYS[2], '0', ARGV[i])
+  scored[#scored + 1] = '0'
+  scored[#scored + 1] = ARGV[i]
 end
+redis.call('ZADD', codes_in_order, unpack(scored))
+redis.call('HSET', codes, unpack(ARGV))
 return 'indexed'

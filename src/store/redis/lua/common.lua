@@ -1,42 +1,43 @@
--- What every writing script starts with. Rules: reliability 3.4. Amounts arrive as decimal strings, change by HINCRBY
--- only, and are compared as numbers below 2^53; all checks come before the first write, and nothing after it can fail.
+-- What every writing script starts with. Amounts arrive as decimal strings; every check comes before the first write
+-- (docs/redis-scripts.md has the rules).
 
 local AMOUNT_MAX = 9000000000000000
+-- A double holds every whole number up to here.
+local EXACT_MAX = 9007199254740991
 
 -- The number in a canonical amount, or nil. A NaN fails the last comparison in this form, and only in this form.
 local function amount(s)
-  if type(s) ~= 'string' or #s > 16 or not string.match(s, '^%d+$') then return nil end
+  if type(s) ~= 'string' or #s > 16 or not string.find(s, '^%d+$') then return nil end
   local n = tonumber(s)
   if not (n >= 0 and n <= AMOUNT_MAX) then return nil end
   return n
 end
 
--- A whole number as text. Lua's own conversion turns 1e14 into '1e+14'.
+-- A whole number below 2^53 as text. Lua's own conversion turns 1e14 into '1e+14'; '%d' takes a third of the time of '%.0f'
+-- and is exact where a `long` of the server has 64 bits, which the gateway makes sure of (rights.lua).
 local function text(n)
-  if n == 0 then return '0' end
-  return string.format('%.0f', n)
-end
-
--- The negative of a whole number as text; '-0' is an error to HINCRBY.
-local function negative(n)
-  if n == 0 then return '0' end
-  return string.format('%.0f', -n)
+  return string.format('%d', n)
 end
 
 local function bad(what)
   return redis.error_reply('BADARG ' .. what)
 end
 
+-- Ends the script: what is stored is not what a script wrote. Nothing may have been written before it.
+local function damaged(what)
+  error({ err = 'DAMAGED ' .. what })
+end
+
+-- A stored whole number below 2^53; 0 where there is none. The remainder of a NaN or an infinity is no zero.
+local function stored_number(s, name)
+  if not s then return 0 end
+  local n = tonumber(s)
+  if not n or n % 1 ~= 0 or n > EXACT_MAX or n < -EXACT_MAX then damaged(name) end
+  return n
+end
+
 -- Milliseconds since the epoch. TIME is not frozen inside a script, so it is read once.
 local function clock()
   local t = redis.call('TIME')
   return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-end
-
--- Appends a line to the ledger. The position in the stream is the line's number.
-local function line(account, ledger, at, kind, debit, credit, paid, ref, group, model, key, memo)
-  local seq = text(redis.call('HINCRBY', account, 'seq', '1'))
-  local bal = redis.call('HGET', account, 'bal')
-  redis.call('XADD', ledger, seq .. '-0', 'at', text(at), 'kind', kind, 'debit', debit, 'credit', credit,
-    'amount', text(paid), 'bal', bal, 'ref', ref, 'group', group, 'model', model, 'key', key, 'memo', memo)
 end

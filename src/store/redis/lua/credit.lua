@@ -1,26 +1,39 @@
 -- Adds or takes funds, once per payment id.
 -- KEYS account payments ledger; ARGV id, amount (signed), size of the amount, kind, debit, credit, note, most in total
-local account, payments, ledger = KEYS[1], KEYS[2], KEYS[3]
+local payments, ledger = KEYS[2], KEYS[3]
 local size = amount(ARGV[3])
 if not size then return bad('amount') end
 local moved = size
 if string.sub(ARGV[2], 1, 1) == '-' then moved = -size end
-if ARGV[2] ~= '0' and ARGV[2] ~= text(moved) then return bad('amount') end
+if ARGV[2] ~= text(moved) then return bad('amount') end
+
+local function read()
+  return unpack(redis.call('HMGET', account, 'todo', 'bal', 'held', 'topped', 'seq'))
+end
 
 local now = clock()
-local facts = redis.call('HMGET', account, 'bal', 'held', 'topped')
-if not facts[1] then return { 'unknown_account' } end
+local todo, bal, held, topped, seq = read()
+if not bal then return { 'unknown_account' } end
+if todo then
+  finish(todo)
+  todo, bal, held, topped, seq = read()
+end
 local paid = redis.call('HGET', payments, ARGV[1])
 if paid then
   if paid ~= ARGV[2] then return { 'mismatch' } end
-  return { 'duplicate', facts[1] }
+  return { 'duplicate', bal }
 end
-local after = tonumber(facts[1]) + moved
-if not (after - tonumber(facts[2]) >= 0 and after <= AMOUNT_MAX) then return { 'refused' } end
-if not (tonumber(facts[3]) + moved <= tonumber(ARGV[8])) then return { 'refused' } end
+local after = stored_number(bal, account .. ' bal') + moved
+if not (after - stored_number(held, account .. ' held') >= 0 and after <= AMOUNT_MAX) then return { 'refused' } end
+topped = plus(topped, ARGV[2], account .. ' topped')
+local most = ARGV[8]
+local is_negative = string.sub(topped, 1, 1) == '-'
+if not (is_negative or #topped < #most or (#topped == #most and topped <= most)) then return { 'refused' } end
 
-redis.call('HSET', payments, ARGV[1], ARGV[2])
-redis.call('HINCRBY', account, 'bal', ARGV[2])
-redis.call('HINCRBY', account, 'topped', ARGV[2])
-line(account, ledger, now, ARGV[4], ARGV[5], ARGV[6], size, ARGV[1], '', '', '', ARGV[7])
-return { 'credited', redis.call('HGET', account, 'bal') }
+bal = text(after)
+seq = text(stored_number(seq, account .. ' seq') + 1)
+change({ 'bal', bal, 'topped', topped, 'seq', seq }, {
+  { 'HSET', payments, ARGV[1], ARGV[2] },
+  line(ledger, seq, text(now), ARGV[4], ARGV[5], ARGV[6], text(size), bal, ARGV[1], '', '', '', ARGV[7]),
+}, {}, {})
+return { 'credited', bal }

@@ -6,26 +6,26 @@
 --    | 'renew', id that is there or '', new id, past ids
 -- Replies { id, count, past, stopped }, or nil: there is no mark, or not the one that was named.
 
-local mark = KEYS[1]
-local found = redis.call('HMGET', mark, 'id', 'n', 'at', 'past', 'stopped')
+local history = KEYS[1]
+local found = redis.call('HMGET', history, 'id', 'n', 'at', 'past', 'stopped')
 local id, n, past, stopped = found[1], tonumber(found[2] or '0'), found[4] or '', found[5] or ''
 
 if ARGV[1] == 'renew' then
   if (id or '') ~= ARGV[2] then return nil end
-  redis.call('HSET', mark, 'id', ARGV[3], 'n', text(n), 'at', text(clock()), 'past', ARGV[4], 'stopped', '')
+  redis.call('HSET', history, 'id', ARGV[3], 'n', text(n), 'at', text(clock()), 'past', ARGV[4], 'stopped', '')
   return { ARGV[3], text(n), ARGV[4], '' }
 end
 
 if ARGV[1] == 'stop' then
   if id ~= ARGV[2] then return nil end
-  redis.call('HSET', mark, 'stopped', '1')
+  redis.call('HSET', history, 'stopped', '1')
   return { id, text(n), past, '1' }
 end
 
 local now = clock()
 if not id then
   if ARGV[4] == '' then return nil end
-  redis.call('HSET', mark, 'id', ARGV[4], 'n', '1', 'at', text(now), 'past', '', 'stopped', '')
+  redis.call('HSET', history, 'id', ARGV[4], 'n', '1', 'at', text(now), 'past', '', 'stopped', '')
   return { ARGV[4], '1', '', '' }
 end
 -- What may be somebody else's, or too old, is left as it is.
@@ -33,7 +33,7 @@ if (ARGV[2] == '' or ARGV[2] == id) and n >= tonumber(ARGV[3]) and stopped == ''
   local at = tonumber(found[3])
   if now - at >= 1000 or now < at then
     n = n + 1
-    redis.call('HSET', mark, 'n', text(n), 'at', text(now))
+    redis.call('HSET', history, 'n', text(n), 'at', text(now))
   end
 end
 return { id, text(n), past, stopped }

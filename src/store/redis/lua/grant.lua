@@ -2,26 +2,37 @@
 -- KEYS account ledger
 -- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms,
 --      ledger account that the card comes from, when it began (given again) or ''
-local account, ledger = KEYS[1], KEYS[2]
+local ledger = KEYS[2]
 local id, group, lasts, quota = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[6]
 if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
 if quota ~= '' and not amount(quota) then return bad('quota') end
 
+local function read()
+  return unpack(redis.call('HMGET', account, 'todo', 'name', 'es', 'bal', 'seq'))
+end
+
 local now = clock()
-local facts = redis.call('HMGET', account, 'name', 'es')
-if not facts[1] then return false end
-local known = card_of(account, id)
-if known then return card_texts(known) end
+local todo, name, ids, bal, seq = read()
+if not name then return false end
+if todo then
+  finish(todo)
+  todo, name, ids, bal, seq = read()
+end
+local given = read_card(account, id)
+if given then return card_texts(given) end
 
 local from, listed = now, {}
-for _, card in ipairs(listed_cards(account, facts[2])) do
+for _, card in ipairs(listed_cards(account, ids)) do
   if ARGV[5] == '1' and card.group == group then from = math.max(from, card.to) end
   -- Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
   if card.to > now - tonumber(ARGV[9]) then listed[#listed + 1] = card.id end
 end
 from = tonumber(ARGV[11]) or from
 listed[#listed + 1] = id
-redis.call('HSET', account, 'e:' .. id, cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota }),
-  'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed))
-line(account, ledger, now, 'card', ARGV[10], ARGV[8], amount(quota) or 0, ARGV[7], group, '', '', '')
-return card_texts(card_of(account, id))
+local fixed = cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota })
+local worth = text(amount(quota) or 0)
+seq = text(stored_number(seq, account .. ' seq') + 1)
+change({ 'e:' .. id, fixed, 'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed), 'seq', seq }, {
+  line(ledger, seq, text(now), 'card', ARGV[10], ARGV[8], worth, bal, ARGV[7], group, '', '', ''),
+}, {}, {})
+return card_texts(card_of(id, fixed, '0', '0'))

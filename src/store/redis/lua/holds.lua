@@ -1,29 +1,48 @@
 -- Holds: a hash of records and a sorted set of expiries. A record is a JSON list of texts (store/hold-record.ts).
 
-local SWEEP_MAX = 16
+local SWEEP_MAX = '16'
 
-local function release(account, holds, expiries, rid, record)
-  if record[1] ~= '0' then
-    local field = 'held'
-    if record[4] ~= '' then field = 'eh:' .. record[4] end
-    redis.call('HINCRBY', account, field, '-' .. record[1])
-  end
-  redis.call('HINCRBY', account, 'conc', '-1')
-  local scope = 'c:' .. record[3]
-  if redis.call('HINCRBY', account, scope, '-1') <= 0 then redis.call('HDEL', account, scope) end
-  redis.call('HDEL', holds, rid)
-  redis.call('ZREM', expiries, rid)
+local function expired_holds(expiries, now)
+  return redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now), 'LIMIT', '0', SWEEP_MAX)
 end
 
--- Lets expired holds go, earliest first, a bounded number of them.
+-- A hold's record and its amount.
+local function hold_of(rid, stored)
+  local record = cjson.decode(stored)
+  local held = amount(record[1])
+  if not held then damaged('the hold of ' .. rid) end
+  return record, held
+end
+
+-- Lets expired holds go, earliest first, a bounded number of them. Whether there were any: fields read before it are stale.
 local function sweep(account, holds, expiries, now)
-  local expired = redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now), 'LIMIT', '0', text(SWEEP_MAX))
-  for _, rid in ipairs(expired) do
-    local record = redis.call('HGET', holds, rid)
-    if record then
-      release(account, holds, expiries, rid, cjson.decode(record))
-    else
-      redis.call('ZREM', expiries, rid)
+  local expired = expired_holds(expiries, now)
+  if #expired == 0 then return false end
+  local records = redis.call('HMGET', holds, unpack(expired))
+  local names, sizes = {}, {}
+  local function take_off(name, size)
+    if not sizes[name] then names[#names + 1] = name end
+    sizes[name] = (sizes[name] or 0) + size
+  end
+  take_off('conc', 0)
+  for i, rid in ipairs(expired) do
+    if records[i] then
+      local record, held = hold_of(rid, records[i])
+      if record[4] == '' then take_off('held', held) else take_off('eh:' .. record[4], held) end
+      take_off('conc', 1)
+      take_off('c:' .. record[3], 1)
     end
   end
+  local found, fields, zeros = redis.call('HMGET', account, unpack(names)), {}, {}
+  for i, name in ipairs(names) do
+    local left = stored_number(found[i], account .. ' ' .. name) - sizes[name]
+    if left <= 0 and string.sub(name, 1, 2) == 'c:' then
+      left = 0
+      zeros[#zeros + 1] = name
+    end
+    fields[#fields + 1] = name
+    fields[#fields + 1] = text(left)
+  end
+  change(fields, { { 'HDEL', holds, unpack(expired) }, { 'ZREM', expiries, unpack(expired) } }, zeros, {})
+  return true
 end

@@ -2,8 +2,8 @@
 -- fingerprint, state (running, streamed, finished), when it ends. embedded/idempotency.ts does the same, line by line.
 
 -- What a key says, or nil once it has ended.
-local function key_mark(key, now)
-  local stored = redis.call('GET', key)
+local function key_mark(idem, now)
+  local stored = redis.call('GET', idem)
   if not stored then return nil end
   local mark = cjson.decode(stored)
   if not (now < tonumber(mark[4])) then return nil end
@@ -18,19 +18,17 @@ local function key_refusal(mark, fingerprint)
   return 'idempotency_' .. mark[3]
 end
 
--- Redis keeps a key through its last millisecond; a mark ends with that millisecond's beginning.
-local function put_mark(key, rid, fingerprint, state, till)
-  redis.call('SET', key, cjson.encode({ rid, fingerprint, state, text(till) }), 'PXAT', text(till - 1))
+-- The command that stores a mark. Redis keeps a key through its last millisecond; a mark ends with that millisecond's
+-- beginning.
+local function put_mark(idem, rid, fingerprint, state, till)
+  return { 'SET', idem, cjson.encode({ rid, fingerprint, state, text(till) }), 'PXAT', text(till - 1) }
 end
 
--- What a settlement leaves of its request's key: the memory of a charge, or, where nothing was charged, nothing. A key
--- that another request has meanwhile is that one's.
-local function end_key(key, rid, fingerprint, state, till, now)
-  local mark = key_mark(key, now)
-  if mark and mark[1] ~= rid then return end
-  if state == 'voided' or not (now < till) then
-    redis.call('DEL', key)
-  else
-    put_mark(key, rid, fingerprint, state, till)
-  end
+-- The command for what a settlement leaves of its request's key: the memory of a charge, or, where nothing was charged,
+-- nothing. A key that another request has meanwhile is that one's: then nil.
+local function end_key(idem, rid, fingerprint, state, till, now)
+  local mark = key_mark(idem, now)
+  if mark and mark[1] ~= rid then return nil end
+  if state == 'voided' or not (now < till) then return { 'DEL', idem } end
+  return put_mark(idem, rid, fingerprint, state, till)
 end

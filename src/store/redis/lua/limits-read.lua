@@ -5,7 +5,7 @@ local now = clock()
 local facts = redis.call('HMGET', account, 'name', 'tb:' .. scope .. ':r', 'tb:' .. scope .. ':t', 'c:' .. scope, 'conc')
 if not facts[1] then return false end
 local of_scope, of_account = tonumber(facts[4] or '0'), tonumber(facts[5] or '0')
-for _, rid in ipairs(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now), 'LIMIT', '0', text(SWEEP_MAX))) do
+for _, rid in ipairs(expired_holds(expiries, now)) do
   local record = redis.call('HGET', holds, rid)
   if record then
     of_account = of_account - 1

@@ -1,7 +1,8 @@
--- Gives a name to a tag, unless another has it.
+-- Gives a name to a tag, unless another has it. The name counts from the second write on; the first alone does nothing.
 -- KEYS name index (hash), names in order (sorted set), one slot; ARGV name, tag
-local owner = redis.call('HGET', KEYS[1], ARGV[1])
+local names, names_in_order = KEYS[1], KEYS[2]
+local owner = redis.call('HGET', names, ARGV[1])
 if owner and owner ~= ARGV[2] then return owner end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZADD', KEYS[2], '0', ARGV[1])
+redis.call('ZADD', names_in_order, '0', ARGV[1])
+redis.call('HSET', names, ARGV[1], ARGV[2])
 return ARGV[2]

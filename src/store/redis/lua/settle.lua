@@ -1,100 +1,176 @@
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
--- KEYS account holds expiries settled ledger day, counts of the day, and last the idempotency key's where the request has
--- one
+-- KEYS account holds expiries settled ledger day, counts of the day, and the idempotency key's where the request has one
 -- ARGV see settleArguments in redis/settle.ts
 
-local account, holds, expiries, settled, ledger, day = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local holds, expiries, settled, ledger = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local day, day_counts, idem = KEYS[6], KEYS[7], KEYS[8]
 local rid, entitlement, voided = ARGV[1], ARGV[3], ARGV[9] == '1'
 local admitted_at, owed, lost = tonumber(ARGV[2]), amount(ARGV[4]), amount(ARGV[5])
 local taken, used, tpm = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
-local horizon, mark_ms = tonumber(ARGV[21]), ARGV[22]
+local horizon, mark_ms = tonumber(ARGV[21]), tonumber(ARGV[22])
 -- Fingerprint, state and end of the idempotency key, or nil.
 local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
-local day_counts, counts, attempts = KEYS[7], cjson.decode(ARGV[24]), tonumber(ARGV[25])
+-- Fields of the day's counts, then what each grows by; then four for each failed try.
+local counts, attempts = tonumber(ARGV[24]), tonumber(ARGV[25])
+local tries = 26 + 2 * counts
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
 if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitted') end
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
-if kept and not amount(kept[3]) then return bad('until') end
-for i = 2, #counts, 2 do
-  if not amount(counts[i]) then return bad('counts') end
+if kept and not (idem and amount(kept[3])) then return bad('until') end
+for i = tries, tries + 4 * attempts - 1, 4 do
+  if not amount(ARGV[i]) then return bad('attempt') end
 end
-for i = 1, attempts do
-  if not amount(ARGV[22 + 4 * i]) then return bad('attempt') end
+
+local function read()
+  local spending = 'spent'
+  if entitlement ~= '' then spending = 'ep:' .. entitlement end
+  return unpack(redis.call('HMGET', account, 'todo', 'bal', 'held', 'conc', 'seq', spending))
 end
 
 local now = clock()
-if not redis.call('HGET', account, 'bal') then return { 'unknown_account' } end
+local todo, bal, held, conc, seq, spent = read()
+if not bal then return { 'unknown_account' } end
+if todo then
+  finish(todo)
+  todo, bal, held, conc, seq, spent = read()
+end
 local mark = redis.call('GET', settled)
+local stored = redis.call('HGET', holds, rid)
 if mark then
-  local recorded = cjson.decode(mark)[1]
-  if recorded == ARGV[4] then return { 'duplicate' } end
-  return { 'mismatch', recorded }
+  local said = cjson.decode(mark)
+  -- A mark is believed when the hold is gone and the account has counted the first line, which the mark names; one of an
+  -- earlier version names none.
+  local first = tonumber(said[3] or '') or 0
+  if stored or first > stored_number(seq, account .. ' seq') then return { 'half_written', said[1] } end
+  if said[1] == ARGV[4] then return { 'duplicate' } end
+  return { 'mismatch', said[1] }
 end
 if now - admitted_at > horizon then return { 'stale' } end
 
--- The mark comes first: from here on nothing can fail, and a script that died half-way must not charge again.
-local record = redis.call('HGET', holds, rid)
-redis.call('SET', settled, cjson.encode({ ARGV[4], record or '' }), 'PX', mark_ms)
-sweep(account, holds, expiries, now)
-if record then
-  record = cjson.decode(record)
-  if redis.call('HEXISTS', holds, rid) == 1 then release(account, holds, expiries, rid, record) end
+local record, hold
+if stored then record, hold = hold_of(rid, stored) end
+if sweep(account, holds, expiries, now) then
+  todo, bal, held, conc, seq, spent = read()
+  if redis.call('HEXISTS', holds, rid) == 0 then hold = nil end
 end
 
-if kept then end_key(KEYS[#KEYS], rid, kept[1], kept[2], tonumber(kept[3]), now) end
+-- What changes of the account.
+local fields, zeros = {}, {}
+local funds, set_aside = stored_number(bal, account .. ' bal'), stored_number(held, account .. ' held')
+
+-- The hold goes. `own`: what of the card's was this one's.
+local scope, own = ARGV[10], 0
+if record then scope = record[3] end
+local bucket = 'tb:' .. scope .. ':t'
+local found = redis.call('HMGET', account, 'c:' .. scope, bucket)
+if hold then
+  local of_scope = stored_number(found[1], account .. ' c:' .. scope) - 1
+  if of_scope <= 0 then
+    of_scope = 0
+    zeros[1] = 'c:' .. scope
+  end
+  fields = { 'conc', text(stored_number(conc, account .. ' conc') - 1), 'c:' .. scope, text(of_scope) }
+  if hold > 0 and record[4] == '' then
+    set_aside = set_aside - hold
+    fields[5], fields[6] = 'held', text(set_aside)
+  elseif hold > 0 then
+    local name = 'eh:' .. record[4]
+    fields[5] = name
+    fields[6] = text(stored_number(redis.call('HGET', account, name), account .. ' ' .. name) - hold)
+    if record[4] == entitlement then own = hold end
+  end
+end
 
 -- The estimate that admission took becomes what was really used; what was voided gives it back whole.
 if tpm then
   local difference = used - taken
   if voided then difference = -taken end
   if difference ~= 0 then
-    local scope = ARGV[10]
-    if record then scope = record[3] end
-    local field = 'tb:' .. scope .. ':t'
-    take(account, field, drain(account, field, tpm, now), difference)
+    fields[#fields + 1] = bucket
+    fields[#fields + 1] = take(drain(found[2], tpm, now), difference)
   end
 end
 
 -- The payer pays up to what is free; the rest is absorbed.
-local charged, rest = 0, 0
+local charged, rest, paid = 0, 0, '0'
 if not voided then
   local free = 0
   if entitlement == '' then
-    local funds = redis.call('HMGET', account, 'bal', 'held')
-    free = tonumber(funds[1]) - tonumber(funds[2] or '0')
+    free = funds - set_aside
   else
-    local card = card_of(account, entitlement)
+    local card = read_card(account, entitlement)
     if card and not card.quota then
       owed = 0
     elseif card then
-      free = card.quota - card.spent - card.held
+      free = card.quota - card.spent - (card.held - own)
     end
   end
   charged = math.min(owed, math.max(0, free))
   rest = owed - charged
   if charged > 0 then
+    paid = text(charged)
+    local n = #fields
     if entitlement == '' then
-      redis.call('HINCRBY', account, 'bal', negative(charged))
-      redis.call('HINCRBY', account, 'spent', text(charged))
+      bal = text(funds - charged)
+      fields[n + 1], fields[n + 2] = 'bal', bal
+      fields[n + 3], fields[n + 4] = 'spent', plus(spent, paid, account .. ' spent')
     else
-      redis.call('HINCRBY', account, 'ep:' .. entitlement, text(charged))
+      fields[n + 1] = 'ep:' .. entitlement
+      fields[n + 2] = text(stored_number(spent, account .. ' ep:' .. entitlement) + charged)
     end
   end
-  redis.call('HINCRBY', day, ARGV[20], text(charged))
-  for i = 1, #counts, 2 do redis.call('HINCRBY', day_counts, counts[i] .. '|' .. ARGV[20], counts[i + 1]) end
-  line(account, ledger, now, 'usage', ARGV[11], ARGV[12], charged, rid, ref_group, model, key_id, memo)
-  if rest > 0 then
-    line(account, ledger, now, 'absorbed', ARGV[13], ARGV[12], rest, rid, ref_group, model, key_id, memo)
+end
+
+-- The mark names the first line, if there is one.
+local last, at, first = stored_number(seq, account .. ' seq'), text(now), ''
+local writes = not voided or lost > 0 or attempts > 0
+if writes then first = text(last + 1) end
+local steps, before = {
+  { 'SET', settled, cjson.encode({ ARGV[4], stored or '', first }), 'PXAT', text(now + mark_ms) },
+}, {}
+if kept then steps[2] = end_key(idem, rid, kept[1], kept[2], tonumber(kept[3]), now) end
+if hold then
+  local n = #steps
+  steps[n + 1], steps[n + 2] = { 'HDEL', holds, rid }, { 'ZREM', expiries, rid }
+end
+
+local function book(kind, debit, credit, paid, said)
+  last = last + 1
+  steps[#steps + 1] = line(ledger, text(last), at, kind, debit, credit, paid, bal, rid, ref_group, model, key_id, said)
+end
+
+if not voided then
+  local field, n = ARGV[20], #steps
+  local was = redis.call('HGET', day, field)
+  steps[n + 1], before[1] = { 'HSET', day, field, plus(was, paid, day) }, { n + 1, { was } }
+  if counts > 0 then
+    local stood = redis.call('HMGET', day_counts, unpack(ARGV, 26, 25 + counts))
+    local sums = { 'HSET', day_counts }
+    for i = 1, counts do
+      local was, more = stood[i], ARGV[25 + counts + i]
+      local x, y = tonumber(was or '0') or PLAIN_MAX, tonumber(more)
+      -- plus(), written out: five calls of it are a twentieth of this script.
+      if x % 1 == 0 and x >= 0 and x < PLAIN_MAX and y < PLAIN_MAX then
+        sums[2 * i + 1], sums[2 * i + 2] = ARGV[25 + i], string.format('%d', x + y)
+      else
+        sums[2 * i + 1], sums[2 * i + 2] = ARGV[25 + i], plus(was, more, day_counts)
+      end
+    end
+    steps[n + 2], before[2] = sums, { n + 2, stood }
   end
+  book('usage', ARGV[11], ARGV[12], paid, memo)
+  if rest > 0 then book('absorbed', ARGV[13], ARGV[12], text(rest), memo) end
 end
-if lost > 0 then
-  line(account, ledger, now, 'absorbed', ARGV[14], ARGV[15], lost, rid, ref_group, model, key_id, memo)
+if lost > 0 then book('absorbed', ARGV[14], ARGV[15], ARGV[5], memo) end
+for i = tries, tries + 4 * attempts - 1, 4 do
+  book('absorbed', ARGV[i + 1], ARGV[i + 2], ARGV[i], ARGV[i + 3])
 end
-for i = 22 + 4, 22 + 4 * attempts, 4 do
-  line(account, ledger, now, 'absorbed', ARGV[i + 1], ARGV[i + 2], amount(ARGV[i]), rid, ref_group, model, key_id,
-    ARGV[i + 3])
+if writes then
+  local n = #fields
+  fields[n + 1], fields[n + 2] = 'seq', text(last)
 end
-return { 'settled', text(charged), text(rest), redis.call('HGET', account, 'bal') }
+change(fields, steps, zeros, before)
+return { 'settled', paid, text(rest), bal }

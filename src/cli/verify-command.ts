@@ -1,0 +1,126 @@
+/** `tollgate ledger verify`: accounts against their ledgers, however long these are, and the files of the archive. */
+import type { AdminClient, Fields } from "./admin-client.ts";
+import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import { type ArchiveVerdict, verifyArchive } from "./archive-verify.ts";
+import { CliFailure } from "./failure.ts";
+import { patientClient } from "./patient-client.ts";
+import { type Column, cell, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface VerifyOptions {
+  readonly account?: string;
+  /** The folder of the archive. */
+  readonly archive?: string;
+}
+
+/** Times that the gateway may forget how far it had come with an account. */
+const RESTARTS_MAX = 3;
+
+const ACCOUNT_COLUMNS: readonly Column[] = [
+  { title: "ACCOUNT", member: "account" },
+  { title: "RESULT", member: "outcome" },
+  { title: "LINES", member: "lines", right: true },
+  { title: "BALANCE USD", member: "balance_usd", right: true },
+  { title: "SUM OF LINES USD", member: "lines_usd", right: true },
+  { title: "FINDINGS", member: "finding_count", right: true },
+];
+
+const TOTAL_COLUMNS: readonly Column[] = [
+  { title: "LEDGER ACCOUNT", member: "name" },
+  { title: "CREDITS LESS DEBITS USD", member: "usd", right: true },
+];
+
+/**
+ * Verifies one account, or all of them over all pages; what does not balance is a failure that names account, line and
+ * check.
+ */
+export async function verifyLedger(
+  impatient: AdminClient,
+  { account, archive }: VerifyOptions,
+  terminal: Terminal,
+): Promise<Outcome> {
+  const admin = patientClient(impatient, terminal);
+  const verified = await verifyAccounts(admin, account, terminal);
+  const archived = archive === undefined ? undefined : await verifyArchive(admin, archive, account, terminal);
+  terminal.clear();
+  const items = archived ? withArchive(verified, archived) : verified;
+  const unbalanced = items.filter(({ outcome }) => outcome !== "balanced");
+  const files = archived && { archived_lines: archived.lines, archive_notes: archived.notes };
+  const json = { accounts: items.length, unbalanced: unbalanced.length, ...files, items };
+  const shown = account === undefined ? unbalanced : items;
+  const totals = account === undefined ? "" : totalsOf(items[0]);
+  const through = archived ? ` Lines verified in the archive: ${archived.lines}.` : "";
+  const notes = [...items.flatMap(skippedOf), ...(archived?.notes ?? [])].map((note) => `${note}\n`).join("");
+  const sum = `Accounts verified: ${items.length}; out of balance: ${unbalanced.length}.${through}\n`;
+  const text = (shown.length === 0 ? "" : table(ACCOUNT_COLUMNS, shown) + totals) + notes + sum;
+  return unbalanced.length === 0 ? { json, text } : { json, text, failure: unbalanced.flatMap(complaints).join("\n") };
+}
+
+async function verifyAccounts(
+  admin: AdminClient,
+  account: string | undefined,
+  terminal: Terminal,
+): Promise<readonly Fields[]> {
+  const items: Fields[] = [];
+  let cursor: string | undefined;
+  let restarts = 0;
+  do {
+    const { body } = await admin.call("GET", `/ledger/verification${query({ account, cursor })}`);
+    const found = itemsOf(body);
+    items.push(...found);
+    restarts = found.length > 0 ? 0 : restarts + (body.restarted === true ? 1 : 0);
+    if (restarts > RESTARTS_MAX) throw forgetful(body);
+    terminal.progress(progressWords(items.length, body.progress as Fields | null));
+    cursor = typeof body.next === "string" ? body.next : undefined;
+  } while (cursor !== undefined);
+  return items;
+}
+
+function forgetful({ progress }: Fields): CliFailure {
+  const { account } = (progress ?? {}) as Fields;
+  const what = `The gateway has forgotten ${RESTARTS_MAX + 1} times how far it had come with the account ${cell(account)}.`;
+  const remedy = "Ask one gateway, not several in turn: set TOLLGATE_ADMIN_URL to its own address.";
+  return new CliFailure(1, `${what}\n${remedy}`);
+}
+
+function progressWords(count: number, progress: Fields | null | undefined): string {
+  const done = `Accounts verified: ${count}`;
+  if (!progress) return done;
+  const of = typeof progress.lines_total === "number" ? ` of ${progress.lines_total}` : "";
+  return `${done}; ${cell(progress.account)}: line ${cell(progress.lines)}${of}`;
+}
+
+/** What was found in the files stands with what was found in the store. */
+function withArchive(items: readonly Fields[], { findings }: ArchiveVerdict): readonly Fields[] {
+  const names = new Set(items.map(({ account }) => account));
+  // An account that was made meanwhile has been verified by its files alone.
+  const made = [...findings.keys()].filter((account) => !names.has(account)).map((account) => ({ account }));
+  return [...items, ...made].map((item: Fields) => {
+    const more = findings.get(String(item.account));
+    if (!more) return item;
+    const found = Array.isArray(item.findings) ? (item.findings as readonly Fields[]) : [];
+    const finding_count = Number(item.finding_count ?? 0) + more.count;
+    return { ...item, outcome: "unbalanced", findings: [...found, ...more.kept], finding_count };
+  });
+}
+
+/** The trial balance: whatever one ledger account has lost, another has. */
+function totalsOf(item: Fields | undefined): string {
+  const totals = Object.entries((item?.totals_usd ?? {}) as Fields).map(([name, usd]) => ({ name, usd }));
+  return totals.length === 0 ? "" : `\n${table(TOTAL_COLUMNS, totals)}\n`;
+}
+
+function skippedOf(item: Fields): string[] {
+  const skipped = Array.isArray(item.skipped) ? (item.skipped as readonly unknown[]) : [];
+  return skipped.map((what) => `Account ${cell(item.account)}: ${cell(what)}`);
+}
+
+function complaints(item: Fields): string[] {
+  const findings = Array.isArray(item.findings) ? (item.findings as readonly Fields[]) : [];
+  const lines = findings.map(({ check, line, what }) => {
+    const place = line === null ? "" : `, line ${cell(line)}`;
+    return `Account ${cell(item.account)}${place}: ${cell(check)}: ${cell(what)}`;
+  });
+  const more = Number(item.finding_count) - lines.length;
+  return more > 0 ? [...lines, `Account ${cell(item.account)}: and ${more} more.`] : lines;
+}

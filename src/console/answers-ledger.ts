@@ -1,0 +1,118 @@
+/** The forms of what the admin API answers about ledgers: lines, archived lines, verifications. */
+import { anything, count, flag, instant, list, object, oneOf, orNull, page, text, usd } from "./shape.ts";
+
+const accountId = text("The account's id.", "acct_4tR0000abc");
+const name = text("The account's name.", "alice");
+const repeated = flag("Whether it was so before: the request was sent again and nothing was changed.");
+
+const Attempt = object("Attempt", {
+  upstream: text("The upstream's name.", "east"),
+  model: text("The model's name there.", "big-1-2026-08"),
+  outcome: text("What became of it.", "ok"),
+  status: orNull(count("The upstream's HTTP status; null without one.", 200)),
+  input_tokens: count("Input tokens.", 12),
+  output_tokens: count("Output tokens.", 340),
+  counted: text("Who counted: the upstream, or this gateway's estimate.", "upstream"),
+  cost_usd: usd("What it costs the operator", "0.003412"),
+  paid_by: text("Who pays for it.", "client"),
+  why: text("Why they do.", ""),
+});
+
+export const LedgerPage = object("LedgerPage", {
+  items: list(
+    object("LedgerLine", {
+      seq: count("The line's number, from 1.", 7),
+      at: instant("When the store wrote it."),
+      kind: oneOf(
+        "What moved money; `unreadable`: what stands there is no line any more.",
+        "usage",
+        "absorbed",
+        "topup",
+        "adjust",
+        "card",
+        "opening",
+        "unreadable",
+      ),
+      debit: text("The account of the double entry that gives.", "acct_4tR0000abc"),
+      credit: text("The one that takes.", "revenue:big"),
+      usd: usd("The amount", "0.003412"),
+      balance_usd: usd("The account's balance behind the line", "9.996588"),
+      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
+      group: text("The group, where there is one.", "big"),
+      model: text("The model, where there is one.", "big-1"),
+      key: text("The key's id, where there is one.", "key_4tR0000abcXyZ01234"),
+      usage: anything("What a charge was computed from: token counts, unit prices, multiplier; null for other lines."),
+      attempts: list(Attempt),
+      note: text("What the operator wrote.", "refund"),
+    }),
+  ),
+  next: orNull(count("The `after` of the next page; null on the last one.", 100)),
+});
+
+export const PlainLines = object("PlainLines", {
+  id: accountId,
+  tag: text("The account's tag.", "4tR0000abc"),
+  items: list(
+    object("PlainLine", {
+      seq: count("The line's number.", 7),
+      at_ms: count("Milliseconds since the epoch.", 1_788_177_600_000),
+      kind: text("What moved money.", "usage"),
+      debit: text("The account that gives.", "acct_4tR0000abc"),
+      credit: text("The account that takes.", "revenue:big"),
+      amount: text("Nano-dollars, as an integer.", "3412000"),
+      balance: text("Nano-dollars, as an integer.", "9996588000"),
+      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
+      group: text("The group.", "big"),
+      model: text("The model.", "big-1"),
+      key: text("The key's id.", "key_4tR0000abcXyZ01234"),
+      memo: text("What a charge was computed from, or a note.", ""),
+    }),
+  ),
+  next: orNull(count("The `after` of the next page; null on the last one.", 100)),
+  stay_from_ms: count("Lines from this instant on are never archived.", 1_788_177_600_000),
+});
+
+export const ArchivedShape = object("Archived", {
+  account: name,
+  after: count("The line behind which it began.", 0),
+  through: count("The last line that is archived.", 100),
+  repeated,
+});
+
+export const VerificationPage = page(
+  "VerificationPage",
+  object("Verification", {
+    account: name,
+    id: accountId,
+    outcome: oneOf("Whether everything follows from the ledger.", "balanced", "unbalanced"),
+    lines: count("Lines that were read.", 12),
+    balance_usd: orNull(usd("The balance of the account; null where there is none")),
+    lines_usd: usd("The sum of its lines, at the same instant"),
+    held_usd: orNull(usd("What running requests have set aside", "0.00")),
+    totals_usd: {
+      type: "object",
+      description: "The trial balance: the sum of each account of the double entry.",
+      additionalProperties: { type: "string" },
+    },
+    findings: list(
+      object("Finding", {
+        check: text("Which check found it; the runbook has them all.", "line_balance"),
+        line: orNull(count("The line at fault.", 7)),
+        about: orNull(text("The card, request, payment, key or sum that it is about.", "pay_1")),
+        what: text("What is wrong with it.", "The balance after it is 9.00 USD; the lines give 10.00."),
+      }),
+    ),
+    finding_count: count("Findings in all; the list may have fewer.", 0),
+    skipped: list(text("What could not be compared.", "")),
+  }),
+  {
+    progress: orNull(
+      object("VerificationProgress", {
+        account: name,
+        lines: count("Number of the line that it has come to.", 4000),
+        lines_total: orNull(count("Number of its last line when it began; null before that is known.", 200_000)),
+      }),
+    ),
+    restarted: flag("Whether an account had to be begun anew, because the gateway no longer knew how far it had come."),
+  },
+);

@@ -1,0 +1,50 @@
+/**
+ * Audits that an answer has left unfinished, for the next one to go on with. They are only a memory of work that was done:
+ * one that is gone begins anew, and nothing else is different.
+ */
+import type { AuditProgress, AuditSteps } from "../store/ledger-audit.ts";
+import type { AccountName } from "../store/records.ts";
+import type { Clock } from "../values/time.ts";
+
+/** Audits that are kept at most; the one that nobody has asked after for longest goes first. */
+const KEPT_MAX = 8;
+/** How long nobody may ask after an audit. */
+const KEPT_MS = 120_000;
+
+export interface KeptAudit {
+  readonly id: string;
+  readonly account: AccountName;
+  readonly steps: AuditSteps;
+  progress: AuditProgress;
+}
+
+export class KeptAudits {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #kept = new Map<string, { readonly audit: KeptAudit; readonly untilMs: number }>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  /** Gives an audit to one answer; another one that asks for it meanwhile finds none. */
+  take(id: string): KeptAudit | undefined {
+    this.#forget();
+    const kept = this.#kept.get(id);
+    this.#kept.delete(id);
+    return kept?.audit;
+  }
+
+  keep(audit: KeptAudit): void {
+    this.#forget();
+    this.#kept.set(audit.id, { audit, untilMs: this.#clock.monotonicMs() + KEPT_MS });
+    for (const id of this.#kept.keys()) {
+      if (this.#kept.size <= KEPT_MAX) return;
+      this.#kept.delete(id);
+    }
+  }
+
+  #forget(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [id, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#kept.delete(id);
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The sums per day of an account, read for its audit. Days on which nothing can be charged any more are read first, at
+ * whatever instant. Of the others, field by field, all days are read at one instant, and the field's lines are summed up
+ * to it.
+ */
+import { utcDay } from "../../values/time.ts";
+import { addTotals, NO_USAGE_TOTAL, partsOfField, type UsageTotal } from "../day-sums.ts";
+import { FIGURES_FIELDS_MAX } from "../figures.ts";
+import { FIELDS_MAX } from "../ledger-tally.ts";
+import { dayField } from "../names.ts";
+import type { OpeningFacts } from "../opening.ts";
+import { DAYS_MAX } from "../records.ts";
+import { SETTLE_HORIZON_MS } from "../settlement.ts";
+import { NO_COUNTS } from "../token-sums.ts";
+import { type AccountReader, FOUND_MAX, type Steps } from "./reader.ts";
+import type { FieldSums, Finding, GroupSums } from "./snapshot.ts";
+
+const DAY_MS = 86_400_000;
+/** A request counts on the day of its admission, up to the settle horizon before its line, by whatever clock. */
+const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
+
+/**
+ * Judges them; what is wrong must be so twice: a store whose clock jumps charges days that were taken for over.
+ * @returns what could not be judged, as sentences.
+ */
+export async function* judgeDays(reader: AccountReader): Steps<readonly string[]> {
+  const once = yield* findInDays(reader);
+  if (once === undefined)
+    return [`The sums per day are not compared: they are of more than ${FIELDS_MAX} models and keys.`];
+  const twice = once.length === 0 ? once : yield* findInDays(reader);
+  for (const finding of twice ?? []) reader.find(finding);
+  return [];
+}
+
+/** @returns undefined where there are too many fields to compare. */
+async function* findInDays(reader: AccountReader): Steps<readonly Finding[] | undefined> {
+  const { tally } = reader.walk;
+  const findings: Finding[] = [];
+  const found = (finding: Finding) => void (findings.length < FOUND_MAX && findings.push(finding));
+  const { account, storeTimeMs } = yield* reader.figures({});
+  const { first, last } = tally.instants ?? { first: storeTimeMs, last: storeTimeMs };
+  const liveFrom = storeTimeMs - SPAN_MARGIN_MS;
+  const live = daysBetween(liveFrom, storeTimeMs + DAY_MS);
+  const kept = new Map<string, UsageTotal>();
+  const old = { from: Math.min(account.createdAtMs, first) - SPAN_MARGIN_MS, to: liveFrom - DAY_MS };
+  const ahead = { from: storeTimeMs + 2 * DAY_MS, to: last + SPAN_MARGIN_MS };
+  for (const span of [old, ahead]) yield* sumUp(reader, span, (field, sum) => addTo(kept, field, sum));
+  const liveSpan = { from: liveFrom, to: storeTimeMs + DAY_MS };
+  yield* sumUp(reader, liveSpan, (field) => addTo(kept, field, NO_USAGE_TOTAL));
+  if (kept.size > FIELDS_MAX || !tally.fields) return undefined;
+  for (const field of tally.fields.keys()) addTo(kept, field, NO_USAGE_TOTAL);
+  const groups = new Map<string, GroupSums>();
+  for (const fields of portions([...kept.keys()], FIGURES_FIELDS_MAX)) {
+    const figures = yield* reader.figures({ spent: { days: live, fields } });
+    yield* reader.walkTo(figures);
+    const sums = fields.map((field) => ({
+      field,
+      kept: addTotals(kept.get(field) ?? NO_USAGE_TOTAL, figures.spent.get(field) ?? NO_USAGE_TOTAL),
+      lines: tally.fields?.get(field) ?? NO_USAGE_TOTAL,
+    }));
+    for (const sum of sums) addToGroup(groups, sum);
+    yield* reader.judge(figures, { fields: sums }, found);
+  }
+  if (tally.opening)
+    yield* reader.judge(yield* reader.figures({}), { groups: withArchived(groups, tally.opening) }, found);
+  return findings;
+}
+
+async function* sumUp(reader: AccountReader, span: Span, add: (field: string, sum: UsageTotal) => void): Steps<void> {
+  for (let from = span.from; utcDay(from) <= utcDay(span.to); from += DAYS_MAX * DAY_MS) {
+    const until = utcDay(Math.min(from + (DAYS_MAX - 1) * DAY_MS, span.to));
+    let cursor: string | undefined;
+    do {
+      const [since, at] = [utcDay(from), cursor];
+      const page = yield* reader.ask(() => reader.store.pageDays(reader.tag, { since, until }, at));
+      for (const sum of page.items) add(dayField(sum.group, sum.model, sum.key), sum);
+      cursor = page.next;
+    } while (cursor !== undefined);
+  }
+}
+
+/** Both ends included, in milliseconds; empty when `to` is before `from`. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+function daysBetween(fromMs: number, toMs: number): string[] {
+  const days: string[] = [];
+  for (let atMs = fromMs; utcDay(atMs) <= utcDay(toMs); atMs += DAY_MS) days.push(utcDay(atMs));
+  return days;
+}
+
+/** A list in parts of at most so many. */
+export function portions<T>(names: readonly T[], size: number): T[][] {
+  const count = Math.ceil(names.length / size);
+  return Array.from({ length: count }, (_, at) => names.slice(at * size, (at + 1) * size));
+}
+
+function addTo(sums: Map<string, UsageTotal>, name: string, sum: UsageTotal): void {
+  if (sums.size <= FIELDS_MAX) sums.set(name, addTotals(sums.get(name) ?? NO_USAGE_TOTAL, sum));
+}
+
+function addToGroup(groups: Map<string, GroupSums>, { field, kept, lines }: FieldSums): void {
+  const { group } = partsOfField(field);
+  const before = groups.get(group) ?? { group, kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
+  groups.set(group, { group, kept: addTotals(before.kept, kept), lines: addTotals(before.lines, lines) });
+}
+
+/** Sums by group with what the opening line says of archived lines. */
+function withArchived(groups: ReadonlyMap<string, GroupSums>, { charged, counts }: OpeningFacts): GroupSums[] {
+  const names = new Set([...groups.keys(), ...charged.keys()]);
+  return [...names].map((group) => {
+    const { kept, lines } = groups.get(group) ?? { kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
+    const archived = { amount: charged.get(group) ?? 0n, counts: counts?.get(group) ?? NO_COUNTS };
+    const all = addTotals(lines, archived);
+    return { group, kept, lines: counts ? all : { ...all, counts: kept.counts } };
+  });
+}

@@ -1,0 +1,147 @@
+/**
+ * Reads an account for its audit, a bounded step at a time, and holds what it has read against the ledger: whoever has
+ * figures of an instant walks the lines up to just that instant, and then has every check look at both.
+ */
+import type { AccountTag } from "../../values/key.ts";
+import { type Store, StoreError } from "../contract.ts";
+import { FIGURES_MAX, type Figures, type FiguresAsk } from "../figures.ts";
+import { LedgerWalk } from "../ledger-walk.ts";
+import type { LedgerLine } from "../records.ts";
+import { ACCOUNT_CHECKS, NAME_CHECKS } from "./checks.ts";
+import { mustHaveMark } from "./named.ts";
+import type { AccountSnapshot, Finding } from "./snapshot.ts";
+
+export type AuditStore = Pick<Store, "getCode" | "readLedger" | "readFigures" | "listRecords" | "pageDays">;
+
+/** Where an audit stands after a step. */
+export interface AuditProgress {
+  /** Number of the line that it has come to. */
+  readonly lines: number;
+  /** Number of the last line when the audit began; undefined before that is known. */
+  readonly linesMax: number | undefined;
+  /** Why the last step gave nothing: the next one tries the same again. */
+  readonly error?: StoreError;
+}
+
+/** One step, or several, that give a T. */
+export type Steps<T> = AsyncGenerator<AuditProgress, T, void>;
+
+/** What a portion has beside its figures. */
+export type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "groups">>;
+
+/** Lines that one step reads and judges: some milliseconds of this process, less of the store. */
+const PAGE_LINES = 50;
+/** Findings that are remembered so as to be told once; of an account with more, most are only counted anyway. */
+export const FOUND_MAX = 1_000;
+
+/** The store has fewer lines than were read before: a failover has forgotten some, and what was summed up is void. */
+export const WENT_BACK = new Error("the store went back");
+
+/** The store answers, and has an error for this account's own records. */
+export class Unreadable extends Error {}
+
+export class AccountReader {
+  readonly store: AuditStore;
+  readonly tag: AccountTag;
+  readonly walk: LedgerWalk;
+  /** Number of the last line when the audit began. */
+  linesMax: number | undefined;
+  /** What was found in one portion is told once, though the next ones have it too. */
+  readonly #found = new Set<string>();
+  /** Lines that were read and are behind the instant of the figures. */
+  #ahead: readonly LedgerLine[] = [];
+
+  constructor(store: AuditStore, tag: AccountTag) {
+    this.store = store;
+    this.tag = tag;
+    this.walk = new LedgerWalk(tag);
+  }
+
+  get #progress(): AuditProgress {
+    return { lines: this.walk.seq, linesMax: this.linesMax };
+  }
+
+  /** One step of the store. While it does not answer, each step is another try. */
+  async *ask<T>(work: () => Promise<T>): Steps<T> {
+    for (;;) {
+      try {
+        const answer = await work();
+        yield this.#progress;
+        return answer;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        if (error.outcome === "refused") throw new Unreadable(messageOf(error.cause ?? error));
+        yield { ...this.#progress, error };
+      }
+    }
+  }
+
+  async *figures(ask: FiguresAsk): Steps<Figures> {
+    const figures = yield* this.ask(() => this.store.readFigures(this.tag, ask));
+    // An account is never taken away.
+    if (!figures) throw WENT_BACK;
+    return figures;
+  }
+
+  /** Walks to the instant of the figures, then has every check look at both. */
+  async *judge(figures: Figures, portion: Portion = {}, found = (one: Finding) => this.find(one)): Steps<void> {
+    yield* this.walkTo(figures);
+    const snapshot: AccountSnapshot = {
+      ...{ foundAs: undefined, codes: new Map(), fields: [], groups: [] },
+      ...portion,
+      ...{ figures, lines: this.walk.tally.sums, archived: this.walk.tally.opening !== undefined },
+    };
+    for (const check of ACCOUNT_CHECKS) for (const finding of check(snapshot)) found(finding);
+  }
+
+  find({ check, what, line, about }: Finding): void {
+    const key = JSON.stringify([check, line, about]);
+    if (this.#found.has(key)) return;
+    if (this.#found.size < FOUND_MAX) this.#found.add(key);
+    this.walk.find(check, what, line, about);
+  }
+
+  async *walkTo({ lastLine, storeTimeMs }: Figures): Steps<void> {
+    if (lastLine < this.walk.seq) throw WENT_BACK;
+    while (this.walk.seq < lastLine) {
+      const lines = yield* this.#nextLines();
+      const beyond = lines.findIndex(({ seq }) => seq > lastLine);
+      const count = beyond === -1 ? lines.length : beyond;
+      for (const line of lines.slice(0, count)) this.walk.add(line);
+      this.#ahead = lines.slice(count);
+      yield* this.#named(storeTimeMs);
+      // What was the last line is not there any more: the gap is found, and nothing else is to come.
+      if (count === 0) break;
+    }
+    this.walk.end();
+    yield* this.#named(storeTimeMs);
+  }
+
+  async *#nextLines(): Steps<readonly LedgerLine[]> {
+    if (this.#ahead.length > 0) return this.#ahead;
+    const after = this.walk.seq;
+    const lines = yield* this.ask(() => this.store.readLedger(this.tag, after, PAGE_LINES));
+    // Whoever numbers lines by hand must not have us read them for ever.
+    return (lines.at(-1)?.seq ?? 0) > after ? lines : [];
+  }
+
+  /** Looks up what keeps the walked requests and payments from being counted again, by the names that the lines have. */
+  async *#named(storeTimeMs: number): Steps<void> {
+    const requests = this.walk.takeRequests().filter(({ atMs }) => mustHaveMark(atMs, storeTimeMs));
+    const payments = this.walk.takePayments();
+    for (let at = 0; at < Math.max(requests.length, payments.length); at += FIGURES_MAX) {
+      const page = { requests: requests.slice(at, at + FIGURES_MAX), payments: payments.slice(at, at + FIGURES_MAX) };
+      const figures = yield* this.figures({
+        requests: page.requests.map(({ requestId }) => requestId),
+        payments: page.payments.map(({ id }) => id),
+      });
+      // A store that has gone back has forgotten these with their lines.
+      if (figures.lastLine < this.walk.seq) throw WENT_BACK;
+      for (const check of NAME_CHECKS) for (const finding of check({ figures, ...page })) this.find(finding);
+    }
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,75 @@
+/** Figures of an account of the embedded store, of one instant, and the names of what it has, a page at a time. */
+import type { AccountTag } from "../../values/key.ts";
+import type { CardFigures, Figures, FiguresAsk, RecordNames } from "../figures.ts";
+import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import type { Context } from "./context.ts";
+import { spentOf } from "./days.ts";
+import type { Live } from "./live.ts";
+import { findAccountRow, toAccount, toEntitlement } from "./rows.ts";
+
+/** Cards on one page. */
+const PAGE_CARDS = 200;
+
+export function readFigures(context: Context, tag: AccountTag, ask: FiguresAsk): Figures | undefined {
+  const { cards = [], requests = [], payments = [], scopes = [], keys = [], spent, holds = false } = ask;
+  const { db } = context;
+  const nowMs = context.nowMs();
+  const row = findAccountRow(db, tag);
+  if (row === undefined) return undefined;
+  const live = context.live(tag);
+  const amountOf = (sql: string, ...names: (string | number)[]) =>
+    db.get(sql, tag, ...names)?.amount as bigint | undefined;
+  const last = db.get("SELECT max(seq) AS seq FROM ledger WHERE tag = ?", tag)?.seq as bigint | null;
+  return {
+    account: toAccount(tag, row, live),
+    seq: row.seq,
+    lastLine: Number(last ?? 0n),
+    inFlight: live.holds.size,
+    storeTimeMs: nowMs,
+    unfinished: false,
+    cards: new Map(cards.map((id) => [id, cardOf(context, tag, id, live)])),
+    marks: byName(requests, (id) =>
+      amountOf("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", id, nowMs),
+    ),
+    payments: byName(payments, (id) => amountOf("SELECT amount FROM payments WHERE tag = ? AND id = ?", id)),
+    paymentCount: ask.payments && Number(db.get("SELECT count(*) AS n FROM payments WHERE tag = ?", tag)?.n ?? 0n),
+    scopes: new Map(scopes.map((scope) => [scope, live.inFlightByScope.get(scope) ?? 0])),
+    keys: keys.map((name) => ({ ...name, hashOfId: name.hash, idOfHash: name.id })),
+    spent: spentOf(context, tag, spent?.days ?? [], spent?.fields ?? []),
+    holds: holds ? holdsOf(live) : undefined,
+    expiries: new Map(holds ? holdsOf(live).map(({ requestId, expiresAtMs }) => [requestId, expiresAtMs]) : []),
+    unreadable: [],
+  };
+}
+
+function byName<T>(names: readonly string[], find: (name: string) => T): Map<string, T> {
+  return new Map(names.map((name) => [name, find(name)]));
+}
+
+function cardOf({ db }: Context, tag: AccountTag, id: string, live: Live): CardFigures | undefined {
+  const row = db.get("SELECT * FROM entitlements WHERE tag = ? AND id = ?", tag, id);
+  return row && { ...toEntitlement(row, live), listed: row.listed === 1n };
+}
+
+function holdsOf(live: Live): NonNullable<Figures["holds"]>[number][] {
+  return [...live.holds].map(([requestId, record]) => ({
+    requestId,
+    amount: holdAmount(record),
+    expiresAtMs: holdExpiresAtMs(record),
+    scope: holdScope(record),
+    entitlement: holdEntitlement(record),
+  }));
+}
+
+/** Keys are found by their ids and by their hashes in the same row, so that there is nothing to compare. */
+export function listRecords(context: Context, tag: AccountTag, cursor: string | undefined): RecordNames {
+  const rows = context.db.all(
+    "SELECT id FROM entitlements WHERE tag = ? AND id > ? ORDER BY id LIMIT ?",
+    tag,
+    cursor ?? "",
+    PAGE_CARDS,
+  );
+  const cards = rows.map((row) => row.id as string);
+  const scopes = cursor === undefined ? [...context.live(tag).inFlightByScope.keys()] : [];
+  return { cards, scopes, keys: [], next: rows.length < PAGE_CARDS ? undefined : cards.at(-1) };
+}

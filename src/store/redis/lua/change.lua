@@ -1,0 +1,135 @@
+-- How a script changes an account. A command can fail, and Redis takes nothing back, so the first write is one HSET of the
+-- account: all its fields that change, and `todo`, the commands on its other keys that are still to be run. Then they run,
+-- and `todo` goes. A script that stops half-way leaves the old state, or a `todo` that the next script on the account ends
+-- before it believes anything (docs/decisions/a-script-that-stops-is-finished-by-the-next.md).
+--
+-- Each command can be run again without harm: its figures are absolute, and an XADD is not run where its line is there.
+
+local account = KEYS[1]
+
+-- `fields`: names and values in turn; `steps`: the commands; `zeros`: counters at zero, whose fields go with the `todo`;
+-- `before`: for each step that sets sums its place, and what stood in its fields (false where there was nothing). Ends the
+-- script unless everything behind the first write is allowed.
+local function change(fields, steps, zeros, before)
+  local call, may = redis.call, redis.acl_check_cmd
+  for i = 1, #steps do
+    local step = steps[i]
+    if not may(step[1], step[2]) then error({ err = 'NORIGHT ' .. step[1] .. ' ' .. step[2] }) end
+  end
+  if not may('HDEL', account) then error({ err = 'NORIGHT HDEL ' .. account }) end
+  local n = #fields
+  fields[n + 1], fields[n + 2] = 'todo', cmsgpack.pack({ steps, zeros, before })
+  call('HSET', account, unpack(fields))
+  for i = 1, #steps do call(unpack(steps[i])) end
+  call('HDEL', account, 'todo', unpack(zeros))
+end
+
+-- A whole number's negative, both in texts.
+local function negated(s)
+  if s == '0' then return s end
+  if string.sub(s, 1, 1) == '-' then return string.sub(s, 2) end
+  return '-' .. s
+end
+
+-- The number of a line, which is the first part of its id.
+local function number_of(id)
+  return tonumber(string.match(id, '^%d+'))
+end
+
+-- Ends what an earlier script has begun. Nothing but a script that stopped leaves a `todo`, and each script ends it first,
+-- so that its commands find what they found then. The exception is a script of a version that knows of no `todo`: it may
+-- have written lines and moved sums in between, and what is left of the `todo` then goes on from there.
+local function finish(todo)
+  local readable, begun = pcall(cmsgpack.unpack, todo)
+  if not readable or type(begun) ~= 'table' or type(begun[3]) ~= 'table' then damaged(account .. ' todo') end
+  -- `from`: where its first line was to stand at first.
+  local steps, zeros, before, from = unpack(begun)
+  local ledger, usage
+  for _, step in ipairs(steps) do
+    if string.sub(step[2], 1, #account) ~= account then damaged(account .. ' todo') end
+    if step[1] == 'XADD' then
+      ledger, from = step[2], from or step[3]
+      if step[7] == 'usage' then usage = step end
+    end
+  end
+
+  -- All lines from there on, and what others have charged in them to the fields of our sums.
+  local lines, by_id, charges, charged = {}, {}, 0, '0'
+  if ledger then lines = redis.call('XRANGE', ledger, from, '+') end
+  local last = lines[#lines]
+  for _, found in ipairs(lines) do
+    local said = found[2]
+    by_id[found[1]] = said
+    if usage and said[4] == 'usage' and said[14] ~= usage[17]
+      and said[16] == usage[19] and said[18] == usage[21] and said[20] == usage[23] then
+      charges, charged = charges + 1, plus(charged, said[10], account .. ' line')
+    end
+  end
+
+  -- Whether a line is there as it is to be written.
+  local function is_written(step)
+    local said = by_id[step[3]]
+    if not said then return false end
+    for i = 4, #step do if said[i - 3] ~= step[i] then return false end end
+    return true
+  end
+
+  -- Sums that were not set yet get their difference on top of what others have made of them. `sum`: place, what stood in
+  -- the fields, what of the others' charges was in that already. Whether they are set, and whether they have moved.
+  local function follow_sums(step, sum)
+    local stood, names = sum[2], {}
+    for i = 3, #step, 2 do names[#names + 1] = step[i] end
+    local sums = step[2]
+    local found = redis.call('HMGET', sums, unpack(names))
+    -- The first field is the amount of the day, or the number of its requests.
+    local others = charged
+    if string.sub(names[1], 1, 9) == 'requests|' then others = text(charges) end
+    local seen = sum[3] or '0'
+    local was, stands = stood[1] or '0', found[1] or '0'
+    local unset = plus(was, plus(others, negated(seen), sums), sums)
+    if stands ~= was and stands ~= unset then return true, false end
+    for i = 1, #names do
+      local own = plus(step[2 * i + 2], negated(stood[i] or '0'), sums)
+      stood[i], step[2 * i + 2] = found[i], plus(found[i], own, sums)
+    end
+    sum[3] = others
+    return false, stands ~= was or others ~= seen
+  end
+
+  -- A line whose place others have taken gets a new one behind them, with the balance as it is by now; the settled mark
+  -- names the first line.
+  local seq, bal = unpack(redis.call('HMGET', account, 'seq', 'bal'))
+  local moved, mark, displaced, written = false, nil, false, {}
+  for _, sum in ipairs(before) do
+    local is_set, has_moved = follow_sums(steps[sum[1]], sum)
+    written[sum[1]], moved = is_set, moved or has_moved
+  end
+  for place, step in ipairs(steps) do
+    if step[1] == 'SET' and string.sub(step[2], 1, #account + 3) == account .. ':d:' then mark = step end
+    if step[1] == 'XADD' then
+      local id = step[3]
+      written[place] = is_written(step)
+      if not written[place] and (displaced or (last and number_of(last[1]) >= number_of(id))) then
+        local number = stored_number(seq, account .. ' seq')
+        if last then number = math.max(number, number_of(last[1])) end
+        seq, displaced, moved = text(number + 1), true, true
+        step[3], step[15] = seq .. '-0', bal
+        local said = mark and cjson.decode(mark[3])
+        if said and said[3] .. '-0' == id then mark[3] = cjson.encode({ said[1], said[2], seq }) end
+      end
+    end
+  end
+  -- From where it goes on is kept before it goes on.
+  if moved then
+    redis.call('HSET', account, 'seq', seq, 'todo', cmsgpack.pack({ steps, zeros, before, from }))
+  end
+
+  for place, step in ipairs(steps) do
+    if not written[place] then redis.call(unpack(step)) end
+  end
+  local gone = { 'todo' }
+  for _, name in ipairs(zeros) do
+    if redis.call('HGET', account, name) == '0' then gone[#gone + 1] = name end
+  end
+  redis.call('HDEL', account, unpack(gone))
+end
