@@ -110,13 +110,14 @@ export function checkSettle(ask: SettleAsk): void {
 }
 
 /** Upstreams and models become fields of the sums per day, so that each stands there once. */
-function checkCosts({ costs = [], voided }: SettleAsk): void {
+function checkCosts({ costs, voided }: SettleAsk): void {
+  if (!costs) return;
   demand(costs.length <= UPSTREAM_COSTS_MAX, "costs are few");
   demand(
     new Set(costs.map(({ upstream, model }) => `${upstream}|${model}`)).size === costs.length,
     "costs are told once",
   );
-  demand(costs.filter(({ charged }) => charged).length <= (voided ? 0 : 1), "one cost at most is charged for");
+  demand(costs.filter(({ charged }) => charged).length === (voided ? 0 : 1), "a charge is for one of its costs");
   for (const cost of costs) checkCost(cost);
 }
 

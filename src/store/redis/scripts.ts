@@ -29,6 +29,7 @@ const PARTS = {
   "limits-read": ["common", "holds"],
   "figures-read": ["common"],
   "days-page": [],
+  "upstreams-page": [],
   "ledger-archive": CHANGING,
   "code-create": ["common"],
   "code-claim": ["common", "codes"],
@@ -51,6 +52,7 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "limits-read",
   "figures-read",
   "days-page",
+  "upstreams-page",
   "claim-list",
   "rights",
 ]);

@@ -29,7 +29,7 @@ import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
 import { type Connection, connect, connectBeside, type RedisSettings } from "./connect.ts";
-import { pageDays } from "./days.ts";
+import { pageDays, pageUpstreamDays } from "./days.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { listRecords, readFigures } from "./figures.ts";
@@ -226,6 +226,11 @@ class RedisStore implements Store {
   async pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
     checkTag(tag);
     return pageDays(this.#runner, this.#scripts, tag, span, cursor);
+  }
+
+  async pageUpstreamDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
+    checkTag(tag);
+    return pageUpstreamDays(this.#runner, this.#scripts, tag, span, cursor);
   }
 
   async readFigures(tag: AccountTag, ask: FiguresAsk) {
