@@ -13,6 +13,7 @@ import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
 import { type LedgerOptions, showOrExport } from "./cli/ledger-commands.ts";
+import { type ReconcileOptions, reconcile } from "./cli/reconcile-command.ts";
 import { confirmStore, storeStatus } from "./cli/store-commands.ts";
 import { type ProgressOut, Terminal } from "./cli/terminal.ts";
 import { showUpstreams } from "./cli/upstreams-command.ts";
@@ -314,9 +315,21 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .command("usage")
     .description("what was spent, by account or by another thing, per UTC day of the request")
     .option("--account <name>", "of one account; of all when left out")
-    .option("--by <thing>", "group, model, key or day; account when left out")
+    .option("--by <thing>", "group, model, key, day or upstream; account when left out")
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
     .option("--format <format>", "table, csv or json", "table")
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
+  program
+    .command("reconcile")
+    .description("compare a vendor's export of usage by day and model with what the ledger says that an upstream bills")
+    .requiredOption("--from <file>", "the vendor's export, a CSV file with a heading")
+    .requiredOption("--upstream <name>", "the upstream that it is of")
+    .option("--share <share>", "days that differ by more than this are named", "0.02")
+    .option("--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out")
+    .option("--until <day>", "the last day; the file's last one when left out")
+    .option("--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=...")
+    .option("--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route")
+    .option("--all-models", "models that the ledger has nothing of differ, too")
+    .action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
 }
