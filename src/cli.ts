@@ -13,7 +13,7 @@ import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
 import { type LedgerOptions, showOrExport } from "./cli/ledger-commands.ts";
-import { type ReconcileOptions, reconcile } from "./cli/reconcile-command.ts";
+import { RECONCILE, type ReconcileOptions, reconcile } from "./cli/reconcile-command.ts";
 import { confirmStore, storeStatus } from "./cli/store-commands.ts";
 import { type ProgressOut, Terminal } from "./cli/terminal.ts";
 import { showUpstreams } from "./cli/upstreams-command.ts";
@@ -320,16 +320,8 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .option("--until <day>", "the last day; today when left out")
     .option("--format <format>", "table, csv or json", "table")
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
-  program
-    .command("reconcile")
-    .description("compare a vendor's export of usage by day and model with what the ledger says that an upstream bills")
-    .requiredOption("--from <file>", "the vendor's export, a CSV file with a heading")
-    .requiredOption("--upstream <name>", "the upstream that it is of")
-    .option("--share <share>", "days that differ by more than this are named", "0.02")
-    .option("--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out")
-    .option("--until <day>", "the last day; the file's last one when left out")
-    .option("--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=...")
-    .option("--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route")
-    .option("--all-models", "models that the ledger has nothing of differ, too")
-    .action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
+  const comparing = program.command("reconcile").description(RECONCILE.description);
+  for (const [flags, words] of RECONCILE.required) comparing.requiredOption(flags, words);
+  for (const [flags, words, standard] of RECONCILE.options) comparing.option(flags, words, standard);
+  comparing.action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
 }

@@ -25,6 +25,27 @@ export interface ReconcileOptions {
   readonly allModels?: true;
 }
 
+/** What the command line says of it. */
+export const RECONCILE: {
+  readonly description: string;
+  readonly required: readonly (readonly [flags: string, words: string])[];
+  readonly options: readonly (readonly [flags: string, words: string, standard?: string])[];
+} = {
+  description: "compare a vendor's export of usage by day and model with what the ledger says that an upstream bills",
+  required: [
+    ["--from <file>", "the vendor's export, a CSV file with a heading"],
+    ["--upstream <name>", "the upstream that it is of"],
+  ],
+  options: [
+    ["--share <share>", "days that differ by more than this are named", "0.02"],
+    ["--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out"],
+    ["--until <day>", "the last day; the file's last one when left out"],
+    ["--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=..."],
+    ["--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route"],
+    ["--all-models", "models that the ledger has nothing of differ, too"],
+  ],
+};
+
 /** @throws CliFailure 2 for options that are none, and for a file that is none */
 export async function reconcile(
   impatient: AdminClient,

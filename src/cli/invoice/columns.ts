@@ -73,7 +73,7 @@ function isRole(text: string): text is Role {
 }
 
 /** Why a row is no heading of ours; files may have lines about the account above theirs. */
-export type NoHeading = { readonly missing: string };
+export type NoHeading = { readonly missing: string /** How far it is from being one. */; readonly lacks: number };
 
 /**
  * The columns of a heading.
@@ -92,7 +92,9 @@ export function columnsOf(
     if (wanted) {
       const places = wanted.map((name) => names.indexOf(plain(name)));
       const absent = wanted.filter((_, index) => places[index] === -1);
-      if (absent.length > 0) return { missing: `no column ${absent.map((name) => JSON.stringify(name)).join(", ")}` };
+      if (absent.length > 0) {
+        return { missing: `no column ${absent.map((name) => JSON.stringify(name)).join(", ")}`, lacks: absent.length };
+      }
       found[role] = places;
       continue;
     }
@@ -104,9 +106,10 @@ export function columnsOf(
     }
   }
   const lacking = (["date", "model"] as const).filter((role) => found[role].length === 0);
-  if (lacking.length > 0) return { missing: `no column of the ${lacking.join(" and the ")}` };
+  if (lacking.length > 0)
+    return { missing: `no column of the ${lacking.join(" and the ")}`, lacks: 1 + lacking.length };
   if (found.input.length + found.output.length + found.cost.length === 0) {
-    return { missing: "no column of input tokens, output tokens or cost" };
+    return { missing: "no column of input tokens, output tokens or cost", lacks: 1 };
   }
   const places = Object.values(found).flat();
   const twice = places.find((place) => names.indexOf(names[place] ?? "") !== names.lastIndexOf(names[place] ?? ""));

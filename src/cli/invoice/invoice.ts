@@ -45,13 +45,13 @@ export async function readInvoice(path: string, options: InvoiceOptions): Promis
   let columns: Columns | undefined;
   let width = 0;
   let places = 0;
-  let missing = "no lines";
+  let nearest = { missing: "no lines", lacks: Number.POSITIVE_INFINITY };
   let above = 0;
   for await (const row of csvRows(path)) {
     if (!columns) {
       const found = headingOf(path, row, options);
       if ("missing" in found) {
-        if (above === 0 || row.cells.length > 1) missing = found.missing;
+        if (found.lacks < nearest.lacks) nearest = found;
         above += 1;
         if (above >= HEADING_LINES_MAX) break;
         continue;
@@ -75,7 +75,7 @@ export async function readInvoice(path: string, options: InvoiceOptions): Promis
   }
   if (!columns) {
     const remedy = "Name the columns with --columns date=...,model=...,input=...,output=...,cost=...";
-    throw new CliFailure(2, `${path}: no heading was found: ${missing}. ${remedy}`);
+    throw new CliFailure(2, `${path}: no heading was found: ${nearest.missing}. ${remedy}`);
   }
   for (const models of sums.values()) {
     for (const [model, figures] of models) models.set(model, { ...figures, cost: nanoOfCost(figures.cost) });

@@ -35,6 +35,23 @@ export async function pageDays(
   return { items, next: nextOf(step, span.until, done, next) };
 }
 
+/** All pages. */
+export async function readDays(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  span: { readonly since: string; readonly until: string },
+): Promise<DaySum[]> {
+  const sums: DaySum[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await pageDays(runner, scripts, tag, span, cursor);
+    sums.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return sums;
+}
+
 type UpstreamsReply = readonly [done: string, cursor: string, days: readonly string[][]];
 
 /** Such a step through the sums by upstream. */
