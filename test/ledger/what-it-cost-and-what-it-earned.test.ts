@@ -224,3 +224,16 @@ test("options and files that are none are status 2", async () => {
   const nothing = await tollgate(here, "reconcile", "--from", join(dir, "1.csv"), "--upstream", "nobody");
   assert.match(nothing.out, /The ledger has nothing of it/);
 });
+
+test("a bill above an account's funds is absorbed at the model's price, and costs what it costs", async () => {
+  const poor = await here.account({ group: "twice", usd: "0.003" });
+  here.simulator.program(ANSWERS);
+  const reply = await ask(here, "chat", poor.key, { model: "duo" });
+  assert.equal(reply.status, 200, await reply.text());
+  await assertAtRest(here, poor);
+  const ran = await tollgate(here, "usage", "--by", "upstream", "--account", poor.name, "--format", "csv");
+  // 0.004 were due: 0.001 of it stands as absorbed beside a cost of 0.001, which the 0.003 have paid for.
+  assert.equal(ran.out.split("\r\n")[1], "east,0.003,0.001,0.001,0.002,1,1000,0,0,100,0");
+  const verified = await tollgate(here, "ledger", "verify");
+  assert.equal(verified.status, 0, verified.err);
+});
