@@ -215,6 +215,9 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
   metrics.addUsd(metrics.spend, { group, model }, answer.charged);
   metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
   metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, ask.absorbed);
+  for (const { upstream: billing, cost } of ask.costs ?? []) {
+    metrics.addUsd(metrics.cost, { group, model, upstream: billing }, cost);
+  }
   for (const { upstream: tried, cause, amount } of ask.attempts ?? []) {
     metrics.addUsd(metrics.absorbed, { group, upstream: tried, cause }, amount);
   }

@@ -2,12 +2,13 @@
  * What each try at an upstream cost, who pays for it and why (lessons A4, guarantee 5). One of them at most was answered;
  * a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
  */
-import type { AbsorbedAttempt } from "../store/settlement.ts";
+import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import { NO_USAGE, totalInput } from "../values/tokens.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
+import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
 
@@ -58,6 +59,8 @@ export interface AttemptAccount {
   readonly notes: readonly AttemptNote[];
   /** Failed tries that cost something, in their order. */
   readonly absorbed: readonly AbsorbedAttempt[];
+  /** What each of them costs. */
+  readonly costs: readonly UpstreamCost[];
 }
 
 const ESTIMATE_BYTES_PER_TOKEN = 4;
@@ -70,16 +73,18 @@ export function accountFor(
 ): AttemptAccount {
   const notes: AttemptNote[] = [];
   const absorbed: AbsorbedAttempt[] = [];
+  const costs: UpstreamCost[] = [];
   for (const attempt of attempts) {
     if (attempt.outcome === "ok") {
       if (answered) notes.push(noteOfAnswer(attempt, terms, answered));
       continue;
     }
-    const { note, line } = judgeFailed(attempt, terms);
+    const { note, line, cost } = judgeFailed(attempt, terms);
     notes.push(note);
     if (line) absorbed.push(line);
+    if (cost) costs.push(cost);
   }
-  return { notes, absorbed };
+  return { notes, absorbed, costs };
 }
 
 function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: AnsweredFacts): AttemptNote {
@@ -107,15 +112,19 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 function judgeFailed(
   attempt: AttemptFacts,
   terms: ChargeTerms,
-): { readonly note: AttemptNote; readonly line: AbsorbedAttempt | undefined } {
+): {
+  readonly note: AttemptNote;
+  readonly line?: AbsorbedAttempt | undefined;
+  readonly cost?: UpstreamCost | undefined;
+} {
   const free = !attempt.sentToUpstream ? "not_sent" : attempt.refusedByUpstream ? "refused" : undefined;
   const route = routeOf(attempt, terms);
   if (free !== undefined || route === undefined) {
-    return { note: noteOfFailure(attempt, 0, 0, ZERO, free ?? "unknown_route"), line: undefined };
+    return { note: noteOfFailure(attempt, 0, 0, ZERO, free ?? "unknown_route") };
   }
   const metered = estimate(attempt, terms);
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const { upstream, outcome } = attempt;
+  const { upstream, model, outcome } = attempt;
   const memo = memoOf({
     metered,
     snapshot,
@@ -124,11 +133,12 @@ function judgeFailed(
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream,
+    upstreamModel: model,
+    cost: amount,
   });
-  return {
-    note: noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent"),
-    line: amount > 0n ? { upstream, cause: outcome, amount, memo } : undefined,
-  };
+  const note = noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent");
+  if (amount === 0n) return { note };
+  return { note, line: { upstream, cause: outcome, amount, memo }, cost: absorbedCost(route, metered.usage, amount) };
 }
 
 function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: ChargeTerms): Metered {

@@ -1,5 +1,5 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
-import type { AbsorbedAttempt, SettleAsk } from "../store/settlement.ts";
+import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
@@ -12,6 +12,7 @@ import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.t
 import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
+import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
   type Evidence,
@@ -62,10 +63,16 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
   const account = accountFor(attempts, terms, { ...ending, route, metered });
-  const figures = { metered, surprises, unpaidCalls, attempts: account.notes };
-  const ask = ending.delivered ? posted(terms, ending, figures) : absorbed(terms, ending, route, figures);
-  const lines = [...account.absorbed, ...unpaidLine(terms, route, unpaidCalls)];
-  return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const figures = { metered, surprises, unpaidCalls, attempts: account.notes, cost };
+  const ask = ending.delivered
+    ? posted(terms, ending, figures)
+    : absorbed(terms, ending, route, { ...figures, snapshot });
+  const answer = ending.delivered ? chargedCost(route, metered.usage, cost) : absorbedCost(route, metered.usage, cost);
+  const unpaid = unpaidLine(terms, route, unpaidCalls);
+  const lines = [...account.absorbed, ...unpaid.lines];
+  const costs = [answer, ...account.costs, ...unpaid.costs];
+  return { ask: withAbsorbed({ ...ask, costs: eachOnce(costs) }, lines), metered, surprises, unpaidCalls };
 }
 
 function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
@@ -96,12 +103,13 @@ const UPSTREAM_CAUSE = "upstream_";
 type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
-function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {
+function unanswered(terms: ChargeTerms, { absorbed, notes, costs }: AttemptAccount): SettleAsk {
   const last = absorbed.at(-1);
   if (!last) return voidOf(terms);
   // No other line of the request has them.
   const memo = JSON.stringify({ ...JSON.parse(last.memo), attempts: notes });
-  return withAbsorbed(voidOf(terms), [...absorbed.slice(0, -1), { ...last, memo }]);
+  const lines = [...absorbed.slice(0, -1), { ...last, memo }];
+  return withAbsorbed({ ...voidOf(terms), costs: eachOnce(costs) }, lines);
 }
 
 function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): SettleAsk {
@@ -136,11 +144,15 @@ function meteredOf(
 }
 
 /** What calls that nobody pays for cost the operator, as a line of its own; none where the route has no price for them. */
-function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly UnpaidCalls[]): readonly AbsorbedAttempt[] {
+function unpaidLine(
+  terms: ChargeTerms,
+  route: Route,
+  unpaidCalls: readonly UnpaidCalls[],
+): { readonly lines: readonly AbsorbedAttempt[]; readonly costs: readonly UpstreamCost[] } {
   const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
   const usage = { ...NO_USAGE, toolCalls };
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
-  if (amount === 0n) return [];
+  if (amount === 0n) return { lines: [], costs: [] };
   const memo = memoOf({
     metered: { usage, counted: "upstream" },
     snapshot,
@@ -149,15 +161,18 @@ function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly Unpa
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: route.upstream,
+    upstreamModel: route.upstreamModel,
+    cost: amount,
   });
-  return [{ upstream: route.upstream, cause: UNPAID_CALLS, amount, memo }];
+  const line = { upstream: route.upstream, cause: UNPAID_CALLS, amount, memo };
+  return { lines: [line], costs: [absorbedCost(route, usage, amount)] };
 }
 
 /** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and what the line says of it. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "attempts">;
+type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "attempts" | "cost">;
 
 function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
   const { usage, counted } = figures.metered;
@@ -181,14 +196,18 @@ function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
 }
 
 /** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
-function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, figures.metered.usage, terms.terms.tier);
+function absorbed(
+  terms: ChargeTerms,
+  ending: Ending,
+  route: Route,
+  figures: Figures & Pick<MemoFacts, "snapshot">,
+): SettleAsk {
   return {
     ...voidOf(terms),
-    absorbed: amount,
+    absorbed: figures.cost,
     absorbedCause: ending.cause,
     upstream: route.upstream,
-    memo: memo(terms, ending, { ...figures, snapshot }),
+    memo: memo(terms, ending, figures),
   };
 }
 
@@ -200,6 +219,7 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFa
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
+    upstreamModel: ending.route?.upstreamModel,
     answeredBy: ending.measured.answeredBy,
   });
 }

@@ -19,6 +19,23 @@ export interface AbsorbedAttempt {
 /** Tries of one request that may have lines of their own. */
 export const ABSORBED_ATTEMPTS_MAX = 8;
 
+/** What a model of an upstream is expected to bill for a request, at the cost prices of its route. */
+export interface UpstreamCost {
+  readonly upstream: string;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** Tries that are on the bill, and their tokens; those of a try that failed are estimated. */
+  readonly requests: number;
+  readonly tokens: TokenSums;
+  readonly cost: NanoUsd;
+  /** The part of the cost that has `absorbed` lines, as no client pays for it. */
+  readonly absorbed: NanoUsd;
+  /** Whether the request's charge, and what the payer's funds did not cover of it, is for this one; one has it at most. */
+  readonly charged: boolean;
+}
+/** One for each try, and one that was answered. */
+export const UPSTREAM_COSTS_MAX = ABSORBED_ATTEMPTS_MAX + 1;
+
 /** How the request ended for the money. */
 export interface SettleAsk {
   readonly requestId: RequestId;
@@ -48,6 +65,8 @@ export interface SettleAsk {
   readonly voided: boolean;
   /** Failed tries, each an `absorbed` line behind the others; asks of earlier versions have none. */
   readonly attempts?: readonly AbsorbedAttempt[] | undefined;
+  /** What the request costs, each upstream and model once; asks of earlier versions have none. */
+  readonly costs?: readonly UpstreamCost[] | undefined;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
   /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { type Store, StoreError } from "../../src/store/contract.ts";
 import { auditAccount } from "../../src/store/ledger-audit.ts";
 import { overlay } from "../../src/store/overlay.ts";
+import { nanoUsd } from "../../src/values/money.ts";
 import { newRequestId } from "../../src/values/request-id.ts";
 import { type Clock, systemClock } from "../../src/values/time.ts";
 import { run } from "../cli/captured-run.ts";
@@ -34,13 +35,16 @@ async function fill(here: GatewayHere, account: TestAccount, lines: number): Pro
   await served(here, account);
   const [, line] = await here.store.readLedger(account.tag, 0, 2);
   assert.ok(line);
-  const { input, output } = JSON.parse(line.memo) as { input: number; output: number };
+  const said = JSON.parse(line.memo) as Record<"cost" | "upstream" | "upstream_model", string> & Record<string, number>;
+  const { input = 0, output = 0, upstream, upstream_model } = said;
   const tokens = { input, cachedInput: 0, cacheWrite: 0, output, reasoning: 0 };
   const permit = { storeTimeMs: Date.now(), group: line.group, keyId: account.keyId, entitlement: undefined };
   const { amount, memo, model } = line;
+  const cost = { upstream, model: upstream_model, requests: 1, tokens, absorbed: nanoUsd(0n), charged: true };
+  const costs = [{ ...cost, cost: nanoUsd(BigInt(said.cost)) }];
   const asks = Array.from({ length: lines - 2 }, () => {
     const requestId = newRequestId(Date.now(), randomBytes);
-    return settleAsk({ tag: account.tag, requestId, groups: [] }, permit, { amount, memo, model, tokens });
+    return settleAsk({ tag: account.tag, requestId, groups: [] }, permit, { amount, memo, model, tokens, costs });
   });
   for (let at = 0; at < asks.length; at += 100) {
     await Promise.all(asks.slice(at, at + 100).map((ask) => here.store.settle(ask)));

@@ -179,6 +179,12 @@ class Run {
       tokensPerMinute: o.tokensPerMinute,
       tokens: o.tokens,
       attempts: o.attempts,
+      costs: o.costs?.map(({ absorbedPart, ...cost }, index) => ({
+        ...cost,
+        cost: nanoUsd(cost.cost),
+        absorbed: nanoUsd((cost.cost * absorbedPart) / 4n),
+        charged: !voided && index === 0,
+      })),
       voided,
       idempotency: kept,
     });

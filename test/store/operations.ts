@@ -76,6 +76,26 @@ const operation = {
       }),
       { maxLength: 2 },
     ),
+    costs: fc.option(
+      fc.uniqueArray(
+        fc.record({
+          upstream: fc.constantFrom("east", "west"),
+          model: fc.constantFrom("m", "m|^x"),
+          requests: fc.integer({ min: 0, max: 2 }),
+          tokens: fc.record({
+            input: tokens,
+            cachedInput: tokens,
+            cacheWrite: tokens,
+            output: tokens,
+            reasoning: tokens,
+          }),
+          cost: amount,
+          absorbedPart: fc.bigInt(0n, 4n),
+        }),
+        { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
+      ),
+      { nil: undefined },
+    ),
     voided: fc.boolean(),
     model: fc.constantFrom("m1", "m2"),
     ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),
