@@ -85,5 +85,5 @@ function limited(protocol: Protocol, sent: string): string {
   const json = JSON.parse(sent) as Record<string, unknown>;
   const { limitFields } = PROTOCOLS[protocol];
   if (limitFields.some((field) => json[field] !== undefined)) return sent;
-  return sent.replace(/\}\s*$/, `,"${limitFields[0]}":${json.stream === true ? 128_000 : 8_192}}`);
+  return sent.replace(/\}(\s*)$/, `,"${limitFields[0]}":${json.stream === true ? 128_000 : 8_192}}$1`);
 }
