@@ -12,6 +12,7 @@ import { openCharging } from "./charging.ts";
 import { sweepClaims } from "./claim-sweeper.ts";
 import { diffSettings, keepUntilRestart } from "./config.ts";
 import { createConsole, listenAt } from "./console/server.ts";
+import { toldTo } from "./console/told.ts";
 import type { UpstreamState } from "./console/upstreams.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { explainFor } from "./explain-ask.ts";
@@ -247,13 +248,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       return { ready: all.length === 0, reasons: all, notes: [...(options.notes?.() ?? [])] };
     },
     clock,
-    log: (line) => log.info(line, "admin"),
-    onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
-    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens from an address"),
-    onCodeFailure({ account, outcome, blocksNow }) {
-      metrics.codeFailures.inc({ outcome });
-      if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");
-    },
+    ...toldTo(log, metrics),
   });
 
   let closing: Promise<void> | undefined;
