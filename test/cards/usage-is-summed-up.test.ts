@@ -180,13 +180,17 @@ function usageTests(): void {
 
     const csv = await tollgate("usage", "--account", bob.name, "--by", "model", "--format", "csv");
     const heading =
-      "model,usd,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens";
+      "model,usd,cost_usd,absorbed_usd,margin_usd,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens";
     assert.equal(csv.out.split("\r\n")[0], heading);
-    assert.match(csv.out.split("\r\n")[1] ?? "", /^chat-1,[0-9.]+,1,[1-9][0-9]*,0,0,[1-9][0-9]*,0$/);
+    const row = csv.out.split("\r\n")[1] ?? "";
+    assert.match(row, /^chat-1,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,1,[1-9][0-9]*,0,0,[1-9][0-9]*,0$/);
+    const [usd, cost, absorbed, margin] = row.split(",").slice(1, 5).map(nano);
+    // The group pays twice the price, which is what the upstream costs.
+    assert.deepEqual([usd, cost, absorbed, margin], [b, b / 2n, 0n, b / 2n]);
     const table = await tollgate("usage", "--account", bob.name, "--by", "model");
     assert.match(
       table.out,
-      /^From \S+ to \S+, UTC\nMODEL +USD +REQUESTS +INPUT +CACHED .*\nchat-1 +[0-9.]+ +1 .*\ntotal +[0-9.]+ +1 .*\n$/,
+      /^From \S+ to \S+, UTC\nMODEL +CHARGED USD +COST USD +ABSORBED USD +MARGIN USD +REQUESTS +INPUT +CACHED .*\nchat-1( +[0-9.]+){4} +1 .*\ntotal( +[0-9.]+){4} +1 .*\n$/,
     );
     const text = await tollgate("usage", "--account", bob.name, "--format", "json");
     assert.equal(JSON.parse(text.out).items[0].account, bob.name);
