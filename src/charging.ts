@@ -19,6 +19,7 @@ import { older, openStoreEpoch, type StoreEpoch } from "./store-epoch.ts";
 import { type EpochFile, epochFile } from "./store-epoch-file.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
+import { sparingly } from "./telemetry/sparingly.ts";
 import type { JournalSettings } from "./values/settings.ts";
 import type { Clock } from "./values/time.ts";
 
@@ -70,6 +71,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const { settings, clock, metrics, log, machine = MACHINE } = parts;
   const alarm = (message: string, error?: unknown) => log.error({ reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
+  const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
   const onLetter = (letter: DeadLetter) => log.error(factsOf(letter), "the store does not take a charge: dead letter");
   const deadLetters = await openDeadLetters(disk, clock, onLetter).catch(async (error) => {
     await journal.close();
@@ -149,7 +151,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       followed = historyOf(identity);
       log.info({ store: identity }, "the journal follows this store");
     },
-    onError: (error) => log.warn({ reason: reasonOf(error) }, "verification waits"),
+    // The store's own errors say all in their message; anything else is a defect, and its stack is wanted.
+    onError: (error) => verificationWaits(error instanceof StoreError ? error.message : (reasonOf(error) ?? "")),
   });
   if (leftovers.length > 0) {
     log.warn({ charges: leftovers.length }, "settling what the last process left");

@@ -8,6 +8,7 @@ import type { Sources } from "./config/expand.ts";
 import { type Loaded, loadText } from "./config/load.ts";
 import type { Problem } from "./config/problems.ts";
 import * as watching from "./config/watch.ts";
+import { CONFIG_FILE } from "./values/places.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 
 export type { ConfigCopy } from "./config/copy.ts";
@@ -17,6 +18,7 @@ export { diffSettings, keepUntilRestart } from "./config/difference.ts";
 export type { Loaded } from "./config/load.ts";
 export type { Problem } from "./config/problems.ts";
 export type { ConfigWatch } from "./config/watch.ts";
+export { CONFIG_FILE };
 
 /** Where `loadConfig` and `watchConfig` take texts from; what is left out is the real thing. */
 export interface ConfigSources {
@@ -24,9 +26,6 @@ export interface ConfigSources {
   /** Gives the text of a file or throws as `node:fs` does. */
   readonly readFile?: ((path: string) => string) | undefined;
 }
-
-/** The name under which the configuration is looked for when none is given. */
-export const CONFIG_FILE = "tollgate.yaml";
 
 /** The process's environment. Everything else takes it as an argument. */
 export function environment(): Readonly<Record<string, string | undefined>> {

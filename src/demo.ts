@@ -8,12 +8,12 @@ import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
 import { parseUsd } from "./values/money.ts";
+import { DEMO_DATA_DIR } from "./values/places.ts";
 import type { Address } from "./values/settings.ts";
 
 const ACCOUNT = "demo";
 const GROUP = "demo";
 const FUNDS_USD = "10";
-const DATA_DIR = "./data";
 /** Slow enough for a person to see the answer arrive. */
 const PACE = { headersDelayMs: 60, firstDelayMs: 240, betweenMs: 25 };
 
@@ -26,7 +26,12 @@ export async function startDemo(
 ): Promise<{ simulator: Simulator; text: string }> {
   const simulator = await startSimulator({ pace: PACE, models: ["demo-chat", "demo-messages", "demo-responses"] });
   const { TOLLGATE_LISTEN: listen, TOLLGATE_ADMIN: admin } = env;
-  const places = { upstreamUrl: simulator.url, dataDir: DATA_DIR, ...(listen && { listen }), ...(admin && { admin }) };
+  const places = {
+    upstreamUrl: simulator.url,
+    dataDir: DEMO_DATA_DIR,
+    ...(listen && { listen }),
+    ...(admin && { admin }),
+  };
   return { simulator, text: demoConfig(places) };
 }
 
@@ -51,7 +56,7 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
     `  clients   ${url}/v1   (chat completions, messages, responses)`,
     `  site      ${url}/`,
     `  metrics   ${admin}/metrics`,
-    `  admin API ${admin}/admin/v1   (token in ${DATA_DIR}/admin-token; npx tollgate finds it)`,
+    `  admin API ${admin}/admin/v1   (token in ${DEMO_DATA_DIR}/admin-token; npx tollgate finds it)`,
     "",
   ];
   if (key === undefined) {

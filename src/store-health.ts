@@ -7,6 +7,7 @@ import type { Clock } from "./values/time.ts";
 const CHECK_EVERY_MS = 1_000;
 /** Not ready after this long without an answer (reliability 3.8). */
 const UNREADY_AFTER_MS = 5_000;
+const AWAY = "away";
 
 export interface StoreHealth {
   /** Why the gateway is not ready because of its store; empty while it is. */
@@ -22,6 +23,8 @@ export function watchHealth(parts: {
 }): StoreHealth {
   const { store, clock, metrics, log } = parts;
   let failingSinceMs: number | undefined;
+  /** What was logged last; undefined while it answers and is fit. */
+  let told: string | undefined;
   /** Why a store that answers must not be used; undefined while nothing is wrong with it, or nothing is known. */
   let unfit: string | undefined;
   let stopped = false;
@@ -34,10 +37,14 @@ export function watchHealth(parts: {
       if (failingSinceMs !== undefined) log.info({}, "the store answers again");
       failingSinceMs = undefined;
       unfit = undefined;
+      told = undefined;
     } catch (error) {
       const reason = error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
-      if (reason !== undefined && reason !== unfit) log.error({ reason }, "the store is not fit for use");
-      else if (failingSinceMs === undefined) log.warn({ reason: String(error) }, "the store does not answer");
+      // Ways of being away differ from one second to the next, and are told as one.
+      const state = reason ?? AWAY;
+      if (state !== told && reason !== undefined) log.error({ reason }, "the store is not fit for use");
+      else if (state !== told) log.warn({ reason: String(error) }, "the store does not answer");
+      told = state;
       failingSinceMs ??= clock.monotonicMs();
       unfit = reason;
     }

@@ -5,7 +5,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { ConfigCopy } from "./config.ts";
 import type { Log } from "./telemetry/log.ts";
-import type { WorkerEnd } from "./telemetry/metrics.ts";
+import type { MetricsSnapshot, WorkerEnd } from "./telemetry/metrics.ts";
+import { RetiredMetrics } from "./telemetry/summed-metrics.ts";
 import type { Address } from "./values/settings.ts";
 import type { Clock } from "./values/time.ts";
 import type { Figures, Generation, Stop, WorkerStart } from "./worker-messages.ts";
@@ -25,8 +26,8 @@ export interface FleetParts {
   readonly fork: (worker: number) => ChildProcess;
   readonly clock: Clock;
   readonly log: Log;
-  /** A process has ended, with its last figures and, unless it had been told to, why. */
-  readonly onEnded: (last: Figures["metrics"], cause: WorkerEnd | undefined) => Promise<void>;
+  /** A process has ended; why, unless it had been told to. */
+  readonly onEnded: (cause: WorkerEnd | undefined) => void;
 }
 
 /** A configuration that has been sent and that some worker has not confirmed. */
@@ -39,6 +40,7 @@ interface Pending {
 export class WorkerFleet {
   readonly #parts: FleetParts;
   readonly #slots: readonly WorkerSlot[];
+  readonly #retired = new RetiredMetrics();
   #newest: Generation;
   /** Oldest first. */
   #pending: Pending[] = [];
@@ -58,7 +60,10 @@ export class WorkerFleet {
         clock,
         log,
         onChange: () => this.#confirm(),
-        onEnded,
+        onEnded: (last, cause) => {
+          this.#retired.add(last);
+          onEnded(cause);
+        },
       });
       return slot;
     });
@@ -110,6 +115,15 @@ export class WorkerFleet {
   /** What each worker tells of itself: fresh, or as of its last word where it is slow to answer. */
   figures(): Promise<Figures[]> {
     return Promise.all(this.#slots.map((slot) => slot.figures()));
+  }
+
+  /**
+   * The metrics of all processes there have been: fresh ones of the living where they answer in time, and what stays of the
+   * dead. Both are read at one instant, so that one that dies during the wait is in exactly one of them.
+   */
+  async metrics(): Promise<MetricsSnapshot[]> {
+    await this.figures();
+    return [...this.#retired.snapshots, ...this.lastFigures.map(({ metrics }) => metrics)];
   }
 
   get lastFigures(): Figures[] {

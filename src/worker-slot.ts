@@ -49,8 +49,8 @@ export interface SlotParts {
   readonly log: Log;
   /** The stage or the configuration in force has changed. */
   readonly onChange: () => void;
-  /** A process has ended, with its last figures and, unless it had been told to, why. */
-  readonly onEnded: (last: Figures["metrics"], cause: WorkerEnd | undefined) => Promise<void>;
+  /** A process has ended, with its last figures, which the place has given up by then, and, unless told to, why. */
+  readonly onEnded: (last: Figures["metrics"], cause: WorkerEnd | undefined) => void;
 }
 
 export class WorkerSlot {
@@ -185,7 +185,8 @@ export class WorkerSlot {
       const last = this.#figures.metrics;
       const cause = this.#stopping ? undefined : this.#killed ? "stuck" : causeOf(code, signal);
       this.#forget();
-      void this.#parts.onEnded(last, cause).then(ended.resolve);
+      this.#parts.onEnded(last, cause);
+      ended.resolve();
       onFailed(new Error(reason ?? `worker ${worker} ended with ${signal ?? code}`));
       if (this.#stopping) return;
       const afterMs = this.#nextBackoff(clock.monotonicMs() - startedMs);

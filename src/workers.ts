@@ -12,8 +12,7 @@ import type { ConfigCopy } from "./config.ts";
 import { type Applied, type Gateway, startGateway } from "./gateway.ts";
 import { followHandOvers } from "./handed-over.ts";
 import type { Log } from "./telemetry/log.ts";
-import type { MetricsSnapshot } from "./telemetry/metrics.ts";
-import { retire, summedPage } from "./telemetry/summed-metrics.ts";
+import { summedPage } from "./telemetry/summed-metrics.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
@@ -50,7 +49,6 @@ export interface WorkersOptions {
 export async function startWorkers(options: WorkersOptions): Promise<RunningGateway> {
   const { file, settings, copy, log, pretty, clock = systemClock } = options;
   let { drain } = settings;
-  let retired: MetricsSnapshot = [];
   let stopping: Stop | undefined;
   const children = new Map<number, ChildProcess>();
   cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
@@ -69,9 +67,8 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     },
     clock,
     log,
-    async onEnded(last, cause) {
+    onEnded(cause) {
       if (cause) parent.metrics.workerEnds.inc({ cause });
-      retired = await retire(retired, last);
     },
   });
   let cancel = () => {};
@@ -84,7 +81,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     log,
     clock,
     serves: "operators",
-    page: async (own) => summedPage([own, retired, ...(await fleet.figures()).map(({ metrics }) => metrics)]),
+    page: async (own) => summedPage([own, ...(await fleet.metrics())]),
     upstreams: () => upstreamsOfAll(fleet.lastFigures.map(({ upstreams }) => upstreams)),
     measure: (metrics) => metrics.measureWorkers(fleet.states()),
     reasons: () => [...(stopping ? ["draining"] : []), ...fleet.reasons()],

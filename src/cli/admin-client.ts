@@ -2,13 +2,14 @@
  * The command line's side of the admin API: finds the gateway and its token, asks, and turns every way of failing into
  * a sentence that says what to do. The token goes into one header and nowhere else.
  */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/places.ts";
 import { Secret } from "../values/secret.ts";
 import { CliFailure } from "./failure.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8788";
-const DEFAULT_DATA_DIR = "./data";
 /** Where `serve` puts the token that it makes, inside the data folder. */
 const TOKEN_FILE = "admin-token";
 /** How long one question to the gateway may take. */
@@ -34,7 +35,8 @@ export interface AdminClient {
 
 /**
  * Makes a client from the environment: `TOLLGATE_ADMIN_URL`; `TOLLGATE_ADMIN_TOKEN`, else the file `admin-token` in the
- * data folder (`dataDir`, else `TOLLGATE_DATA`, else `./data`).
+ * data folder (`dataDir`, else `TOLLGATE_DATA`, else `./data`, where the demonstration's `./data/demo` is looked for first
+ * as long as there is no `tollgate.yaml`).
  * @throws CliFailure 2 for an address that is none, 1 for a token that cannot be used
  */
 export async function connectAdmin(env: Env, fetcher: typeof fetch, dataDir: string | undefined): Promise<AdminClient> {
@@ -93,7 +95,7 @@ async function findToken(
     const origin = "the environment variable TOLLGATE_ADMIN_TOKEN";
     return { token: asToken(env.TOLLGATE_ADMIN_TOKEN, origin), origin };
   }
-  const file = join(dataDir ?? (env.TOLLGATE_DATA || DEFAULT_DATA_DIR), TOKEN_FILE);
+  const file = join(dataDir ?? (env.TOLLGATE_DATA || defaultDataDir()), TOKEN_FILE);
   try {
     const origin = `the file ${file}`;
     return { token: asToken(await readFile(file, "utf8"), origin), origin };
@@ -105,6 +107,12 @@ async function findToken(
     }
     return { token: undefined, origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${file}` };
   }
+}
+
+/** The folder of what `serve` runs here: without a configuration that is the demonstration. */
+function defaultDataDir(): string {
+  const isDemo = !existsSync(CONFIG_FILE) && existsSync(join(DEMO_DATA_DIR, TOKEN_FILE));
+  return isDemo ? DEMO_DATA_DIR : DATA_DIR;
 }
 
 function asToken(text: string, origin: string): Secret {

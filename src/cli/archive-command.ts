@@ -55,7 +55,8 @@ export async function archiveLedgers(
   }
   terminal.clear();
   const lines = items.reduce((sum, one) => sum + one.lines, 0);
-  const words = `Lines archived: ${lines}, of before ${before}, in ${to}.\n`;
+  const where = lines === 0 ? "; no file or folder was made" : `, in ${to}`;
+  const words = `Lines archived: ${lines}, of before ${before}${where}.\n`;
   const rows = items.map((one) => ({ ...one }));
   return { json: { before, to, lines, items: rows }, text: lines === 0 ? words : table(COLUMNS, rows) + words };
 }

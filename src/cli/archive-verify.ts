@@ -136,7 +136,7 @@ class ArchiveWalk {
     this.walk.end();
     if (this.#head) this.#endAt(this.#head);
     let after = this.#opened;
-    for (let more = this.#inBoth.size > 0; more && this.#inBoth.size > 0; ) {
+    for (let more = true; more && this.#inBoth.size > 0; ) {
       const page = await readLines(admin, name, after);
       for (const line of page.lines) this.#compare(line);
       after = page.lines.at(-1)?.seq ?? after;

@@ -102,7 +102,7 @@ async function verifyMarks(
     restarts += body.restarted === true ? 1 : 0;
     if (restarts > RESTARTS_MAX) throw forgotten("the settled marks");
     steps += 1;
-    terminal.progress(`Settled marks: ${steps} s`);
+    terminal.progress(`Settled marks: step ${steps}`);
     cursor = typeof body.next === "string" ? body.next : undefined;
   } while (cursor !== undefined);
   return findings;

@@ -60,7 +60,7 @@ const health = section(
 const pemFile = (description: string) => text({ description, pattern: ".+", rule: "the path of a file" });
 
 const tls = section(
-  { description: "How it is recognised, and how we are. The files are read again on SIGHUP." },
+  { description: "How it is recognised, and how we are. The files are looked at once a second." },
   {
     ca_file: optional(pemFile("PEM file of the only certificate authorities that it may come from.")),
     cert_file: optional(pemFile("PEM file of our certificate, for a server that asks for one; with key_file.")),

@@ -38,8 +38,9 @@ type Found = { readonly text: string } | { readonly code: string };
 /**
  * Reads the file, and every file that it took secrets or certificates from, once a second and compares the texts.
  * Notifications of the file system would be quicker and cannot be relied on: a change through a symbolic link, a bind
- * mount or a network is not seen from the folder of the name, and a busy folder drowns the one that matters. The files are
- * read off the event loop, so a mount that hangs stops hot reload and nothing else.
+ * mount or a network is not seen from the folder of the name, and a busy folder drowns the one that matters. The looks are
+ * off the event loop, so a mount that hangs stops hot reload and nothing else; on it are read all files at a SIGHUP, and
+ * files that a changed configuration names for the first time.
  */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   const { file, copy, clock, env } = options;

@@ -9,13 +9,35 @@ export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise
 }
 
 /**
- * What stays of a process that has ended: a counter that went back would look like a restart of all, and count twice. Its
- * gauges told of something that is no more.
- * @param retired what stayed of those before it.
+ * What stays of processes that have ended: a counter that went back would look like a restart of all, and count twice.
+ * Their gauges told of something that is no more.
  */
-export async function retire(retired: MetricsSnapshot, last: MetricsSnapshot): Promise<MetricsSnapshot> {
-  const lasting = last.filter(({ type }) => LASTING.has(String(type)));
-  return AggregatorRegistry.aggregate([retired, lasting]).getMetricsAsJSON();
+export class RetiredMetrics {
+  #snapshots: MetricsSnapshot[] = [];
+  #isSumming = false;
+
+  /** Takes the last figures of a process, at once: whoever reads next finds them here. */
+  add(last: MetricsSnapshot): void {
+    this.#snapshots.push(last.filter(({ type }) => LASTING.has(String(type))));
+    if (!this.#isSumming) void this.#sum();
+  }
+
+  /** To be summed up with those of the living. */
+  get snapshots(): readonly MetricsSnapshot[] {
+    return this.#snapshots;
+  }
+
+  /** Makes one snapshot of many, so that they do not grow in number with every restart. */
+  async #sum(): Promise<void> {
+    this.#isSumming = true;
+    while (this.#snapshots.length > 1) {
+      const summed = [...this.#snapshots];
+      const sum = await AggregatorRegistry.aggregate(summed).getMetricsAsJSON();
+      // Others may have come meanwhile, behind these.
+      this.#snapshots = [sum, ...this.#snapshots.slice(summed.length)];
+    }
+    this.#isSumming = false;
+  }
 }
 
 const LASTING = new Set(["counter", "histogram"]);

@@ -116,7 +116,11 @@ test("old lines are in files, the ledger begins with an opening line, and both a
     assert.match(through.out, /out of balance: 0\. Lines verified in the archive: 12\.\n$/);
   }
   const again = await tollgate("ledger", "archive", "--before", before, "--to", dir);
-  assert.deepEqual([again.status, /^Lines archived: 0, /.test(again.out)], [0, true], again.err);
+  const nothing = `Lines archived: 0, of before ${before}; no file or folder was made.\n`;
+  assert.deepEqual([again.status, again.out], [0, nothing], again.err);
+  const elsewhere = await tollgate("ledger", "archive", "--before", before, "--to", join(dir, "..", "other"));
+  assert.deepEqual([elsewhere.status, elsewhere.out], [0, nothing], elsewhere.err);
+  assert.deepEqual(readdirSync(join(dir, "..")), ["files"]);
   assert.equal((await here.store.getAccount(account.tag))?.balance, balance);
 });
 

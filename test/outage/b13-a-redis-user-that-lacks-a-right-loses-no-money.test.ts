@@ -105,6 +105,13 @@ for (const right of TAKEN) {
     const ready = await fetch(`${here.adminUrl}/readyz`);
     assert.equal(ready.status, 503);
     assert.match(await ready.text(), new RegExp(`may not ${right.toUpperCase()}`));
+    const lines = here.log.filter((line) => `${line.msg} ${line.reason}`.includes(`may not ${right.toUpperCase()}`));
+    const checked = lines.filter(({ msg }) => !String(msg).startsWith("a settlement waits"));
+    assert.deepEqual(
+      checked.map(({ msg }) => msg),
+      ["the store is not fit for use"],
+      "told once",
+    );
 
     await rule(`+${right}`);
     const after = await settledState({ here, account }, 2);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -74,11 +74,15 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     const firstSite = address("site");
     const key = /sk-[0-9A-Za-z]{48}/.exec(demo.printed)?.[0] ?? "";
     assert.equal(await stop(demo, "SIGINT"), 0);
+    const written = ["", "data"].map((folder) => readdirSync(join(dir, folder)));
+    assert.deepEqual(written, [["data"], ["demo"]], "a later configuration finds nothing of it");
 
     demo = await startDemo(dir);
     assert.ok(!demo.printed.includes(key) && !/sk-[0-9A-Za-z]{48}/.test(demo.printed), "shown only once");
     const another = /^ *npx tollgate (key create .*)$/m.exec(demo.printed)?.[1] ?? "";
     assert.ok(another, demo.printed);
+    // Left behind by whatever else ran here; without a configuration it is the demonstration that runs.
+    writeFileSync(join(dir, "data", "admin-token"), "of-another-gateway\n");
     const made = await run(process.execPath, [MAIN, ...another.split(" ")], {
       cwd: dir,
       env: { ...process.env, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },

@@ -13,7 +13,7 @@ const STARTED = { text: "the start's", files: new Map() };
 function scene(workers: number) {
   const clock = new HandClock();
   const started: PlayedProcess[] = [];
-  const ended: [MetricsSnapshot, WorkerEnd | undefined][] = [];
+  const ended: (WorkerEnd | undefined)[] = [];
   let isForkRefused = false;
   const fleet = new WorkerFleet({
     workers,
@@ -28,8 +28,8 @@ function scene(workers: number) {
     },
     clock,
     log: createLog({ level: "silent" }),
-    async onEnded(...end) {
-      ended.push(end);
+    onEnded(cause) {
+      ended.push(cause);
     },
   });
   return {
@@ -74,10 +74,7 @@ test("each time later up to a limit, and at once again after a good while", asyn
   newest().serve();
   assert.deepEqual([fleet.reasons(), fleet.notes()], [[], []]);
   assert.equal(started.length, 11);
-  assert.deepEqual(
-    ended.map(([, cause]) => cause),
-    [...Array(8).fill("failed"), "killed"],
-  );
+  assert.deepEqual(ended, [...Array(8).fill("failed"), "killed"]);
 });
 
 test("while nobody else is there, within a second", async () => {
@@ -133,7 +130,6 @@ test("told to end it is not started again, and killed only when it does not", as
   const { clock, fleet, started, ended, newest, pass } = scene(1);
   void fleet.start();
   newest().serve();
-  newest().say({ kind: "metrics", figures: figures("last") });
   const stopped = fleet.stop("drain", 60_000);
   assert.deepEqual(newest().told.at(-1), { kind: "stop", how: "drain" });
   newest().say({ kind: "draining" });
@@ -145,7 +141,7 @@ test("told to end it is not started again, and killed only when it does not", as
   await stopped;
   clock.advance(60_000);
   assert.equal(started.length, 1);
-  assert.deepEqual(ended, [[[{ name: "last" }], undefined]], "its last figures are kept; nobody is to blame");
+  assert.deepEqual(ended, [undefined], "nobody is to blame");
 });
 
 test("a worker that is slow to tell its figures is represented by its last ones", async () => {

@@ -183,7 +183,7 @@ export class World {
       fork: () => this.#fork(),
       clock,
       log: createLog({ level: "silent" }),
-      onEnded: async (_, cause) => void this.ends.push(cause),
+      onEnded: (cause) => void this.ends.push(cause),
     });
   }
 

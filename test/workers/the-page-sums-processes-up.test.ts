@@ -2,8 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
+import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
-import { retire, summedPage } from "../../src/telemetry/summed-metrics.ts";
+import { RetiredMetrics, summedPage } from "../../src/telemetry/summed-metrics.ts";
+import { WorkerFleet } from "../../src/worker-fleet.ts";
+import { HandClock } from "../whole/hand-clock.ts";
+import { PlayedProcess } from "./played-process.ts";
 import { metricSum } from "./rig.ts";
 
 function process_(spent: bigint, pressure: number, up: 0 | 1) {
@@ -35,8 +39,10 @@ test("of two processes, and of one of them after the other has ended", async () 
   };
   for (const [name, sum] of Object.entries(expected)) assert.equal(metricSum(both, name), sum, name);
 
-  const retired = await retire(await retire([], second), second);
-  const { body: after } = await summedPage([first, retired]);
+  const retired = new RetiredMetrics();
+  retired.add(second);
+  retired.add(second);
+  const { body: after } = await summedPage([first, ...retired.snapshots]);
   const later = {
     tollgate_bad_keys_total: 6,
     tollgate_request_duration_seconds_count: 3,
@@ -48,4 +54,55 @@ test("of two processes, and of one of them after the other has ended", async () 
     assert.equal(String(execFileSync("promtool", ["check", "metrics"], { input: page, stdio: "pipe" })), "");
   }
   for (const [name, sum] of Object.entries(later)) assert.equal(metricSum(after, name), sum, name);
+});
+
+test("one that dies while a page waits for another is on it, once, and on every page from there", async () => {
+  const clock = new HandClock();
+  const played: PlayedProcess[] = [];
+  const fleet = new WorkerFleet({
+    workers: 3,
+    started: { text: "", files: new Map() },
+    file: "tollgate.yaml",
+    pretty: false,
+    fork() {
+      const process = new PlayedProcess();
+      played.push(process);
+      return process.asChild;
+    },
+    clock,
+    log: createLog({ level: "silent" }),
+    onEnded() {},
+  });
+  const badKeys = async () => metricSum((await summedPage(await fleet.metrics())).body, "tollgate_bad_keys_total");
+  const metrics = await process_(1n, 0, 1).snapshot();
+  const tell = (process: PlayedProcess | undefined) =>
+    process?.say({ kind: "metrics", figures: { metrics, upstreams: [] } });
+  void fleet.start();
+  for (const process of played) process.serve();
+  const before = badKeys();
+  for (const process of played) tell(process);
+  assert.equal(await before, 6);
+
+  const during = badKeys();
+  tell(played[0]);
+  // Its answer is waited for no more; two end in one tick, and one of them has answered.
+  played[0]?.end(1);
+  played[1]?.end(null, "SIGKILL");
+  // Whatever is done behind a promise is done by now.
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(
+    fleet.states().map(({ up }) => up),
+    [false, false, true],
+  );
+  tell(played[2]);
+  assert.equal(await during, 6, "neither left out nor counted twice");
+
+  const after = badKeys();
+  tell(played[2]);
+  assert.equal(await after, 6, "both have stayed");
+  clock.advance(1_000);
+  for (const process of played.slice(3)) process.serve();
+  const later = badKeys();
+  for (const process of [played[2], ...played.slice(3)]) tell(process);
+  assert.equal(await later, 10, "those that took their places begin anew beside them");
 });

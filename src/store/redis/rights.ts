@@ -169,6 +169,8 @@ export class Rights {
   readonly #known = new Map<string, Known>();
   readonly #asking = new Map<string, Promise<void>>();
   #wasWhole = false;
+  /** Servers of which a warning was given, and no other yet. */
+  readonly #warnedOf = new Set<string>();
 
   /** @param probe the script that tells which of the needed rights are lacking. */
   constructor(connection: Connection, needed: readonly Right[], probe: Script) {
@@ -200,25 +202,30 @@ export class Rights {
   /**
    * Asks every server. Rejects with StoreError when all of those that answer lack rights, and as long as there was no
    * answer without a fault also when one of them does: a part of a cluster takes its own accounts away and no others.
-   * @param warn told of each server whose rights have become other than they were.
+   * @param warn told of each server that lacks rights and of which the error does not tell, and of its having them again.
    */
   async check(warn: (message: string) => void): Promise<void> {
     const nodes = this.#connection.primaries();
-    const asked = await Promise.allSettled(nodes.map((node) => this.#askAnew(node, warn)));
+    const asked = await Promise.allSettled(nodes.map((node) => this.#ask(node)));
     const answered = nodes.filter((_, i) => asked[i]?.status === "fulfilled");
     if (answered.length === 0) throw (asked[0] as PromiseRejectedResult | undefined)?.reason ?? new Error("no primary");
     const lacking = answered.filter((node) => (this.#known.get(node)?.lacking.length ?? 0) > 0);
-    if (lacking.length === answered.length || (lacking.length > 0 && !this.#wasWhole))
-      this.#demand(lacking[0] as string);
+    const isRefused = lacking.length === answered.length || (lacking.length > 0 && !this.#wasWhole);
+    this.#warnOf(answered, isRefused ? lacking[0] : undefined, warn);
+    if (isRefused) this.#demand(lacking[0] as string);
     this.#wasWhole ||= lacking.length === 0;
   }
 
-  async #askAnew(node: string, warn: (message: string) => void): Promise<void> {
-    const before = this.#known.get(node)?.lacking ?? [];
-    await this.#ask(node);
-    const now = this.#known.get(node)?.lacking ?? [];
-    if (`${now}` === `${before}`) return;
-    warn(now.length === 0 ? `the user of ${placeOf(node)} has all its rights again` : lackingRights(node, now).message);
+  #warnOf(answered: readonly string[], refused: string | undefined, warn: (message: string) => void): void {
+    for (const node of answered) {
+      const lacking = this.#known.get(node)?.lacking ?? [];
+      if (lacking.length === 0) {
+        if (this.#warnedOf.delete(node)) warn(`the user of ${placeOf(node)} has all its rights again`);
+      } else if (node !== refused) {
+        this.#warnedOf.add(node);
+        warn(lackingRights(node, lacking).message);
+      }
+    }
   }
 
   /** One question at a time to each server, for all who want to know. */

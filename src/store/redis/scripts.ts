@@ -13,9 +13,9 @@ const CHANGING = ["common", "sums", "change"] as const;
 
 /** Which shared parts stand in front of which script. */
 const PARTS = {
-  admit: [...CHANGING, "buckets", "bucket-limits", "holds", "card", "cards", "idempotency"],
-  extend: [...CHANGING, "holds", "card"],
-  settle: [...CHANGING, "buckets", "holds", "card", "idempotency", "ledger"],
+  admit: [...CHANGING, "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
+  extend: [...CHANGING, "holds", "sweep", "card"],
+  settle: [...CHANGING, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
   "account-create": ["common"],
   "account-drop": [],
   "account-plan": ["common"],

@@ -1,13 +1,14 @@
 -- How a script changes an account. A command can fail, and Redis takes nothing back, so the first write is one HSET of the
--- account: all its fields that change, and `todo`, the commands on its other keys that are still to be run. Then they run,
--- and `todo` goes. A script that stops half-way leaves the old state, or a `todo` that the next script on the account ends
--- before it believes anything (docs/decisions/a-script-that-stops-is-finished-by-the-next.md).
+-- account: all its fields that change, and the redo record (field `todo`): the commands on its other keys that are still to
+-- be run. Then they run, and the record goes. A script that stops half-way leaves the old state, or a redo record that the
+-- next script on the account ends before it believes anything
+-- (docs/decisions/a-script-that-stops-is-finished-by-the-next.md).
 --
 -- Each command can be run again without harm: its figures are absolute, and an XADD is not run where its line is there.
 
 local account = KEYS[1]
 
--- `fields`: names and values in turn; `steps`: the commands; `zeros`: counters at zero, whose fields go with the `todo`;
+-- `fields`: names and values in turn; `steps`: the commands; `zeros`: counters at zero, whose fields go with the redo record;
 -- `before`: for each step that sets sums its place, and what stood in its fields (false where there was nothing). Ends the
 -- script unless everything behind the first write is allowed.
 local function change(fields, steps, zeros, before)
@@ -36,9 +37,14 @@ local function number_of(id)
   return tonumber(string.match(id, '^%d+'))
 end
 
--- Ends what an earlier script has begun. Nothing but a script that stopped leaves a `todo`, and each script ends it first,
--- so that its commands find what they found then. The exception is a script of a version that knows of no `todo`: it may
--- have written lines and moved sums in between, and what is left of the `todo` then goes on from there.
+-- Where the values of a line stand in the command that appends it (`line` in ledger.lua). XRANGE gives the line without the
+-- command, its key and its id: everything stands LINE_HEAD places nearer to the front there.
+local LINE = { id = 3, kind = 7, amount = 13, bal = 15, ref = 17, group = 19, model = 21, key = 23 }
+local LINE_HEAD = 3
+
+-- Ends what an earlier script has begun. Nothing but a script that stopped leaves a redo record, and each script ends it
+-- first, so that its commands find what they found then. The exception is a script of a version that knows of no such
+-- record: it may have written lines and moved sums in between, and what is left of the record then goes on from there.
 local function finish(todo)
   local readable, begun = pcall(cmsgpack.unpack, todo)
   if not readable or type(begun) ~= 'table' or type(begun[3]) ~= 'table' then damaged(account .. ' todo') end
@@ -48,8 +54,8 @@ local function finish(todo)
   for _, step in ipairs(steps) do
     if string.sub(step[2], 1, #account) ~= account then damaged(account .. ' todo') end
     if step[1] == 'XADD' then
-      ledger, from = step[2], from or step[3]
-      if step[7] == 'usage' then usage = step end
+      ledger, from = step[2], from or step[LINE.id]
+      if step[LINE.kind] == 'usage' then usage = step end
     end
   end
 
@@ -57,20 +63,21 @@ local function finish(todo)
   local lines, by_id, charges, charged = {}, {}, 0, '0'
   if ledger then lines = redis.call('XRANGE', ledger, from, '+') end
   local last = lines[#lines]
+  local function has_same(said, name) return said[LINE[name] - LINE_HEAD] == usage[LINE[name]] end
   for _, found in ipairs(lines) do
     local said = found[2]
     by_id[found[1]] = said
-    if usage and said[4] == 'usage' and said[14] ~= usage[17]
-      and said[16] == usage[19] and said[18] == usage[21] and said[20] == usage[23] then
-      charges, charged = charges + 1, plus(charged, said[10], account .. ' line')
+    if usage and has_same(said, 'kind') and not has_same(said, 'ref')
+      and has_same(said, 'group') and has_same(said, 'model') and has_same(said, 'key') then
+      charges, charged = charges + 1, plus(charged, said[LINE.amount - LINE_HEAD], account .. ' line')
     end
   end
 
   -- Whether a line is there as it is to be written.
   local function is_written(step)
-    local said = by_id[step[3]]
+    local said = by_id[step[LINE.id]]
     if not said then return false end
-    for i = 4, #step do if said[i - 3] ~= step[i] then return false end end
+    for i = LINE_HEAD + 1, #step do if said[i - LINE_HEAD] ~= step[i] then return false end end
     return true
   end
 
@@ -107,13 +114,13 @@ local function finish(todo)
   for place, step in ipairs(steps) do
     if step[1] == 'SET' and string.sub(step[2], 1, #account + 3) == account .. ':d:' then mark = step end
     if step[1] == 'XADD' then
-      local id = step[3]
+      local id = step[LINE.id]
       written[place] = is_written(step)
       if not written[place] and (displaced or (last and number_of(last[1]) >= number_of(id))) then
         local number = stored_number(seq, account .. ' seq')
         if last then number = math.max(number, number_of(last[1])) end
         seq, displaced, moved = text(number + 1), true, true
-        step[3], step[15] = seq .. '-0', bal
+        step[LINE.id], step[LINE.bal] = seq .. '-0', bal
         local said = mark and cjson.decode(mark[3])
         if said and said[3] .. '-0' == id then mark[3] = cjson.encode({ said[1], said[2], seq }) end
       end

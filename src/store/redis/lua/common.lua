@@ -1,4 +1,5 @@
--- What every writing script starts with. Amounts arrive as decimal strings; every check comes before the first write
+-- Amounts and other numbers, for every script that reckons with them, whether it writes or only reads (scripts.ts names
+-- them). Amounts arrive as decimal strings; in a script that writes every check comes before the first write
 -- (docs/redis-scripts.md has the rules).
 
 local AMOUNT_MAX = 9000000000000000

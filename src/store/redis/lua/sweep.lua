@@ -1,0 +1,34 @@
+-- For scripts that write, behind change.lua and holds.lua.
+
+-- Lets expired holds go, earliest first, a bounded number of them. Whether there were any: fields read before it are stale.
+local function sweep(account, holds, expiries, now)
+  local expired = expired_holds(expiries, now)
+  if #expired == 0 then return false end
+  local records = redis.call('HMGET', holds, unpack(expired))
+  local names, sizes = {}, {}
+  local function take_off(name, size)
+    if not sizes[name] then names[#names + 1] = name end
+    sizes[name] = (sizes[name] or 0) + size
+  end
+  take_off('conc', 0)
+  for i, rid in ipairs(expired) do
+    if records[i] then
+      local record, held = hold_of(rid, records[i])
+      if record[4] == '' then take_off('held', held) else take_off('eh:' .. record[4], held) end
+      take_off('conc', 1)
+      take_off('c:' .. record[3], 1)
+    end
+  end
+  local found, fields, zeros = redis.call('HMGET', account, unpack(names)), {}, {}
+  for i, name in ipairs(names) do
+    local left = stored_number(found[i], account .. ' ' .. name) - sizes[name]
+    if left <= 0 and string.sub(name, 1, 2) == 'c:' then
+      left = 0
+      zeros[#zeros + 1] = name
+    end
+    fields[#fields + 1] = name
+    fields[#fields + 1] = text(left)
+  end
+  change(fields, { { 'HDEL', holds, unpack(expired) }, { 'ZREM', expiries, unpack(expired) } }, zeros, {})
+  return true
+end
