@@ -390,7 +390,21 @@ describe("on Redis", () => {
     {
       name: "a hold that is gone",
       commands: ({ at, running }) => [["HDEL", `${at}:h`, running]],
-      checks: ["held", "in_flight"],
+      checks: ["held", "in_flight", "hold_expiry"],
+      words: /: hold_expiry: The request \S+ is on the list of ends, and has no hold\.$/m,
+    },
+    {
+      name: "a hold that nothing lets go",
+      commands: ({ at, running }) => [["ZREM", `${at}:hx`, running]],
+      checks: ["hold_expiry"],
+      words:
+        /: The hold of the request \S+ is to end at \d{13} \(ms\), and ends never, since it is not on the list of ends\.$/m,
+    },
+    {
+      name: "a hold that ends a year late",
+      commands: ({ at, running }) => [["ZADD", `${at}:hx`, "9999999999999", running]],
+      checks: ["hold_expiry"],
+      words: /: The hold of the request \S+ is to end at \d{13} \(ms\), and ends at 9999999999999\.$/m,
     },
     {
       name: "a hold of a settled request",
