@@ -5,7 +5,7 @@
 import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { gunzip, gzip } from "node:zlib";
+import { crc32, gzip, type InflateRaw, inflateRaw } from "node:zlib";
 import { chained, chainedText, type LineChain } from "../store/line-chain.ts";
 import { fromPlain, textOf } from "../store/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
@@ -155,12 +155,42 @@ export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
 
 async function unpack(path: string): Promise<string> {
   try {
-    const bytes = await promisify(gunzip)(await readFile(path), { maxOutputLength: UNPACKED_BYTES_MAX });
     // Strictly: bytes that are no UTF-8 would read like the U+FFFD that may stand in a note.
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await gunzipOne(await readFile(path)));
   } catch (error) {
-    throw damaged(path, (error as NodeJS.ErrnoException).code ?? "not gzip");
+    if (error instanceof CliFailure) throw error;
+    throw damaged(path, (error as NodeJS.ErrnoException).code ?? (error as Error).message);
   }
+}
+
+/** RFC 1952, section 2.3: identification, method and flags, with no flag set; then time, extra flags and system. */
+const GZIP_START = Buffer.from([0x1f, 0x8b, 8, 0]);
+const GZIP_HEADER_BYTES = 10;
+/** CRC-32 and length of the text. */
+const GZIP_END_BYTES = 8;
+
+/**
+ * Unpacks a file of one gzip member and nothing behind it: `gunzip` passes over zeros there, and over further members
+ * that unpack to nothing.
+ */
+async function gunzipOne(bytes: Buffer): Promise<Buffer> {
+  if (!bytes.subarray(0, GZIP_START.length).equals(GZIP_START)) throw new Error("not gzip as the archive writes it");
+  const packed = bytes.subarray(GZIP_HEADER_BYTES);
+  const { text, used } = await new Promise<{ text: Buffer; used: number }>((resolve, reject) => {
+    inflateRaw(packed, { maxOutputLength: UNPACKED_BYTES_MAX, info: true }, (error, answer) => {
+      if (error) return reject(error);
+      // The types do not know of `info`.
+      const { buffer, engine } = answer as unknown as { buffer: Buffer; engine: InflateRaw };
+      resolve({ text: buffer, used: engine.bytesWritten });
+    });
+  });
+  const end = packed.subarray(used);
+  if (end.length > GZIP_END_BYTES) throw new Error("there are bytes behind its end");
+  if (end.length < GZIP_END_BYTES) throw new Error("its end is missing");
+  if (end.readUInt32LE(0) !== crc32(text) || end.readUInt32LE(4) !== text.length % 2 ** 32) {
+    throw new Error("its checksum is another");
+  }
+  return text;
 }
 
 function parsed(line: string): unknown {

@@ -101,13 +101,24 @@ class ArchiveWalk {
     if (!read) return;
     for (const fault of read.faults) this.walk.find("archive_file", `The file ${basename(file.path)} ${fault}.`);
     if (read.chain) this.#follow(file, read.chain);
-    else this.#filesWithoutDigest += 1;
+    else this.#withoutDigest(file);
     for (const { line, text } of read.lines) this.#add(line, text);
   }
 
   /** Number of the last line that the store has let go of. */
   get #opened(): number {
     return this.#head?.seq ?? 0;
+  }
+
+  /** Only lines that the chain of the store does not reach were written by a version without digests. */
+  #withoutDigest({ path, first, last }: ArchiveFile): void {
+    const from = this.#facts?.chain?.from;
+    if (from === undefined || last < from || first > this.#opened) {
+      this.#filesWithoutDigest += 1;
+      return;
+    }
+    const what = `has no digest in its heading, and was written with one: the store's chain begins with line ${from}`;
+    this.walk.find("archive_file", `The file ${basename(path)} ${what}.`);
   }
 
   /** What a file says came before it is what was read before it. */

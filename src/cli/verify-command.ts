@@ -128,15 +128,17 @@ function progressWords(count: number, progress: Fields | null | undefined): stri
 
 /** What was found among the marks and in the files stands with what was found in the account. */
 function withFindings(items: readonly Fields[], findings: FindingsByAccount): readonly Fields[] {
-  const names = new Set(items.map(({ account }) => account));
+  // What could not be read may be called by its id in the one place and by its name in the other.
+  const names = new Set(items.flatMap(({ account, id }) => [account, id]));
   // An account that was made meanwhile has been verified by its marks and files alone.
   const made = [...findings.keys()].filter((account) => !names.has(account)).map((account) => ({ account }));
   return [...items, ...made].map((item: Fields) => {
-    const more = findings.get(String(item.account));
-    if (!more) return item;
+    const more = [item.account, item.id].flatMap((called) => findings.get(String(called)) ?? []);
+    if (more.length === 0) return item;
     const found = Array.isArray(item.findings) ? (item.findings as readonly Fields[]) : [];
-    const finding_count = Number(item.finding_count ?? 0) + more.count;
-    return { ...item, outcome: "unbalanced", findings: [...found, ...more.kept], finding_count };
+    const finding_count = more.reduce((sum, { count }) => sum + count, Number(item.finding_count ?? 0));
+    const kept = more.flatMap((one) => one.kept);
+    return { ...item, outcome: "unbalanced", findings: [...found, ...kept], finding_count };
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * `GET /admin/v1/ledger/marks`: settled marks that have no line. The other half of a verification: an account leads to its
+ * `GET /admin/v1/ledger/marks`: settled marks that have no line, and accounts that no name leads to. The other half of a verification: an account leads to its
  * lines and these to their marks, but nothing leads to a mark without a line, so all keys of the store are gone through, in
  * answers of about a second.
  */
@@ -24,7 +24,7 @@ export function markRoutes({ store, clock, random }: ConsoleParts): readonly Con
       id: "verifyMarks",
       summary: "Compare settled marks with the ledger",
       description:
-        "Finds requests that count as settled and have no line. It goes through all keys of the store in bounded steps, also " +
+        "Finds requests that count as settled and have no line, and accounts that the list of accounts lacks. It goes through all keys of the store in bounded steps, also " +
         "for one account, beside any traffic; an answer ends after about a second, and `next` goes on until it is null. With " +
         "a `next` that the gateway has forgotten after two minutes some of it is gone through again (`restarted`). An " +
         "embedded store has no such marks.",

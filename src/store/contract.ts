@@ -15,7 +15,7 @@ import type { LimitUsage } from "./buckets.ts";
 import type { DaySpan } from "./day-sums.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
-import type { DoubtfulMark, Figures, FiguresAsk, RecordNames } from "./figures.ts";
+import type { Figures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
 import type { ArchiveOutcome } from "./opening.ts";
 import type {
   Account,
@@ -187,11 +187,11 @@ export interface Store extends Epochs {
   listRecords(tag: AccountTag, cursor: string | undefined): Promise<RecordNames>;
 
   /**
-   * Settled marks of one account, or of all, whose own line does not bear them out, a page in one bounded step. It goes
-   * through all keys of the store: what is there from the first page to the last is looked at, maybe twice.
+   * Settled marks of one account, or of all, whose own line does not bear them out, and accounts that their names do not
+   * lead to, a page in one bounded step. It goes through all keys of the store: what is there from the first page to the last is looked at, maybe twice.
    * @param cursor the `next` of the page before.
    */
-  pageMarks(tag: AccountTag | undefined, cursor: string | undefined): Promise<Page<DoubtfulMark>>;
+  pageMarks(tag: AccountTag | undefined, cursor: string | undefined): Promise<MarksPage>;
 
   /** Ledger lines of an account from `afterSeq` on, oldest first; the opening line where some of them are archived. */
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;

@@ -5,7 +5,7 @@
  */
 import type { AccountTag } from "../values/key.ts";
 import type { UsageTotal } from "./day-sums.ts";
-import type { Account, Entitlement } from "./records.ts";
+import type { Account, AccountName, Entitlement, Page } from "./records.ts";
 
 /** Names of one kind that one portion may ask for. */
 export const FIGURES_MAX = 200;
@@ -87,6 +87,11 @@ export interface HoldFigures {
 export interface DoubtfulMark {
   readonly tag: AccountTag;
   readonly requestId: string;
+}
+
+export interface MarksPage extends Page<DoubtfulMark> {
+  /** Accounts met on the way that have lines, or have lost their hash, and that their own names do not lead to. */
+  readonly unlisted?: readonly AccountName[];
 }
 
 /** Names of what an account has, a page of them; a name may come twice. */

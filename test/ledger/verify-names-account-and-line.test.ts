@@ -390,7 +390,21 @@ describe("on Redis", () => {
     {
       name: "a hold that is gone",
       commands: ({ at, running }) => [["HDEL", `${at}:h`, running]],
-      checks: ["held", "in_flight"],
+      checks: ["held", "in_flight", "hold_expiry"],
+      words: /: hold_expiry: The request \S+ is on the list of ends, and has no hold\.$/m,
+    },
+    {
+      name: "a hold that nothing lets go",
+      commands: ({ at, running }) => [["ZREM", `${at}:hx`, running]],
+      checks: ["hold_expiry"],
+      words:
+        /: The hold of the request \S+ is to end at \d{13} \(ms\), and ends never, since it is not on the list of ends\.$/m,
+    },
+    {
+      name: "a hold that ends a year late",
+      commands: ({ at, running }) => [["ZADD", `${at}:hx`, "9999999999999", running]],
+      checks: ["hold_expiry"],
+      words: /: The hold of the request \S+ is to end at \d{13} \(ms\), and ends at 9999999999999\.$/m,
     },
     {
       name: "a hold of a settled request",
@@ -520,6 +534,21 @@ describe("on Redis", () => {
       commands: ({ at }) => [["HSET", at, "name", "somebody"]],
       checks: ["account_name"],
     },
+    {
+      name: "a ledger of another type",
+      commands: ({ at, charged }) => [
+        ["DEL", `${at}:l`],
+        ["SET", `${at}:l`, "x"],
+        ["SET", `${at}:d:${charged}`, '["7",""]'],
+      ],
+      checks: ["unreadable"],
+    },
+    {
+      name: "an account that the list of accounts lacks",
+      commands: ({ account }) => [["ZREM", "{idx:accounts}:names", account.name]],
+      checks: ["account_unlisted"],
+      words: /: account_unlisted: No name on the list of accounts leads to acct_\w+: what goes through all/m,
+    },
     { name: "an account that is gone", commands: ({ at }) => [["DEL", at]], checks: ["account_missing"] },
     {
       name: "a balance that is no number",
@@ -570,6 +599,26 @@ describe("on Redis", () => {
       await redis.command("ZREM", "{idx:accounts}:names", doctored.account.name);
     });
   }
+
+  test("an account that no name leads to is named, with its hash and without, and one without a line is none", async () => {
+    const { account, at } = await scene();
+    const named = async () => {
+      const ran = await tollgate(here, "--json", "ledger", "verify");
+      const { items } = JSON.parse(ran.out) as { items: { account: string; findings: { check: string }[] }[] };
+      return items
+        .filter(({ findings }) => findings.some(({ check }) => check === "account_unlisted"))
+        .map((item) => item.account);
+    };
+    await redis.command("HSET", "{a:halfmade00}", "name", "half", "seq", "0");
+    assert.deepEqual(await named(), []);
+    await redis.command("HDEL", "idx:accounts", account.name);
+    assert.deepEqual(await named(), [account.name]);
+    await redis.command("ZREM", "{idx:accounts}:names", account.name);
+    assert.deepEqual(await named(), [account.name]);
+    await redis.command("DEL", at);
+    assert.deepEqual(await named(), [`acct_${account.tag}`]);
+    await redis.command("DEL", `${at}:l`, `${at}:lo`);
+  });
 
   test("a code that is another's", async () => {
     const account = await here.account();

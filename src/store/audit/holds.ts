@@ -48,4 +48,25 @@ const holdSettled: AccountCheck = ({ figures: { holds = [], marks } }) =>
       return finding("hold_settled", what, requestId);
     });
 
-export const holdChecks: readonly AccountCheck[] = [held, cardHeld, inFlight, holdSettled];
+/**
+ * `hold_expiry`: each hold ends in the store's list of ends just when its own record says so, and the list has no others;
+ * what the list has not is never let go. A change that has stopped half-way may have written one of the two.
+ */
+const holdExpiry: AccountCheck = ({ figures: { holds, expiries, unfinished, unreadable } }) => {
+  if (!holds || unfinished) return [];
+  const own = new Map(holds.map(({ requestId, expiresAtMs }) => [requestId, expiresAtMs]));
+  const wrong = [...own].flatMap(([id, endMs]) => {
+    const listed = expiries.get(id);
+    if (listed === endMs) return [];
+    const how = listed === undefined ? "never, since it is not on the list of ends" : `at ${listed}`;
+    const what = `The hold of the request ${id} is to end at ${endMs} (ms), and ends ${how}.`;
+    return [finding("hold_expiry", what, id)];
+  });
+  const lost = [...expiries.keys()].filter((id) => !own.has(id) && !unreadable.includes(`hold ${id}`));
+  return [
+    ...wrong,
+    ...lost.map((id) => finding("hold_expiry", `The request ${id} is on the list of ends, and has no hold.`, id)),
+  ];
+};
+
+export const holdChecks: readonly AccountCheck[] = [held, cardHeld, inFlight, holdSettled, holdExpiry];

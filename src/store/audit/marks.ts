@@ -1,7 +1,8 @@
 /**
  * The audit of settled marks: a request that counts as settled, with something charged or absorbed, has a line. The lines
  * lead to their marks (`named.ts`), and never to a mark that has none, so all marks are gone through, a bounded step at a
- * time; the few whose own line does not bear them out at once are looked for in the whole ledger of their account.
+ * time; the few whose own line does not bear them out at once are looked for in the whole ledger of their account. Accounts
+ * that the list of accounts lacks are met on the way.
  */
 import type { AccountTag } from "../../values/key.ts";
 import { type Store, StoreError } from "../contract.ts";
@@ -11,7 +12,7 @@ import { portions } from "./day-portions.ts";
 import { messageOf } from "./reader.ts";
 import type { Finding } from "./snapshot.ts";
 
-export type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures">;
+export type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures" | "listAccountNames">;
 
 /** What was found of one account. */
 export interface MarkFinding extends Finding {
@@ -36,6 +37,7 @@ export type MarkSteps = AsyncGenerator<MarkProgress, void, void>;
 /** Doubtful marks that are remembered before ledgers are looked through for them. */
 const DOUBTS_MAX = 10_000;
 const PAGE_LINES = 50;
+const PAGE_NAMES = 200;
 
 /**
  * @param tag of one account; undefined for all.
@@ -98,8 +100,25 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
     return found;
   }
 
+  /** `account_unlisted`: those that no name on the list of accounts leads to, another one than their own included. */
+  async function* judgeUnlisted(names: Map<AccountTag, string>): AsyncGenerator<MarkProgress, MarkFinding[], void> {
+    for (let after: string | undefined, more = names.size > 0; more; ) {
+      const at: string | undefined = after;
+      const page = yield* ask(() => store.listAccountNames(at, PAGE_NAMES));
+      for (const { tag: listed } of page.items) names.delete(listed);
+      after = page.next;
+      more = after !== undefined && names.size > 0;
+    }
+    return [...names].map(([of, name]) => {
+      const what = `No name on the list of accounts leads to ${accountId(of)}: what goes through all accounts passes it over.`;
+      const account = name || accountId(of);
+      return { account, check: "account_unlisted", line: undefined, about: accountId(of), what };
+    });
+  }
+
   for (let cursor = from, first = true; first || cursor !== undefined; first = false) {
     const doubts = new Map<AccountTag, Set<string>>();
+    const unlisted = new Map<AccountTag, string>();
     let count = 0;
     do {
       const at: string | undefined = cursor;
@@ -108,9 +127,10 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
         doubts.set(of, (doubts.get(of) ?? new Set()).add(requestId));
         count += 1;
       }
+      for (const { tag: of, name } of page.unlisted ?? []) unlisted.set(of, name);
       cursor = page.next;
-    } while (cursor !== undefined && count < DOUBTS_MAX);
-    const found: MarkFinding[] = [];
+    } while (cursor !== undefined && count + unlisted.size < DOUBTS_MAX);
+    const found = [...(yield* judgeUnlisted(unlisted))];
     for (const [of, ids] of doubts) found.push(...(yield* judge(of, ids)));
     yield { steps, found, next: cursor };
   }

@@ -13,9 +13,14 @@ export const holdsKey = (tag: AccountTag): string => `{a:${tag}}:h`;
 export const expiriesKey = (tag: AccountTag): string => `{a:${tag}}:hx`;
 /** A string that expires: the settled mark of a request. */
 export const settledKey = (tag: AccountTag, requestId: string): string => `{a:${tag}}:d:${requestId}`;
-/** Match every settled mark, of one account or of all. */
-export const marksPattern = (tag: AccountTag): string => settledKey(tag, "*");
-export const MARKS_OF_ALL = "{a:*}:d:*";
+/** Match every key of one account, or of all. */
+export const wholePattern = (tag: AccountTag): string => `{a:${tag}}*`;
+export const ACCOUNTS_WHOLE = "{a:*}*";
+
+/** Whose hash, ledger or opening line a key is; undefined for every other key. */
+export function accountOf(key: string): AccountTag | undefined {
+  return /^\{a:([^{}]+)\}(?::lo?)?$/.exec(key)?.[1] as AccountTag | undefined;
+}
 
 /** Whose mark a key is; undefined for a key that is none. */
 export function settledNames(key: string): { readonly tag: AccountTag; readonly requestId: string } | undefined {

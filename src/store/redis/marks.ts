@@ -1,26 +1,29 @@
-/** Settled marks on Redis: keys that nothing lists, found by going through all keys of the database, a part at a time. */
+/**
+ * Settled marks on Redis, and accounts that no name leads to: keys that nothing lists, found by going through all keys of the database, a part at a
+ * time.
+ */
 import type { AccountTag } from "../../values/key.ts";
 import { StoreError } from "../contract.ts";
-import type { DoubtfulMark } from "../figures.ts";
-import type { Page } from "../records.ts";
+import type { DoubtfulMark, MarksPage } from "../figures.ts";
 import type { ScanPlace } from "./connect.ts";
-import { ledgerKey, MARKS_OF_ALL, marksPattern, settledKey, settledNames } from "./keys.ts";
+import { ACCOUNTS_WHOLE, ledgerKey, settledKey, settledNames, wholePattern } from "./keys.ts";
 import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
+import { unlistedOf } from "./unlisted.ts";
 
 /** Marks of one account that one script looks at. */
 const SCRIPT_MARKS = 100;
 /** Scripts that are under way at once. */
 const SCRIPTS_AT_ONCE = 16;
 
-/** A part of all keys: one SCAN, and a short script for each account that has marks in it. */
+/** A part of all keys: one SCAN, and short scripts for the accounts that have keys in it. */
 export async function pageMarks(
   runner: Runner,
   scripts: Scripts,
   tag: AccountTag | undefined,
   cursor: string | undefined,
-): Promise<Page<DoubtfulMark>> {
-  const pattern = tag === undefined ? MARKS_OF_ALL : marksPattern(tag);
+): Promise<MarksPage> {
+  const pattern = tag === undefined ? ACCOUNTS_WHOLE : wholePattern(tag);
   const { keys, next } = await runner.step((redis) => redis.scan(pattern, placeOf(cursor)));
   const asks = portionsByAccount(keys);
   const items: DoubtfulMark[] = [];
@@ -29,7 +32,8 @@ export async function pageMarks(
     const found = await Promise.all(some.map(([of, ids]) => doubtfulOf(runner, scripts, of, ids)));
     items.push(...found.flat());
   }
-  return { items, next: next && `${next.primary}:${next.cursor}` };
+  const unlisted = await unlistedOf(runner, scripts, keys);
+  return { items, unlisted, next: next && `${next.primary}:${next.cursor}` };
 }
 
 /** Marks that Redis cannot read are doubtful all. */
