@@ -89,10 +89,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
     .version(manifest.version)
     .option("--json", "print the answer as JSON")
-    .option(
-      "--data <dir>",
-      "data folder that holds the admin token (else TOLLGATE_DATA, else ./data, or ./data/demo without a tollgate.yaml)",
-    )
+    .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data or ./data/demo)")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
     .showHelpAfterError("Add --help for the options.")

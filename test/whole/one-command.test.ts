@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -114,6 +114,12 @@ test("check says what is good and what is wrong, with line and key", async () =>
     const passed = await check("--config", good);
     assert.equal(passed.code, 0, passed.stderr);
     assert.match(passed.stdout, /is good: \d+ models/);
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    const least = /^## Configuration\n[\s\S]*?^```yaml\n(?<text>[\s\S]*?)^```$/m.exec(readme)?.groups?.text ?? "";
+    assert.match(least, /^models:/m);
+    writeFileSync(join(dir, "least.yaml"), least);
+    const smallest = await check("--config", "least.yaml");
+    assert.equal(smallest.code, 0, smallest.stderr);
     writeFileSync(join(dir, "tollgate.yaml"), "listen: 127.0.0.1:0\nno_such_key: 1\nmodels: 7\n");
     const refused = await check();
     assert.equal(refused.code, 1);
