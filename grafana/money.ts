@@ -176,6 +176,31 @@ export const MONEY: Dashboard = {
             },
           ],
         },
+        {
+          kind: "timeseries",
+          title: "Counts that surprise (per hour, by upstream, model and kind)",
+          description: "Upstreams that count more than the catalog or the request allows. Charged all the same.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: "3600 * sum by (upstream, model, kind) (rate(tollgate_surprising_counts_total[$__rate_interval]))",
+              legend: "{{upstream}} {{model}}: {{kind}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
+          title: "Streams that their client left (per second, by who counted)",
+          description:
+            "`upstream`: read on to its count. `estimate`: charged by what was shown and how long was silent.",
+          unit: UNIT.perSecond,
+          queries: [
+            {
+              expr: "sum by (counted) (rate(tollgate_left_streams_total[$__rate_interval]))",
+              legend: "{{counted}}",
+            },
+          ],
+        },
       ],
     },
     {

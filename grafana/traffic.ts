@@ -140,9 +140,9 @@ export const TRAFFIC: Dashboard = {
         },
         {
           kind: "timeseries",
-          title: "Which request fields do translations leave out? (per second)",
+          title: "Which request fields are left out? (per second)",
           description:
-            "Each was named to the client in `x-tollgate-translation`. A route of the client's own protocol loses nothing.",
+            "Each was named to the client in `x-tollgate-translation`. `unlisted` stands for members that no protocol lists.",
           unit: UNIT.perSecond,
           queries: [
             {

@@ -109,6 +109,19 @@ export const UPSTREAMS: Dashboard = {
         },
         {
           kind: "timeseries",
+          title: "Does another model answer than the one asked for? (per hour)",
+          description: "By the name in the upstream's own reply; clients pay for the model that they asked for.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: '3600 * sum by (upstream, model) (rate(tollgate_other_model_answers_total{upstream=~"$upstream",model=~"$model"}[$__rate_interval]))',
+              legend: "{{upstream}} for {{model}}",
+            },
+          ],
+          thresholds: { warn: 1, alarm: 10 },
+        },
+        {
+          kind: "timeseries",
           title: "Attempts per answered request",
           description: "1 without retries. The retry budget keeps it close to 1 even when everything fails.",
           unit: UNIT.count,

@@ -71,6 +71,8 @@ function routeFacts(route: Route, model: Model): RouteFacts {
     capabilities: route.capabilities,
     maxOutputTokens: model.maxOutputTokens,
     defaultOutputTokens: model.defaultOutputTokens,
+    passedMembers: route.passedMembers,
+    answersAs: route.answersAs,
   };
 }
 

@@ -2,12 +2,12 @@
  * Watches what an open-ended stream costs while it runs (promise 1). Near the edge of its hold the store is asked to raise
  * it by another step, while the stream flows on; where the hold can grow no more, the stream is ended at its edge.
  *
- * What it goes by is the estimate of a cut stream's bill: the upstream's count where there is one, else bytes / 4. Tokens
- * that an upstream counts but does not show come to light with its last count only, and are settled as every charge above
- * its hold: free funds first, the rest absorbed.
+ * What it goes by is the estimate of a cut stream's bill: the upstream's count where there is one, else what was shown and,
+ * where the model is known to think out of sight, what may have been hidden in the time that was silent. What the last
+ * count says beyond that is settled as every charge above its hold: free funds first, the rest absorbed.
  */
 import type { Growth } from "./admit/growth.ts";
-import type { Counts } from "./convert/exchange.ts";
+import type { SeenCounts } from "./silence.ts";
 import type { ExtendAnswer } from "./store/extension.ts";
 import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
@@ -32,7 +32,7 @@ export interface BrakeParts {
   /** Asks the store for a hold of this much; rejects when it gives no answer. */
   readonly extend: (target: NanoUsd) => Promise<ExtendAnswer>;
   /** What the stream would be billed for if it were cut with these counts. */
-  readonly costOf: (counts: Counts) => { readonly usage: Usage; readonly cost: NanoUsd };
+  readonly costOf: (counts: SeenCounts) => { readonly usage: Usage; readonly cost: NanoUsd };
   /** Told of each answer, with what is held from now on. */
   readonly onAnswer: (outcome: ExtensionOutcome, hold: NanoUsd) => void;
 }
@@ -68,13 +68,13 @@ export class Brake {
   }
 
   /** What the client is told that it used, when the stream is ended here. */
-  usageOf(counts: Counts): Usage {
+  usageOf(counts: SeenCounts): Usage {
     return this.#parts.costOf(counts).usage;
   }
 
   /** Looks at what has been produced; may ask the store on the way. */
-  look(counts: Counts): Verdict {
-    // A hold for all that the model can give is never passed, whatever four bytes a token may say.
+  look(counts: SeenCounts): Verdict {
+    // A hold for all that the model can give is never passed, whatever an estimate may say.
     if (this.#hold >= this.#most || counts.final) return "go";
     const { cost } = this.#parts.costOf(counts);
     const rest = this.#hold - cost;

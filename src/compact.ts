@@ -17,12 +17,11 @@ export const COMPACT: ModelEndpoint = {
       return refusal("unsupported_parameter", { param: "stream", detail: "A compaction is not streamed." });
     }
     // No member limits the output, so the most that the model can give is held for.
-    return { ...read, envelope: { ...read.envelope, limit: { field: "max_output_tokens", value: UNLIMITED } } };
+    const limit = { field: "max_output_tokens", value: Number.MAX_SAFE_INTEGER, implied: true };
+    return { ...read, envelope: { ...read.envelope, limit } };
   },
   refused(refused, attempts) {
     const status = attempts.at(-1)?.status;
     return status === 404 || status === 405 ? noCompaction() : refused;
   },
 };
-
-const UNLIMITED = Number.MAX_SAFE_INTEGER;

@@ -65,8 +65,8 @@ export async function countTokens(
   return { origin: "gateway", body: renderCount(protocol, tokens) };
 }
 
-function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body }: ReadBody): ClientRequest {
-  return { protocol, model: envelope.model, stream: false, json, scan, body };
+function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body, surplus }: ReadBody): ClientRequest {
+  return { protocol, model: envelope.model, stream: false, json, scan, body, surplus };
 }
 
 /** The upstream's count; its refusal of the caller's body; or `none`, whatever the reason. */

@@ -19,12 +19,14 @@ import { journaledStore } from "./journaled-store.ts";
 import { dataDirOf, keptSecret } from "./kept-secret.ts";
 import { watchLedger } from "./ledger-watch.ts";
 import { takeOverJournals } from "./left-journals.ts";
+import { LeftStreams } from "./left-streams.ts";
 import { createOverload } from "./overload.ts";
 import { drainListener, publicListener } from "./public-listener.ts";
 import { createRecorder } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
+import { Observed } from "./settle/observed.ts";
 import type { Store } from "./store/contract.ts";
 import { openStore } from "./store/open.ts";
 import { demandFitness, watchHealth } from "./store-health.ts";
@@ -151,7 +153,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(store), clock, log });
   const ledgerWatch = serves === "clients" ? undefined : watchLedger({ store, clock, metrics, log });
-  const left = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
+  const leftJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
@@ -168,6 +170,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     metrics,
   });
   const seenKeys = createSeenKeys();
+  const left = new LeftStreams();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
     settings: () => settings,
@@ -177,6 +180,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       store: guarded,
       catalog: () => settings.catalog,
       unsettled(tag) {
+        left.end(tag);
         const settled = settler.unsettled(tag);
         // The embedded store is in this process: what it has not taken yet it takes in a moment.
         return guard && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
@@ -198,6 +202,8 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     ),
     cut: cut.signal,
     overload,
+    observed: new Observed(),
+    left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
   const listener = publicListener(parts, guarded, log, serves === "clients");
@@ -256,7 +262,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     seenKeys.close();
     overload.stop();
-    await left?.close();
+    await leftJournals?.close();
     await charging.close();
     await store.close();
   };

@@ -7,6 +7,8 @@ import type { AcceptedRequest } from "./accept/listener.ts";
 import type { Reply } from "./accept/reply.ts";
 import { render } from "./answer.ts";
 import { openExchange } from "./convert/bridge.ts";
+import { NOTHING_PRODUCED } from "./convert/produced.ts";
+import { asksToThink } from "./convert/thinking-asked.ts";
 import { presentedKey, refuseBadKey } from "./refuse.ts";
 import type { ModelEndpoint, PipelineParts, Run } from "./run.ts";
 import type { Ending } from "./settle/charge.ts";
@@ -27,7 +29,7 @@ const NOTHING_HAPPENED: Ending = {
   complete: false,
   route: undefined,
   cause: "not_answered",
-  measured: { usage: undefined, final: false, producedBytes: 0 },
+  measured: { usage: undefined, final: false, produced: NOTHING_PRODUCED, silentMs: 0 },
 };
 
 /** Serves one request on a model path. Never rejects: a defect becomes a 500, or a broken connection once bytes are out. */
@@ -47,6 +49,7 @@ export async function serveModel(
     reply,
     record,
     permit: undefined,
+    asksToThink: false,
     attempts: [],
     settled: false,
     leave: undefined,
@@ -86,6 +89,7 @@ async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefin
   const leave = parts.overload.enter(key);
   if (isRefusal(leave)) return { ...leave, facts: { ...leave.facts, group: permit.group.name } };
   run.leave = leave;
+  run.asksToThink = asksToThink(read.json);
   const answered = await dispatched(run, permit, read, parts);
   if (isRefusal(answered) || answered === undefined) return answered;
   return read.envelope.stream ? relayed(run, permit, answered, parts) : wholly(run, permit, answered, parts);

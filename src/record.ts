@@ -12,8 +12,11 @@ import type { Catalog, Route } from "./values/catalog.ts";
 import { type ErrorAnswer, quoted } from "./values/errors.ts";
 import type { NanoUsd } from "./values/money.ts";
 import type { Clock } from "./values/time.ts";
+import { totalInput } from "./values/tokens.ts";
 
 const MS_PER_S = 1_000;
+/** Stands for every member that no protocol lists. */
+const UNLISTED = "unlisted";
 /** The client left before it had an answer: nginx's own number for it. */
 const CLIENT_GONE_STATUS = 499;
 
@@ -62,6 +65,7 @@ export class RequestRecord {
   #firstTokenMs: number | undefined;
   #attempts: readonly AttemptRecord[] = [];
   #charge: Charge | undefined;
+  #answeredBy: string | undefined;
   #extensions = 0;
   #holdNano = 0n;
   #settlingSinceMs = 0;
@@ -121,9 +125,15 @@ export class RequestRecord {
     for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
   }
 
-  /** Fields of the client's request that the answer's translation left out (promise 9). */
-  translated(to: string, dropped: readonly string[]): void {
-    for (const field of dropped) this.#parts.metrics.translationLoss.inc({ from: this.#facts.protocol, to, field });
+  /**
+   * Fields of the client's request that the answer's translation left out (promise 9).
+   * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
+   */
+  translated(to: string, dropped: readonly string[], unlisted: number): void {
+    const from = this.#facts.protocol;
+    const { translationLoss } = this.#parts.metrics;
+    for (const field of dropped.slice(0, dropped.length - unlisted)) translationLoss.inc({ from, to, field });
+    if (unlisted > 0) translationLoss.inc({ from, to, field: UNLISTED }, unlisted);
   }
 
   /** The first semantic frame has been handed to the client. */
@@ -167,7 +177,12 @@ export class RequestRecord {
 
   streamEnded(reason: string): void {
     this.#streamEnd = reason;
-    this.#parts.metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    const { metrics } = this.#parts;
+    metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    if (reason !== "client_gone") return;
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    const counted = this.#charge?.metered?.counted ?? "estimate";
+    metrics.leftStreams.inc({ upstream, model: this.#labels().model, counted });
   }
 
   /** The store was asked for more, for a stream that nears the edge of its hold. */
@@ -176,12 +191,24 @@ export class RequestRecord {
     this.#parts.metrics.holdExtensions.inc({ group: this.#labels().group, outcome });
   }
 
+  /** @param name of the model that has answered by the upstream's own word, where it is another than was asked for. */
+  answeredBy(name: string | undefined, { upstream }: Route): void {
+    if (name === undefined) return;
+    this.#answeredBy = name;
+    this.#parts.metrics.otherModel.inc({ upstream, model: this.#labels().model });
+  }
+
   charged(charge: Charge): void {
     this.#charge = charge;
     this.#settlingSinceMs = this.#parts.clock.monotonicMs();
-    const { metered, ask } = charge;
-    if (!metered || ask.voided) return;
+    const { metered, ask, unpaidCalls } = charge;
+    this.#surprised(charge);
     const { group, model } = this.#labels();
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    for (const { calls, reason } of unpaidCalls) {
+      this.#parts.metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
+    }
+    if (!metered || ask.voided) return;
     const { usage } = metered;
     this.#pace(usage.output);
     for (const [kind, count] of [
@@ -193,6 +220,21 @@ export class RequestRecord {
     ] as const) {
       if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
     }
+  }
+
+  /** A count that cannot be, as far as the catalog knows: the catalog is wrong, or the upstream is. */
+  #surprised({ surprises, ask, metered }: Charge): void {
+    if (!metered) return;
+    const { metrics, log } = this.#parts;
+    const { model } = this.#labels();
+    const upstream = ask.upstream ?? "none";
+    metrics.expectCounts(upstream, model);
+    if (surprises.length === 0) return;
+    for (const kind of surprises) metrics.surprisingCounts.inc({ upstream, model, kind });
+    const { usage } = metered;
+    const counts = { input_tokens: totalInput(usage), output_tokens: usage.output };
+    const facts = { request: this.#facts.requestId, upstream, model, surprise: surprises.join(","), ...counts };
+    log.warn(facts, "an upstream counts more than it was asked for, or more than the model can do");
   }
 
   /** The charge is durable, which is what the end of the client's answer has waited for. */
@@ -238,6 +280,7 @@ export class RequestRecord {
   /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
   #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
+    const unpaidCalls = this.#charge?.unpaidCalls ?? [];
     return {
       request: this.#facts.requestId,
       trace: this.#trace?.traceId,
@@ -248,6 +291,7 @@ export class RequestRecord {
       model: this.#model === undefined ? undefined : quoted(this.#model),
       group: this.#group,
       upstream: this.#attempts.at(-1)?.upstream,
+      answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
       attempts: this.#attempts.length,
       attempt_reasons: this.#attempts
         .filter((one) => one.outcome !== "ok")
@@ -256,9 +300,10 @@ export class RequestRecord {
       hold_extensions: this.#extensions || undefined,
       first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
       duration_ms: Math.round(durationMs),
-      input_tokens: usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h,
+      input_tokens: usage && totalInput(usage),
       output_tokens: usage?.output,
       counted: this.#charge?.metered?.counted,
+      unpaid_tool_calls: unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`),
       charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
     };
   }

@@ -3,9 +3,12 @@
  * proper end (promise 8), and the charge durable before the client is told that its answer is complete.
  */
 import type { Brake } from "./brake.ts";
-import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./convert/exchange.ts";
+import type { ClientFrames, StreamConverter, UpstreamFault } from "./convert/exchange.ts";
 import type { UpstreamBody } from "./dispatch/ask.ts";
 import { Pulse } from "./pulse.ts";
+import { type Leaving, ReadOn } from "./read-on.ts";
+import type { SeenCounts } from "./silence.ts";
+import { StreamWatch } from "./stream-watch.ts";
 import type { Cause } from "./values/errors.ts";
 import type { Clock } from "./values/time.ts";
 
@@ -24,13 +27,19 @@ export interface StreamEnd {
   /** `complete`, `client_gone`, `brake`, `draining`, `internal`, or the cause of the upstream's fault. */
   readonly reason: string;
   readonly complete: boolean;
-  /** Whether a semantic byte was handed to a socket not known to be closed (promise 3). */
+  /**
+   * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise 3).
+   */
   readonly delivered: boolean;
-  readonly counts: Counts;
+  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  readonly stopped?: boolean;
+  readonly counts: SeenCounts;
 }
 
 export interface RelayParts {
   readonly clock: Clock;
+  /** When the upstream was asked, on the clock's `monotonicMs`. */
+  readonly askedAtMs: number;
   readonly heartbeatMs: number;
   readonly reply: StreamReply;
   readonly headers: Record<string, string>;
@@ -46,18 +55,18 @@ export interface RelayParts {
   readonly brake: Brake | undefined;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
-  /** What becomes of the upstream when the client leaves: stopped, or read on for its own count of the tokens. */
-  readonly onClientGone: "abort" | "drain";
+  /** Asked once, when the client leaves: whether and how the upstream is read on; undefined: it is stopped. */
+  readonly leaving: (counts: SeenCounts, delivered: boolean) => Leaving | undefined;
+  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  readonly thinks: boolean;
   /** Called when the first semantic frame has been handed to the socket. */
   readonly onFirstToken: () => void;
   /** Called whenever more has been handed over and the stream goes on. */
-  readonly onProgress: (counts: Counts) => void;
+  readonly onProgress: (counts: SeenCounts) => void;
 }
 
-/** How long an upstream may go on for its usage once the answer is complete (protocols.md 2.0.9) or its client has left. */
+/** How long an upstream may go on for its usage once the answer is complete (protocols.md 2.0.9). */
 const DRAIN_MS_MAX = 10_000;
-/** How much it may still say in the second case. */
-const DRAIN_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
 export function relayStream(parts: RelayParts): Promise<StreamEnd> {
@@ -69,23 +78,31 @@ class StreamRelay {
   readonly #resolve: (end: StreamEnd) => void;
   readonly #reject: (error: unknown) => void;
   #delivered = false;
-  #paused = false;
-  /** Whether the upstream waits for the store's word on the hold. */
-  #braked = false;
+  /** Whether any frame was handed to a socket not known to be closed. */
+  #handed = false;
   #ending = false;
-  /** Bytes read behind a client that has left; undefined while it is there. */
-  #drainedBytes: number | undefined;
+  /** Set when an upstream has gone on for too long behind a stop string of the client's. */
+  #stopped = false;
+  /** Set once the client has left and the upstream is read on. */
+  #left: ReadOn | undefined;
+  readonly #watch: StreamWatch;
   #pulse: Pulse | undefined;
   #cancelDrain: (() => void) | undefined;
 
   constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
+    this.#watch = new StreamWatch({
+      ...parts,
+      guard: (step) => this.#guard(step),
+      onEdge: (brake) => this.#truncate(brake),
+      onLook: (counts) => this.#delivered && parts.onProgress(counts),
+    });
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   start(): void {
-    const { reply, body, first, headers, converter, brake, cut } = this.#parts;
+    const { reply, body, first, headers, converter, cut } = this.#parts;
     reply.onGone(() => this.#clientGone());
     if (this.#ending) return;
     reply.open(200, headers);
@@ -98,8 +115,7 @@ class StreamRelay {
       return;
     }
     this.#boundDrain();
-    brake?.onAnswer(() => this.#guard(() => this.#watchCost()));
-    this.#guard(() => this.#watchCost());
+    this.#watch.start();
     if (this.#ending) return;
     body.consume({
       data: (chunk) => this.#guard(() => this.#push(chunk)),
@@ -108,27 +124,11 @@ class StreamRelay {
     });
   }
 
-  /** At the edge of its hold a stream waits for the store's answer, and ends where there is no more (promise 1). */
-  #watchCost(): void {
-    const { brake, converter, body } = this.#parts;
-    if (!brake || converter.draining) return;
-    const verdict = brake.look(converter.counts());
-    if (verdict === "stop") {
-      this.#truncate(brake);
-      return;
-    }
-    const held = verdict === "wait";
-    if (held === this.#braked) return;
-    this.#braked = held;
-    if (held) body.pause();
-    else if (!this.#paused) body.resume();
-  }
-
   /** The client's answer is cut here, as by an output limit of its own. */
   #truncate(brake: Brake): void {
     const { body, converter } = this.#parts;
     body.abort();
-    const counts = { ...converter.counts(), final: false };
+    const counts = { ...this.#watch.counts(), final: false };
     const frames = converter.truncate(brake.usageOf(counts));
     this.#noteDelivered(frames);
     this.#end("brake", false, bytesOf(frames), counts);
@@ -150,39 +150,42 @@ class StreamRelay {
       this.#reject(error);
       return;
     }
-    this.#ending = true;
-    this.#pulse?.stop();
-    this.#cancelDrain?.();
-    const { body, cut, settle, converter } = this.#parts;
-    cut.removeEventListener("abort", this.#onCut);
+    this.#stopWatching();
+    const { body, settle } = this.#parts;
     body.abort();
     const reject = () => this.#reject(error);
-    const counts = converter.counts();
+    const counts = this.#watch.counts();
     settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
   }
 
   #push(chunk: Uint8Array): void {
     const { converter } = this.#parts;
-    if (this.#drainedBytes !== undefined) {
-      this.#readOn(chunk, this.#drainedBytes + chunk.length);
+    const frames = converter.push(chunk);
+    this.#watch.saw();
+    if (this.#left) {
+      const counts = this.#watch.counts();
+      if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
+      else if (this.#delivered) this.#parts.onProgress(counts);
       return;
     }
-    if (this.#send(converter.push(chunk))) return;
+    if (this.#send(frames)) return;
     if (converter.fault) {
       this.#fail(converter.fault);
       return;
     }
     this.#boundDrain();
-    this.#watchCost();
+    this.#watch.look();
   }
 
   /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
+    this.#watch.endSilence();
     this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#drainedLongEnough()));
   }
 
   #drainedLongEnough(): void {
+    this.#stopped = true;
     this.#parts.body.abort();
     this.#upstreamEnded();
   }
@@ -190,12 +193,12 @@ class StreamRelay {
   /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
-    if (this.#drainedBytes !== undefined) {
-      converter.end();
+    const frames = converter.end();
+    if (this.#left) {
       this.#endGone();
       return;
     }
-    if (this.#send(converter.end())) return;
+    if (this.#send(frames)) return;
     this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
   }
 
@@ -208,7 +211,7 @@ class StreamRelay {
       }
       this.#write(frame);
     }
-    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#parts.converter.counts());
+    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#watch.counts());
     return false;
   }
 
@@ -216,26 +219,23 @@ class StreamRelay {
     const { reply } = this.#parts;
     if (reply.gone) return;
     const flowing = reply.write(frame.bytes);
+    this.#handed = true;
     if (frame.semantic && !this.#delivered) {
       this.#delivered = true;
       this.#parts.onFirstToken();
     }
     this.#pulse?.touch();
-    if (!flowing && !this.#paused) {
-      this.#paused = true;
-      this.#parts.body.pause();
-    }
+    if (!flowing) this.#watch.pause(true);
   }
 
   #drained(): void {
-    if (!this.#paused || this.#ending) return;
-    this.#paused = false;
-    if (!this.#braked) this.#parts.body.resume();
+    if (!this.#ending) this.#watch.pause(false);
   }
 
   #complete(terminal: ClientFrames, rest: readonly ClientFrames[]): void {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
+    this.#noteDeliveredEnd();
     this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (S2).
     this.#end("complete", true, bytesOf(frames));
   }
@@ -247,6 +247,11 @@ class StreamRelay {
     this.#parts.onFirstToken();
   }
 
+  /** A reply that came to its end with a count was delivered, whatever was in it. */
+  #noteDeliveredEnd(): void {
+    this.#delivered ||= !this.#parts.reply.gone && this.#parts.converter.counts().final;
+  }
+
   #fail(fault: UpstreamFault): void {
     this.#parts.body.abort();
     this.#end(fault.cause, false, this.#parts.failure(fault.cause));
@@ -255,70 +260,62 @@ class StreamRelay {
   /** The deadline of a drain: a proper end, and an exact bill for what was produced (promise 12). */
   readonly #onCut = (): void => {
     this.#parts.body.abort();
-    if (this.#drainedBytes !== undefined) this.#endGone();
+    if (this.#left) this.#endGone();
     this.#end("draining", false, this.#parts.failure("draining"));
   };
 
   #clientGone(): void {
     if (this.#ending) return;
-    if (this.#parts.onClientGone === "drain" && !this.#parts.converter.counts().final) {
-      this.#drainForUsage();
+    // Clients that close right behind the last chunk had all of it.
+    if (this.#parts.converter.counts().final) {
+      this.#parts.body.abort();
+      this.#delivered ||= this.#handed;
+      this.#end("complete", true, undefined);
       return;
     }
-    this.#parts.body.abort();
-    // Clients that close right behind the last chunk had all of it.
-    const { final } = this.#parts.converter.counts();
-    this.#end(final ? "complete" : "client_gone", final, undefined);
+    const counts = this.#watch.counts();
+    const leaving = this.#parts.leaving(counts, this.#delivered);
+    if (leaving?.covers(counts)) this.#beginReadOn(leaving, counts);
+    else this.#endGone();
   }
 
   /** Nobody reads any more, but the upstream knows the bill. */
-  #drainForUsage(): void {
-    this.#drainedBytes = 0;
+  #beginReadOn(leaving: Leaving, counts: SeenCounts): void {
+    this.#left = new ReadOn(leaving, counts, this.#parts.clock, () => this.#guard(() => this.#endGone()));
     this.#pulse?.stop();
     this.#cancelDrain?.();
-    this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#endGone()));
-    if (!this.#paused) return;
-    this.#paused = false;
-    if (!this.#braked) this.#parts.body.resume();
+    this.#watch.letFlow();
   }
 
-  #readOn(chunk: Uint8Array, bytes: number): void {
-    const { converter, onProgress } = this.#parts;
-    this.#drainedBytes = bytes;
-    converter.push(chunk);
-    const counts = converter.counts();
-    if (counts.final || converter.ended || converter.fault || bytes > DRAIN_BYTES_MAX) this.#endGone();
-    else if (this.#delivered) onProgress(counts);
-  }
-
-  /** By the upstream's count where it has given it meanwhile; a cut stream all the same, so never above the hold. */
+  /** By the upstream's count where it has given it meanwhile, else by what is known. */
   #endGone(): void {
     this.#parts.body.abort();
     this.#end("client_gone", false, undefined);
   }
 
-  #end(
-    reason: string,
-    complete: boolean,
-    last: Uint8Array | undefined,
-    counts: Counts = this.#parts.converter.counts(),
-  ): void {
+  #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {
     if (this.#ending) return;
-    this.#ending = true;
-    this.#pulse?.stop();
-    this.#cancelDrain?.();
-    this.#parts.cut.removeEventListener("abort", this.#onCut);
-    const end: StreamEnd = { reason, complete, delivered: this.#delivered, counts };
+    this.#stopWatching();
+    const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped: this.#stopped, counts };
     this.#parts.settle(end).then(() => {
       if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
       this.#resolve(end);
     }, this.#reject);
   }
 
+  #stopWatching(): void {
+    this.#ending = true;
+    this.#pulse?.stop();
+    this.#cancelDrain?.();
+    this.#watch.stop();
+    this.#left?.stop();
+    this.#parts.cut.removeEventListener("abort", this.#onCut);
+  }
+
   /** Ten seconds of silence: the client gets a sign of life in its own protocol. */
   #beat(): void {
     const { converter, reply } = this.#parts;
-    const bytes = this.#paused ? undefined : converter.heartbeat();
+    const bytes = this.#watch.paused ? undefined : converter.heartbeat();
     if (bytes && !reply.gone) reply.write(bytes);
   }
 }

@@ -9,10 +9,12 @@ import type { Permit } from "./admit/permit.ts";
 import type { OpenExchange } from "./convert/exchange.ts";
 import type { AttemptRecord } from "./dispatch/ask.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { LeftStreams } from "./left-streams.ts";
 import type { Overload } from "./overload.ts";
 import type { Recorder, RequestRecord } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 import type { Journal } from "./settle/journal.ts";
+import type { Observed } from "./settle/observed.ts";
 import type { Settler } from "./settle/settler.ts";
 import type { Store } from "./store/contract.ts";
 import type { Refusal } from "./values/errors.ts";
@@ -32,6 +34,10 @@ export interface PipelineParts {
   readonly sealing: Sealing;
   readonly recorder: Recorder;
   readonly overload: Overload;
+  /** What completed replies have taught. */
+  readonly observed: Observed;
+  /** Streams that are read on for a client that has left. */
+  readonly left: LeftStreams;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
 }
@@ -54,6 +60,8 @@ export interface Run {
   readonly reply: Reply;
   readonly record: RequestRecord;
   permit: Permit | undefined;
+  /** Whether the request asks for reasoning, in whatever words. */
+  asksToThink: boolean;
   /** Tries at upstreams so far, for the bill. */
   attempts: readonly AttemptRecord[];
   settled: boolean;

@@ -11,13 +11,15 @@ import { render } from "./answer.ts";
 import { type Attempt, encoderFor, inspector } from "./attempt.ts";
 import { Brake } from "./brake.ts";
 import { conversationHash, SESSION_HEADERS } from "./convert/conversation.ts";
-import type { ConvertContext, Counts } from "./convert/exchange.ts";
+import type { ConvertContext } from "./convert/exchange.ts";
 import type { Answered, Encoded } from "./dispatch/ask.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
+import { learn, leavingOf, paceOf } from "./leaving.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
+import type { SeenCounts } from "./silence.ts";
 import type { KeyView } from "./store/records.ts";
 import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
@@ -116,7 +118,9 @@ export async function dispatched(
   const { model, stream } = read.envelope;
   const startedMs = parts.clock.monotonicMs();
   const { outputLimit, openEnded } = permit;
-  const permitted = { outputLimit, openEnded, strict: request.headers.get("x-tollgate-strict") === "1" };
+  const { inputEstimate } = permit.terms;
+  const strict = request.headers.get("x-tollgate-strict") === "1";
+  const permitted = { outputLimit, openEnded, inputEstimate, strict };
   const result = await parts.dispatcher.run<Attempt>({
     routes: permit.model.routes,
     stream,
@@ -142,7 +146,8 @@ export async function dispatched(
   run.attempts = result.attempts;
   run.record.dispatched(result.attempts);
   if (result.answered) {
-    run.record.translated(result.route.protocol, result.token.exchange.request.dropped);
+    const { dropped, unlisted } = result.token.exchange.request;
+    run.record.translated(result.route.protocol, dropped, unlisted);
     return result;
   }
   if (result.clientGone) return undefined;
@@ -190,7 +195,7 @@ export async function wholly(
   const { whole } = answered.token;
   if (!whole) throw new Error("an accepted whole reply was not converted");
   const delivered = !reply.gone;
-  const measured = whole.counts;
+  const measured = { ...whole.counts, silentMs: 0 };
   await settleOnce(run, { delivered, complete: true, route: answered.route, cause: "client_gone", measured }, parts);
   run.record.answered(200);
   run.record.firstToken();
@@ -206,24 +211,28 @@ export async function relayed(
 ): Promise<undefined> {
   const { reply, record, protocol } = run;
   const { converter, first } = answered.token;
+  const { route } = answered;
   if (!answered.body) throw new Error("an accepted stream has no body");
   record.answered(200);
+  const thinks = paceOf(run, route, parts).thinks === "yes";
   const end = await relayStream({
     clock: parts.clock,
+    askedAtMs: answered.attempts.at(-1)?.startedAtMs ?? parts.clock.monotonicMs(),
     heartbeatMs: parts.settings().heartbeatMs,
     reply,
     headers: replyHeaders(run, permit, answered, parts),
     converter,
     body: answered.body,
     first,
-    settle: ({ reason, complete, delivered, counts }) =>
-      settleOnce(run, { delivered, complete, route: answered.route, cause: reason, measured: counts }, parts),
+    settle: ({ reason, complete, delivered, stopped, counts }) =>
+      settleOnce(run, { delivered, complete, route, cause: reason, stopped, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     onProgress: checkpoints(run, permit, answered, parts),
-    brake: brakeOf(run, permit, parts),
+    brake: brakeOf(run, permit, route, parts),
     cut: parts.cut,
-    onClientGone: parts.settings().upstreams.get(answered.route.upstream)?.onClientGone ?? "abort",
+    thinks,
+    leaving: (counts, delivered) => leavingOf(run, permit, { route, counts, delivered }, parts),
   });
   record.streamEnded(end.reason);
 }
@@ -233,26 +242,30 @@ function checkpoints(
   run: Run,
   admitted: Permit,
   { route, attempts }: Answered<Attempt>,
-  { journal, clock }: PipelineParts,
-): (counts: Counts) => void {
-  const pace = new CheckpointPace();
+  parts: PipelineParts,
+): (counts: SeenCounts) => void {
+  const { journal, clock } = parts;
+  const due = new CheckpointPace();
+  const pace = paceOf(run, route, parts);
   return (measured) => {
-    if (!pace.isDue(clock.monotonicMs(), measured.producedBytes)) return;
-    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured, attempts };
+    if (!due.isDue(clock.monotonicMs(), measured.produced.bytes)) return;
+    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured, attempts, pace };
     journal.checkpoint(settlementOf(run.permit ?? admitted, ending).ask);
   };
 }
 
 /** The brake of a stream whose hold may grow. What the store adds to the hold is the permit's from then on. */
-function brakeOf(run: Run, permit: Permit, { clock, store }: PipelineParts): Brake | undefined {
+function brakeOf(run: Run, permit: Permit, route: Route, parts: PipelineParts): Brake | undefined {
+  const { clock, store } = parts;
   const { growth, hold, requestId, tag } = permit;
   if (!growth) return undefined;
+  const pace = paceOf(run, route, parts);
   return new Brake({
     growth,
     hold,
     clock,
     extend: (target) => store.extend({ requestId, tag, target }),
-    costOf: (counts) => costSoFar(permit, counts),
+    costOf: (counts) => costSoFar(permit, counts, { cause: "brake", pace }),
     onAnswer(outcome, held) {
       run.record.extended(outcome);
       // An answer that comes behind the end finds its charge made.
@@ -280,8 +293,12 @@ function replyHeaders(
 export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
   if (!run.permit || run.settled) return;
   run.settled = true;
-  const charge = settlementOf(run.permit, { ...ending, attempts: run.attempts });
+  const { route } = ending;
+  if (route) run.record.answeredBy(ending.measured.answeredBy, route);
+  const pace = route && paceOf(run, route, parts);
+  const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts });
   run.record.charged(charge);
+  if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
   await parts.settler.settle(charge.ask);
   run.record.settled();
 }

@@ -1,12 +1,16 @@
 /**
- * What the gateway must know of a body to route and bill it, and no more (reliability rows 44 to 51, 56). Members that
- * it does not name are never looked at: an `api_base` or `api_key` in a body means nothing here.
+ * What the gateway must know of a body to route and bill it, and no more (reliability rows 44 to 51, 56). What a member
+ * of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
 import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
-import { hostedTools } from "./hosted-tools.ts";
-import { countMedia } from "./media.ts";
+import { member } from "./envelope/conversation.ts";
+import { ConversationFacts } from "./envelope/conversation-facts.ts";
+import type { MediaPiece } from "./envelope/media.ts";
+import { refusedName } from "./envelope/names.ts";
+import { limitAlias, optionsOf, type Tier, tierFault, tierOf } from "./envelope/purchases.ts";
 import { TURNS } from "./turns.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -22,13 +26,18 @@ export interface Envelope {
   readonly choices: number;
   /** Bytes of the body that are not base64 media. */
   readonly textBytes: number;
-  readonly images: number;
-  /** Documents, files and audio. */
-  readonly files: number;
-  /** A service tier or speed other than the standard one; it needs a price (promise 14). */
+  /** Images, documents, files and sound. */
+  readonly media: readonly MediaPiece[];
+  /** Whether the upstream may shorten the conversation on the way: it then reads it twice, and bills both. */
+  readonly compacts: boolean;
+  /** A service tier, speed, region or output other than the standard one; it needs a price (promise 14). */
   readonly serviceTier: string | undefined;
-  /** Types of the tools that the upstream would run and bill, and members that switch one on (promise 14). */
+  /** The member that asks for it. */
+  readonly tierParam: string | undefined;
+  /** Types of the tools that the upstream would run and bill (promise 14). */
   readonly hostedTools: readonly string[];
+  /** Members that buy something beside tokens, or another model (promise 14). */
+  readonly options: readonly string[];
   /** Chat: whether the client asked for the usage chunk itself. */
   readonly includeUsage: boolean;
 }
@@ -39,12 +48,12 @@ export interface ReadBody {
   readonly json: JsonObject;
   readonly scan: JsonScan;
   readonly body: Uint8Array;
+  /** Dotted paths of the members that an upstream gets only where its configuration passes them. */
+  readonly surplus: readonly string[];
 }
 
 /** More choices than any protocol allows; above it the bill could not be bounded (protocols.md, chat `n`). */
 export const CHOICES_MAX = 128;
-
-const STANDARD_TIERS: ReadonlySet<string> = new Set(["auto", "default", "standard", "standard_only"]);
 
 export interface EnvelopeOptions {
   /** Whether the output limit may be absent where the protocol requires one: a request that only counts has none. */
@@ -57,7 +66,7 @@ const AT_ONCE_BYTES_MAX = 65_536;
 /**
  * Reads a body once.
  * @returns a refusal: `not_json`, `duplicate_field`, `body_too_large` (too many tokens), `wrong_protocol`,
- *   `missing_field`, `wrong_type`; the last three name the member.
+ *   `missing_field`, `wrong_type`, `unsupported_parameter`; the last four name the member.
  */
 export function readEnvelope(protocol: Protocol, body: Uint8Array, options: EnvelopeOptions = {}): ReadBody | Refusal {
   return envelopeIn(readJson(body), protocol, body, options);
@@ -83,8 +92,15 @@ function envelopeIn(
   if ("fault" in read) return refusedScan(read);
   const { scan, json } = read;
   const facts = limitOptional ? withoutLimit(PROTOCOLS[protocol]) : PROTOCOLS[protocol];
-  const fault = requiredFault(facts, json) ?? limitFault(facts, json) ?? optionalFault(facts, json);
-  return fault ?? { envelope: envelopeOf(facts, json, body.length), json, scan, body };
+  const { fault: misnamed, surplus } = inspectMembers(protocol, body, scan);
+  const fault =
+    (misnamed && refusedName(misnamed)) ??
+    requiredFault(facts, json) ??
+    limitFault(facts, json) ??
+    optionalFault(facts, json);
+  if (fault) return fault;
+  const envelope = envelopeOf(facts, json, body.length);
+  return "refused" in envelope ? envelope : { envelope, json, scan, body, surplus };
 }
 
 function withoutLimit(facts: ProtocolFacts): ProtocolFacts {
@@ -136,9 +152,10 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
 
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   if (!isAbsent(json.stream) && typeof json.stream !== "boolean") return wrongType("stream", "must be true or false");
-  for (const name of ["service_tier", "speed"]) {
-    if (!isAbsent(json[name]) && typeof json[name] !== "string") return wrongType(name, "must be a string");
-  }
+  const tierless = tierFault(json);
+  if (tierless) return wrongType(tierless.param, tierless.demand);
+  const alias = limitAlias(facts, json);
+  if (alias) return alias;
   if (facts.name !== "chat" || isAbsent(json.n)) return undefined;
   const n = json.n;
   const countable = typeof n === "number" && Number.isInteger(n) && n >= 1 && n <= CHOICES_MAX;
@@ -155,15 +172,11 @@ function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"]
   return largest;
 }
 
-/** A tier and a speed at once cost what neither says alone, so the pair needs a price of its own: `tier+speed`. */
-function tierOf(json: JsonObject): string | undefined {
-  const names = [dearerTier(json.service_tier), dearerTier(json.speed)].filter((name) => name !== undefined);
-  return names.length === 0 ? undefined : names.join("+");
-}
-
-function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope {
-  const media = countMedia(facts.name, json);
+function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope | Refusal {
+  const { media, tools, refused } = new ConversationFacts(facts.name, json);
+  if (refused) return refused;
   const chat = facts.name === "chat";
+  const tier: Tier | undefined = tierOf(json);
   return {
     protocol: facts.name,
     model: json.model as string,
@@ -171,16 +184,20 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): 
     limit: largestLimit(facts, json),
     choices: chat && typeof json.n === "number" ? json.n : 1,
     textBytes: bodyBytes - media.base64Bytes,
-    images: media.images,
-    files: media.files,
-    serviceTier: tierOf(json),
-    hostedTools: hostedTools(facts.name, json),
+    media: media.pieces,
+    compacts: asksForCompaction(json),
+    serviceTier: tier?.name,
+    tierParam: tier?.param,
+    hostedTools: [...tools.types],
+    options: optionsOf(facts.name, json),
     includeUsage: chat && asksForUsage(json.stream_options),
   };
 }
 
-function dearerTier(tier: unknown): string | undefined {
-  return typeof tier === "string" && !STANDARD_TIERS.has(tier) ? tier : undefined;
+/** Clearing old results and thinking costs nothing; every other edit is taken for a compaction. */
+function asksForCompaction({ context_management: managed }: JsonObject): boolean {
+  const edits = Array.isArray(managed) ? managed : member(managed, "edits");
+  return Array.isArray(edits) && edits.some((edit) => !String(member(edit, "type")).startsWith("clear_"));
 }
 
 function asksForUsage(options: unknown): boolean {

@@ -11,7 +11,7 @@ import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idem
 import type { AccountTag, WellFormedKey } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
-import { growthOf, requiredLimit } from "./growth.ts";
+import { growthOf, openLimit } from "./growth.ts";
 import { readKeyView, storeRefusal } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
@@ -140,9 +140,13 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     ? affordableLimit({ ...terms, inputTokens }, group.multiplier, answer.hold)
     : terms.outputLimit;
   const field = facts.limit?.field ?? (PROTOCOLS[input.protocol].limitFields[0] as string);
-  const clamped = affordable < terms.outputLimit;
-  const paid = { ...terms, inputTokens };
-  const openEnded = facts.stream && facts.limit === undefined && !clamped;
+  const short = affordable < terms.outputLimit;
+  // What no member of the body limits cannot be lowered, but where funds are short.
+  const own = facts.limit?.implied ? affordable : facts.limit?.value;
+  const lowered = short || (own !== undefined && affordable < own);
+  const paid = { ...terms, inputTokens, inputEstimate };
+  const openEnded = facts.stream && facts.limit === undefined && !short;
+  const outputMost = openEnded ? openLimit(paid) : affordable;
   return {
     requestId: input.requestId,
     tag: input.key.tag,
@@ -156,11 +160,12 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     unmetered: answer.unmetered,
     storeTimeMs: answer.storeTimeMs,
     catalogVersion: catalog.version,
-    // A whole reply without a limit of its own gets the default, so that the hold really is the most it can cost.
-    outputLimit: clamped ? affordable : facts.limit || openEnded ? undefined : terms.outputLimit,
-    openEnded: openEnded ? { requiredLimit: requiredLimit(paid) } : undefined,
+    // What is sent is what is held: also where the client named no limit, or one above what the model can give.
+    outputLimit: lowered || facts.limit === undefined ? outputMost : undefined,
+    outputMost,
+    openEnded,
     growth: openEnded && !answer.unmetered ? growthOf(paid, group.multiplier) : undefined,
-    clamped: clamped ? `${field}=${affordable}` : undefined,
+    clamped: lowered ? `${field}=${affordable}` : undefined,
     limits: answer.limits,
     idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),
   };

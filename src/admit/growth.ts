@@ -10,18 +10,18 @@ import { holdOf, type Measured } from "./terms.ts";
 export interface Growth {
   /** Output tokens of each choice that the first hold covers, and each step adds. */
   readonly stepTokens: number;
-  /** Output tokens of each choice that the model can give: no hold need cover more. */
+  /** Output tokens of each choice that the upstream is asked for at most: no hold need cover more. */
   readonly outputTokensMax: number;
   /** What is held for so many output tokens of each choice. */
   holdFor(outputTokens: number): NanoUsd;
 }
 
 /**
- * How far a hold may grow, or undefined when it covers all that the model can give from the beginning.
+ * How far a hold may grow, or undefined when it covers all that may come from the beginning.
  * @param terms with the input that the hold was made for.
  */
 export function growthOf(terms: Measured, multiplier: Multiplier): Growth | undefined {
-  const outputTokensMax = terms.model.maxOutputTokens;
+  const outputTokensMax = openLimit(terms);
   const stepTokens = terms.outputLimit;
   const most = holdOf(terms, multiplier, outputTokensMax);
   if (holdOf(terms, multiplier, stepTokens) >= most) return undefined;
@@ -29,11 +29,17 @@ export function growthOf(terms: Measured, multiplier: Multiplier): Growth | unde
   return { stepTokens, outputTokensMax, holdFor };
 }
 
+/** Of a prompt that fills its context, this part is left to the answer whatever the estimates say. */
+const CONTEXT_PER_ROOM = 32;
+
 /**
- * The output limit for an upstream whose protocol demands one: all that the model can give and the context has room for,
- * since servers refuse what would pass the context. The input is an upper bound, so the default is always left.
+ * The output limit that an upstream gets where the client has named none: all that the model can give and the context has
+ * room for, since servers refuse a sum above the context. The input is counted at its upper bound; where that leaves less
+ * than the default, half of what is likely left is asked for, up to the default.
  */
-export function requiredLimit({ model, inputTokens, outputLimit }: Measured): number {
-  const room = Math.max(outputLimit, model.contextTokens - inputTokens);
-  return Math.min(model.maxOutputTokens, room);
+export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: Measured): number {
+  const { contextTokens, maxOutputTokens } = model;
+  const likely = Math.max((contextTokens - inputEstimate) / 2, contextTokens / CONTEXT_PER_ROOM, 1);
+  const room = Math.max(contextTokens - inputTokens, Math.min(outputLimit, Math.floor(likely)));
+  return Math.min(maxOutputTokens, room);
 }

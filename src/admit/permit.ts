@@ -24,14 +24,13 @@ export interface Permit {
   readonly catalogVersion: string;
   /** The output limit to send upstream, or undefined when the client's own stands. */
   readonly outputLimit: number | undefined;
-  /**
-   * A stream without an output limit, of the client's own or of ours: what to send where the upstream's protocol demands
-   * one. Undefined for all others.
-   */
-  readonly openEnded: { readonly requiredLimit: number } | undefined;
+  /** The most output tokens of each choice that the upstream is asked for, by whomever. */
+  readonly outputMost: number;
+  /** A stream whose client named no output limit, and for which funds have not set one. */
+  readonly openEnded: boolean;
   /** How its hold may grow; undefined where nothing is held, or all that the request can cost. */
   readonly growth: Growth | undefined;
-  /** `field=value` when funds covered only a part. */
+  /** `field=value` when the client's limit was lowered: to what the model can give, or to what funds cover. */
   readonly clamped: string | undefined;
   readonly limits: Admitted["limits"];
   /** The idempotency key that the request has, and until when its charge is remembered under it. */

@@ -6,39 +6,55 @@ import type { AdmitAsk, GroupTerms } from "../store/admission.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
-import { affordableOutput, holdFor, type Multiplier } from "../values/price.ts";
-import type { Protocol } from "../values/protocol.ts";
+import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
+import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
 export interface RequestFacts {
   readonly protocol: Protocol;
   readonly model: string;
   readonly stream: boolean;
-  readonly limit: { readonly field: string; readonly value: number } | undefined;
+  /** `implied`: the endpoint has no such member, and the most that the model can give is held. */
+  readonly limit: { readonly field: string; readonly value: number; readonly implied?: boolean } | undefined;
   /** Answers asked for at once; 1 but on chat. */
   readonly choices: number;
   readonly textBytes: number;
-  readonly images: number;
-  readonly files: number;
-  /** A service tier or speed other than the standard one. */
+  /** Images and files, each with the most tokens that it costs, where something tells. */
+  readonly media: readonly MediaFacts[];
+  /** Whether the upstream may read the conversation twice, to shorten it. */
+  readonly compacts: boolean;
+  /** A service tier, speed, region or output other than the standard one. */
   readonly serviceTier: string | undefined;
+  /** The member that asks for it. */
+  readonly tierParam: string | undefined;
   /** Types of tools that the upstream would run and bill. */
   readonly hostedTools: readonly string[];
+  /** Members that buy something beside tokens, or another model. */
+  readonly options: readonly string[];
+}
+
+export interface MediaFacts {
+  readonly kind: "image" | "file";
+  readonly tokens: number | undefined;
 }
 
 /** The request measured against the catalog. */
 export interface Terms {
   readonly model: Model;
+  /** The protocol that the client speaks. */
+  readonly client: Protocol;
   /** Input tokens at most: what the hold and the token bucket count. */
   readonly inputTokens: number;
   /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (promise 3). */
   readonly inputEstimate: number;
-  /** Output tokens at most of each choice: the client's limit or the model's default. */
+  /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
   readonly outputLimit: number;
   readonly choices: number;
   readonly tier: string | undefined;
   /** Price names of the hosted tools asked for. */
   readonly tools: readonly string[];
+  /** Price names of the extras asked for: each is charged once. */
+  readonly options: readonly string[];
   readonly plans: AdmitAsk["plans"];
   readonly groups: readonly OfferedTerms[];
 }
@@ -51,9 +67,9 @@ export interface OfferedTerms extends GroupTerms {
 
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
-/** Calls of each hosted tool that a hold covers; more are charged to free funds. */
-const HOSTED_CALLS_HELD = 10;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
+/** An image behind an address: more than 12 megapixels cost at the dearest rule seen. */
+const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Measures a request, or refuses what has no price (promise 14). */
 export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Terms | Refusal {
@@ -65,15 +81,22 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
   const asked = facts.limit?.value ?? model.defaultOutputTokens;
   const terms = {
     model,
+    client: facts.protocol,
     ...most,
-    outputLimit: Math.min(asked, model.maxOutputTokens),
+    outputLimit: Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol)),
     choices: facts.choices,
     tier: facts.serviceTier,
-    tools: facts.hostedTools.map(priceName),
+    ...extrasOf(facts, model.price),
     plans: model.plans,
   };
   const groups = serving.map((group) => termsOf(group, { ...terms, ...inputOf(facts, model, group.addedInputBytes) }));
   return { ...terms, groups };
+}
+
+/** Translations raise a limit to the least that the upstream's protocol takes, so that is held for. */
+function leastSent(model: Model, client: Protocol): number {
+  const translated = model.routes.filter((route) => route.protocol !== client);
+  return Math.max(0, ...translated.map((route) => PROTOCOLS[route.protocol].limitFloor));
 }
 
 /** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
@@ -82,10 +105,50 @@ function inputOf(
   model: Model,
   addedBytes: number,
 ): { readonly inputTokens: number; readonly inputEstimate: number } {
-  const media = facts.images * model.mediaTokens.image + facts.files * model.mediaTokens.file;
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
-  const tokensAt = (bytesPerToken: number) => Math.min(model.contextTokens, Math.ceil(bytes / bytesPerToken) + media);
-  return { inputTokens: tokensAt(model.inputBytesPerToken), inputEstimate: tokensAt(ESTIMATE_BYTES_PER_TOKEN) };
+  const readings = facts.compacts ? 2 : 1;
+  const tokensAt = (bytesPerToken: number, media: number) =>
+    Math.min(model.contextTokens, Math.ceil(bytes / bytesPerToken) + media) * readings;
+  return {
+    inputTokens: tokensAt(
+      model.inputBytesPerToken,
+      sumOf(facts.media, (piece) => heldTokens(piece, model)),
+    ),
+    inputEstimate: tokensAt(
+      ESTIMATE_BYTES_PER_TOKEN,
+      sumOf(facts.media, (piece) => likelyTokens(piece, model)),
+    ),
+  };
+}
+
+function sumOf(pieces: readonly MediaFacts[], tokensOf: (piece: MediaFacts) => number): number {
+  let sum = 0;
+  for (const piece of pieces) sum += tokensOf(piece);
+  return sum;
+}
+
+/** The most that an image or a file costs; what hides its size is held at the dearest that makes sense. */
+export function heldTokens({ kind, tokens }: MediaFacts, { mediaTokens, contextTokens }: MediaModel): number {
+  const { image, imageMax, file, fileMax } = mediaTokens;
+  if (kind === "image") return Math.min(Math.max(image, tokens ?? IMAGE_UNKNOWN_TOKENS), imageMax ?? contextTokens);
+  return Math.min(Math.max(file, tokens ?? contextTokens), fileMax ?? contextTokens);
+}
+
+/** What it costs as a rule, for a bill when nobody counted: a hold covers twice what files mostly come to. */
+export function likelyTokens(piece: MediaFacts, model: MediaModel): number {
+  const { image, file } = model.mediaTokens;
+  const figure = piece.kind === "image" ? image : file;
+  const likely = piece.tokens === undefined ? figure : piece.kind === "image" ? piece.tokens : piece.tokens / 2;
+  return Math.min(heldTokens(piece, model), Math.ceil(likely));
+}
+
+type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
+
+/** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
+function extrasOf({ hostedTools, options }: RequestFacts, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
+  const isExtra = (option: string) => extras?.has(option) === true;
+  const switched = options.filter((option) => tools.has(option) && !isExtra(option));
+  return { tools: [...new Set([...hostedTools.map(priceName), ...switched])], options: options.filter(isExtra) };
 }
 
 /** `web_search_20250305` and `web_search` have one price. */
@@ -93,19 +156,22 @@ function priceName(toolType: string): string {
   return toolType.replace(/_(?:preview(?:_\d[\d_]*)?|\d{4}_?\d{2}_?\d{2})$/, "");
 }
 
-/** Where every way to a model is a translation that leaves hosted tools out, they cost nothing: convert has the word. */
-function runsHostedTools(route: Route, client: Protocol): boolean {
+/** Where every way to a model is a translation that leaves extras out, they cost nothing: convert has the word. */
+function buysExtras(route: Route, client: Protocol): boolean {
   return route.protocol === client || route.capabilities.openaiNative;
 }
 
 function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
+  const { price, routes } = model;
   const refuse = (param: string, what: string) =>
     refusal("unsupported_parameter", { model: facts.model, param, detail: `${what} is not offered for this model.` });
-  if (facts.serviceTier !== undefined && !model.price.tiers.has(facts.serviceTier)) {
-    return refuse("service_tier", `The tier "${facts.serviceTier}"`);
+  if (facts.serviceTier !== undefined && !price.tiers.has(facts.serviceTier)) {
+    return refuse(facts.tierParam ?? "service_tier", `The tier "${facts.serviceTier}"`);
   }
-  if (!model.routes.some((route) => runsHostedTools(route, facts.protocol))) return undefined;
-  const tool = facts.hostedTools.find((type) => !model.price.tools.has(priceName(type)));
+  if (!routes.some((route) => buysExtras(route, facts.protocol))) return undefined;
+  const option = facts.options.find((name) => !price.tools.has(name));
+  if (option !== undefined) return refuse(option, `What "${option}" asks for`);
+  const tool = facts.hostedTools.find((type) => !price.tools.has(priceName(type)));
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
 }
 
@@ -137,9 +203,12 @@ export function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice:
 }
 
 function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
-  let perCall = 0n;
-  for (const tool of terms.tools) perCall += terms.model.price.tools.get(tool) ?? 0n;
-  return (perCall * BigInt(HOSTED_CALLS_HELD) * multiplier + 999_999n) / 1_000_000n;
+  const { tools: prices } = terms.model.price;
+  const held = BigInt(terms.model.toolCalls.held);
+  let sum = 0n;
+  for (const tool of terms.tools) sum += (prices.get(tool) ?? 0n) * held;
+  for (const option of terms.options) sum += prices.get(option) ?? 0n;
+  return (sum * multiplier + 999_999n) / 1_000_000n;
 }
 
 /**

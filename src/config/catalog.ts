@@ -8,13 +8,16 @@ import {
   type Group,
   groupServes,
   type Limits,
+  type MediaTokens,
   type Model,
   type Route,
 } from "../values/catalog.ts";
+import type { PassedMembers } from "../values/members.ts";
 import { MULTIPLIER_ONE, type Multiplier, type Price } from "../values/price.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { actionsFor, addedBytes, type Rule } from "../values/rules.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
+import { readPassedMembers } from "./passed-members.ts";
 import { readPrice, readUsd } from "./prices.ts";
 import { type Path, suggestion } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -37,7 +40,10 @@ export function readCatalog(reader: Reader, file: File, known: Known): Catalog {
       readRules(reader, ["upstreams", name, "rules"], upstream.rules, upstream.protocol),
     ]),
   );
-  const places: Places = { file, known, upstreamRules };
+  const passedMembers = new Map(
+    entries(file.upstreams).map(([name, upstream]) => [name, readPassedMembers(reader, ["upstreams", name], upstream)]),
+  );
+  const places: Places = { file, known, upstreamRules, passedMembers };
   const models = new Map(
     entries(file.models).map(([name, model]) => [name, readModel(reader, ["models", name], name, model, places)]),
   );
@@ -62,6 +68,7 @@ interface Places {
   readonly file: File;
   readonly known: Known;
   readonly upstreamRules: ReadonlyMap<string, readonly Rule[]>;
+  readonly passedMembers: ReadonlyMap<string, PassedMembers>;
 }
 
 /** The names that the file gives to things, whether or not the things are in order. */
@@ -108,6 +115,7 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
   if (defaultOutputTokens > maxOutputTokens) {
     reader.refuse([...path, "default_output_tokens"], `must not be above max_output_tokens (${maxOutputTokens})`);
   }
+  const toolCalls = readToolCalls(reader, [...path, "tool_calls"], model);
   const routes = (model.routes ?? []).flatMap((route, index) =>
     route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, ...places })] : [],
   );
@@ -120,14 +128,19 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
     maxOutputTokens,
     defaultOutputTokens,
     inputBytesPerToken: model.input_bytes_per_token ?? DEFAULTS.inputBytesPerToken,
-    mediaTokens: {
-      image: model.media_tokens?.image ?? DEFAULTS.imageTokens,
-      file: model.media_tokens?.file ?? DEFAULTS.fileTokens,
-    },
+    mediaTokens: readMediaTokens(reader, [...path, "media_tokens"], model.media_tokens),
+    toolCalls,
     routes,
     rules,
     addedInputBytes: Math.max(0, ...routes.map((route) => addedBytes(actionsFor([{ rules }, route], route.protocol)))),
   };
+}
+
+function readToolCalls(reader: Reader, path: Path, { tool_calls }: ModelFile): Model["toolCalls"] {
+  const max = tool_calls?.max ?? DEFAULTS.toolCallsMax;
+  const held = tool_calls?.held ?? Math.min(DEFAULTS.toolCallsHeld, max);
+  if (held > max) reader.refuse([...path, "held"], `must not be above max (${max})`);
+  return { held, max };
 }
 
 function readRoute(
@@ -152,7 +165,25 @@ function readRoute(
       ...namedCapabilities(route.capabilities),
     },
     rules: of.upstreamRules.get(upstream) ?? [],
+    passedMembers: of.passedMembers.get(upstream),
+    answersAs: route.answers_as?.filter((name) => name !== undefined),
   };
+}
+
+function readMediaTokens(reader: Reader, path: Path, file: ModelFile["media_tokens"]): MediaTokens {
+  const tokens = {
+    image: file?.image ?? Math.min(DEFAULTS.imageTokens, file?.image_max ?? DEFAULTS.imageTokens),
+    file: file?.file ?? Math.min(DEFAULTS.fileTokens, file?.file_max ?? DEFAULTS.fileTokens),
+    imageMax: file?.image_max,
+    fileMax: file?.file_max,
+  };
+  if ((tokens.imageMax ?? tokens.image) < tokens.image) {
+    reader.refuse([...path, "image_max"], `must not be below image (${tokens.image})`);
+  }
+  if ((tokens.fileMax ?? tokens.file) < tokens.file) {
+    reader.refuse([...path, "file_max"], `must not be below file (${tokens.file})`);
+  }
+  return tokens;
 }
 
 function own<T>(map: Readonly<Record<string, T>> | undefined, name: string): T | undefined {

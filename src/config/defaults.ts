@@ -3,6 +3,8 @@
  * The published schema, the compiler and the documentation read these.
  */
 
+import { TOOL_CALLS_BELIEVED_MAX } from "../values/tool-calls.ts";
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const MIB = 1024 * 1024;
@@ -68,17 +70,24 @@ export const DEFAULTS = {
   /** For how long at first; doubles with each repetition up to the longest. */
   healthCoolDownMs: 5 * SECOND_MS,
   healthCoolDownMaxMs: 5 * MINUTE_MS,
+  /** What becomes of a body's members that nobody here knows. */
+  unknownMembers: "drop",
   /** What becomes of an upstream's stream when its client has left. */
   onClientGone: "abort",
+  /** How long such a stream is read on at most where its model may have thought out of sight. */
+  clientGoneGraceMs: 10 * SECOND_MS,
   /** Output tokens of a model that names no maximum; lowered to the context where that is smaller. */
   maxOutputTokens: 32_000,
   /** Output limit of a request that names none; never above the model's `max_output_tokens`. */
   defaultOutputTokens: 8_192,
   /** Body bytes that count as one input token in the estimate. */
   inputBytesPerToken: 3,
-  /** What one image, and one file, adds to the input estimate, in tokens. */
+  /** The least that one image, and one file, adds to the input estimate, in tokens. */
   imageTokens: 1_600,
   fileTokens: 3_000,
+  /** Calls of each hosted tool that a hold covers, and that a request is charged for at most. */
+  toolCallsHeld: 10,
+  toolCallsMax: 50,
   /** Share of the traffic among routes of one priority. */
   routeWeight: 1,
   /** Lower is tried first. */
@@ -115,7 +124,12 @@ export const LIMITS = {
   tiersPerPriceMax: 8,
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
+  /** Calls of one tool that are believed of one request at all: src/settle/tool-calls.ts. */
+  toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
   headersPerUpstreamMax: 32,
+  passedMembersMax: 64,
+  answersAsMax: 32,
+  optionsPerPriceMax: 32,
   modelsPerGroupMax: 1_000,
   /** Rules of one group, model or upstream; an attempt has three such lists. */
   rulesMax: 32,
@@ -145,6 +159,8 @@ export const LIMITS = {
   queueMax: 10_000,
   /** Longest wait in a queue: a client that waits longer has given up. */
   queueWaitMsMax: 2 * MINUTE_MS,
+  /** A stream that nobody reads costs money and a place; who wants its end says so with `on_client_gone: drain`. */
+  clientGoneGraceMsMax: MINUTE_MS,
   healthCountMax: 10_000,
   workersMax: 64,
   /** Above this a retyped decimal point is likelier than a real factor. */

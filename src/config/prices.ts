@@ -1,11 +1,12 @@
 /** Prices as written (US dollars per million tokens) to prices as charged (integers), without a floating point between. */
 import { divideUp, parseUsd } from "../values/money.ts";
-import type { Price, UnitPrices } from "../values/price.ts";
+import type { Price, TierPrices, UnitPrices } from "../values/price.ts";
 import type { Path } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
 import type { ConfigFile } from "./schema.ts";
 
 type PriceFile = NonNullable<ConfigFile["models"][string]>["price"];
+type TierFile = NonNullable<PriceFile["tiers"]>[string];
 type UnitPricesFile = Pick<PriceFile, "input" | "cached_input" | "cache_write" | "cache_write_1h" | "output">;
 
 /**
@@ -13,16 +14,22 @@ type UnitPricesFile = Pick<PriceFile, "input" | "cached_input" | "cache_write" |
  * (rounded up to a whole nano-dollar per million tokens), a cache write for an hour twice.
  */
 export function readPrice(reader: Reader, path: Path, price: Loose<PriceFile> | undefined): Price {
-  const { tiers = {}, above_tokens = [], tools = {} } = price ?? {};
+  const { tiers = {}, above_tokens = [], tools = {}, options = {} } = price ?? {};
+  for (const name of Object.keys(options)) {
+    if (name in tools)
+      reader.refuse([...path, "options", name], "must not be a tool's name too: both are charged by it");
+  }
+  const perCall = (key: "tools" | "options", prices: Readonly<Record<string, string | number | undefined>>) =>
+    Object.entries(prices).map(([name, usd]) => [name, readUsd(reader, [...path, key, name], usd) ?? 0n] as const);
   return {
     ...readUnitPrices(reader, path, price),
     tiers: new Map(
-      Object.entries(tiers).map(([name, tier]) => [name, readUnitPrices(reader, [...path, "tiers", name], tier)]),
+      Object.entries(tiers).map(([name, tier]) => [name, readTier(reader, [...path, "tiers", name], tier)]),
     ),
     aboveTokens: readSteps(reader, [...path, "above_tokens"], above_tokens),
-    tools: new Map(
-      Object.entries(tools).map(([name, usd]) => [name, readUsd(reader, [...path, "tools", name], usd) ?? 0n]),
-    ),
+    // An extra that a request asks for is charged as one call.
+    tools: new Map([...perCall("tools", tools), ...perCall("options", options)]),
+    ...(Object.keys(options).length > 0 ? { extras: new Set(Object.keys(options)) } : {}),
   };
 }
 
@@ -47,6 +54,11 @@ function readUnitPrices(reader: Reader, path: Path, prices: Loose<UnitPricesFile
     cacheWrite1h: usd("cache_write_1h") ?? input * 2n,
     output: usd("output") ?? 0n,
   };
+}
+
+function readTier(reader: Reader, path: Path, tier: Loose<TierFile> | undefined): TierPrices {
+  const aboveTokens = readSteps(reader, [...path, "above_tokens"], tier?.above_tokens ?? []);
+  return { ...readUnitPrices(reader, path, tier), ...(aboveTokens.length > 0 ? { aboveTokens } : {}) };
 }
 
 function readSteps(

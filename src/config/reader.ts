@@ -56,11 +56,18 @@ export class Reader {
   }
 
   /** A duration above 0 and at most `maxMs`, in milliseconds. */
-  durationMs(path: Path, text: string | undefined, defaultMs: number, maxMs: number): number {
+  durationMs(
+    path: Path,
+    text: string | undefined,
+    defaultMs: number,
+    maxMs: number,
+    { zero = false }: { readonly zero?: boolean } = {},
+  ): number {
     if (text === undefined) return defaultMs;
     const ms = parseDurationMs(text);
-    if (ms !== undefined && ms > 0 && ms <= maxMs) return ms;
-    this.refuse(path, `must be a duration above 0 and at most ${formatDuration(maxMs)}, such as 5s (ms, s, m, h, d)`);
+    if (ms !== undefined && (ms > 0 || zero) && ms <= maxMs) return ms;
+    const bounds = `${zero ? "" : "above 0 and "}at most ${formatDuration(maxMs)}`;
+    this.refuse(path, `must be a duration ${zero ? "of " : ""}${bounds}, such as 5s (ms, s, m, h, d)`);
     return defaultMs;
   }
 

@@ -1,6 +1,8 @@
 /** The part of the schema that says what is sold: plans, models, prices, groups and cards. */
 import { EFFORTS } from "../values/catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
+import { MODEL_NAMES, PLAIN_NAMES, plainName } from "./schema-names.ts";
+import { price, toolCalls } from "./schema-price.ts";
 import { rules } from "./schema-rules.ts";
 import {
   count,
@@ -17,82 +19,6 @@ import {
   text,
   usd,
 } from "./schema-words.ts";
-
-/** Names of models come from strangers' requests and are matched byte for byte. */
-export const MODEL_NAMES = {
-  pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$",
-  rule: "starts with a letter or digit, followed by up to 127 of A-Z a-z 0-9 . _ : / -",
-};
-/** Names of everything else become metric labels and parts of store records. */
-export const PLAIN_NAMES = {
-  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-  rule: "starts with a letter or digit, followed by up to 63 of A-Z a-z 0-9 . _ -",
-};
-
-export const plainName = (description: string) =>
-  text({
-    description,
-    pattern: PLAIN_NAMES.pattern.slice(1, -1),
-    rule: `a name that ${PLAIN_NAMES.rule}`,
-  });
-
-const derivedPrices = {
-  cached_input: optional(usd({ description: "Input read from the upstream's cache. Default: the input price." })),
-  cache_write: optional(
-    usd({ description: "Input written to the upstream's cache (5 minutes). Default: 1.25 x input." }),
-  ),
-  cache_write_1h: optional(usd({ description: "Input written to the cache for an hour. Default: 2 x input." })),
-};
-
-const unitPrices = () => ({
-  input: usd({ description: "Input tokens that no cache knew.", examples: ["1.25"] }),
-  ...derivedPrices,
-  output: usd({ description: "Output tokens, reasoning included.", examples: ["10"] }),
-});
-
-const price = (description: string) =>
-  section(
-    { description: `${description} In US dollars per million tokens.`, examples: [{ input: "1.25", output: "10" }] },
-    {
-      ...unitPrices(),
-      tiers: optional(
-        mapOf(
-          {
-            description: "Prices that replace these when a request names the service tier (or speed) of this name.",
-            max: LIMITS.tiersPerPriceMax,
-            names: PLAIN_NAMES,
-          },
-          section({ description: "Prices of this tier, in US dollars per million tokens." }, unitPrices()),
-        ),
-      ),
-      above_tokens: optional(
-        listOf(
-          {
-            description: "Prices that replace the standard ones when all input of a request exceeds `tokens`.",
-            max: LIMITS.stepsPerPriceMax,
-          },
-          section(
-            { description: "One step, in US dollars per million tokens." },
-            {
-              tokens: count({ description: "Input tokens above which it applies.", min: 1, max: LIMITS.tokensMax }),
-              ...unitPrices(),
-            },
-          ),
-        ),
-      ),
-      tools: optional(
-        mapOf(
-          {
-            description: "US dollars per call of a hosted tool. A tool without a price is refused.",
-            max: LIMITS.toolsPerPriceMax,
-            names: PLAIN_NAMES,
-            examples: [{ web_search: "0.01" }],
-          },
-          usd({ description: "US dollars per call." }),
-        ),
-      ),
-    },
-  );
 
 /** Names as in protocols.md 2.0.1; what is left out comes from the model, then from the upstream's protocol. */
 const capabilities = (description: string) =>
@@ -170,6 +96,22 @@ const route = section(
     priority: optional(
       count({ description: "Lower is tried first.", default: DEFAULTS.routePriority, min: 0, max: 100 }),
     ),
+    answers_as: optional(
+      listOf(
+        {
+          description:
+            "Names under which the upstream may answer for it, beside its own name and dated versions of it; " +
+            '"*": any name.',
+          max: LIMITS.answersAsMax,
+          examples: [["big-1-turbo"]],
+        },
+        text({
+          description: "A model's name in the upstream's answers.",
+          pattern: "[\\x21-\\x7e]{1,256}",
+          rule: "a name of 1 to 256 visible ASCII characters without blanks",
+        }),
+      ),
+    ),
     cost: optional(price("What the upstream charges you; prices what you absorb. Default: the model's price.")),
     capabilities: optional(capabilities("What this route can do, where it differs from the model's.")),
   },
@@ -220,17 +162,39 @@ export const models = mapOf(
       ),
       media_tokens: optional(
         section(
-          { description: "What images and files add to the input estimate, in tokens each." },
+          { description: "Bounds of what an image or a file is held at, in tokens; between them its size decides." },
           {
             image: optional(
-              count({ description: "Tokens per image.", default: DEFAULTS.imageTokens, min: 0, max: LIMITS.tokensMax }),
+              count({
+                description: "The least per image.",
+                default: DEFAULTS.imageTokens,
+                min: 0,
+                max: LIMITS.tokensMax,
+              }),
+            ),
+            image_max: optional(
+              count({
+                description:
+                  "The most per image; with `image` the same, its size does not matter. Default: the context.",
+                min: 0,
+                max: LIMITS.tokensMax,
+              }),
             ),
             file: optional(
-              count({ description: "Tokens per file.", default: DEFAULTS.fileTokens, min: 0, max: LIMITS.tokensMax }),
+              count({
+                description: "The least per file.",
+                default: DEFAULTS.fileTokens,
+                min: 0,
+                max: LIMITS.tokensMax,
+              }),
+            ),
+            file_max: optional(
+              count({ description: "The most per file. Default: the context.", min: 0, max: LIMITS.tokensMax }),
             ),
           },
         ),
       ),
+      tool_calls: optional(toolCalls()),
       capabilities: optional(capabilities("What the model can do, on all its routes unless they say otherwise.")),
       routes: listOf({ description: "Ways to reach it.", min: 1, max: LIMITS.routesPerModelMax }, route),
       rules: rules("in requests for this model"),

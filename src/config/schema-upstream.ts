@@ -2,7 +2,7 @@
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import { HEADER_NAMES, rules } from "./schema-rules.ts";
-import { count, duration, mapOf, oneOf, optional, secret, section, text } from "./schema-words.ts";
+import { count, duration, listOf, mapOf, oneOf, optional, secret, section, text } from "./schema-words.ts";
 import { formatDuration } from "./units.ts";
 
 /** A duration that has a default. */
@@ -121,10 +121,37 @@ export const upstream = section(
     on_client_gone: optional(
       oneOf(
         {
-          description: "A client left in mid-stream: stop the upstream, or read on (10 s) for its own token count.",
+          description: "A client left in mid-stream: stop the upstream, or read on to its end for its own token count.",
           default: DEFAULTS.onClientGone,
         },
         ["abort", "drain"],
+      ),
+    ),
+    client_gone_grace: after(
+      "With abort: the longest that it is read on for its count where its model may have thought out of sight.",
+      DEFAULTS.clientGoneGraceMs,
+    ),
+    unknown_members: optional(
+      oneOf(
+        {
+          description: "Members of a request that no protocol lists: left out and named in the answer, or passed on.",
+          default: DEFAULTS.unknownMembers,
+        },
+        ["drop", "pass"],
+      ),
+    ),
+    pass_members: optional(
+      listOf(
+        {
+          description: "Members that no protocol lists and that this server gets; a nested one with a dot.",
+          max: LIMITS.passedMembersMax,
+          examples: [["documents", "chat_template_kwargs.documents"]],
+        },
+        text({
+          description: "A member's name.",
+          pattern: "[A-Za-z_$][A-Za-z0-9_$-]{0,63}(?:\\.[A-Za-z_$][A-Za-z0-9_$-]{0,63}){0,3}",
+          rule: "a member's name, or up to four names with dots between them",
+        }),
       ),
     ),
     tls: optional(tls),

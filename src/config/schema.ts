@@ -1,6 +1,7 @@
 /** The whole of `tollgate.yaml` as a schema; `tollgate.schema.json` is generated from it. */
 import { DEFAULTS, LIMITS } from "./defaults.ts";
-import { cards, groups, models, PLAIN_NAMES, plainName, plans } from "./schema-catalog.ts";
+import { cards, groups, models, plans } from "./schema-catalog.ts";
+import { PLAIN_NAMES, plainName } from "./schema-names.ts";
 import { HEADER_NAMES } from "./schema-rules.ts";
 import { after, upstream } from "./schema-upstream.ts";
 import {

@@ -40,6 +40,13 @@ export function readUpstream(
     queue: readQueue(reader, [...path, "queue"], upstream.queue ?? {}),
     health: readHealth(reader, [...path, "health"], upstream.health ?? {}),
     onClientGone: upstream.on_client_gone ?? DEFAULTS.onClientGone,
+    clientGoneGraceMs: reader.durationMs(
+      [...path, "client_gone_grace"],
+      upstream.client_gone_grace,
+      DEFAULTS.clientGoneGraceMs,
+      LIMITS.clientGoneGraceMsMax,
+      { zero: true },
+    ),
     tls: readTls(reader, [...path, "tls"], upstream.tls ?? {}, sources),
   };
 }

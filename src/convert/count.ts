@@ -7,12 +7,13 @@
  * one repeated letter kept it busy for seven seconds, where this takes a few milliseconds for any text.
  */
 import { estimateTokenCount } from "tokenx";
-import type { Refusal } from "../values/errors.ts";
+import { isRefusal, type Refusal } from "../values/errors.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { refusedState } from "./passthrough-request.ts";
+import { withoutUnlisted } from "./unlisted.ts";
 
 /** The protocols that have an endpoint for counting. */
 export type CountedProtocol = "messages" | "responses";
@@ -138,11 +139,19 @@ class Collector {
   }
 }
 
-/** The upstream's body of a count: the client's under the upstream's name of the model, without what it cannot read. */
-export function encodeCount(request: ClientRequest, route: Pick<RouteFacts, "upstreamModel">): Uint8Array {
-  const set = withoutEnvelopes(request);
-  if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
-  return spliceJson(request.body, request.scan, { set });
+/**
+ * The upstream's body of a count: the client's under the upstream's name of the model, without what it cannot read and
+ * without members that nobody knows.
+ */
+export function encodeCount(
+  request: ClientRequest,
+  route: Pick<RouteFacts, "upstreamModel" | "passedMembers">,
+): Uint8Array {
+  const listed = withoutUnlisted(request, route, { strict: false });
+  if (isRefusal(listed)) throw new Error("a count is never strict");
+  const set = { ...listed.set, ...withoutEnvelopes(request) };
+  if (route.upstreamModel !== request.model) set.model = Buffer.from(JSON.stringify(route.upstreamModel));
+  return spliceJson(request.body, request.scan, { set, remove: listed.remove });
 }
 
 /** What cannot be counted: state at the upstream, which no tenant may reach (promise 14). */

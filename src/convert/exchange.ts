@@ -5,9 +5,11 @@
  */
 import type { Capabilities } from "../values/catalog.ts";
 import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
+import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens.ts";
 import type { JsonScan } from "../wire/json.ts";
+import type { ProducedCounts } from "./produced.ts";
 
 /** A client's request once accept has vouched for its form. */
 export interface ClientRequest {
@@ -20,6 +22,8 @@ export interface ClientRequest {
   readonly scan: JsonScan;
   readonly model: string;
   readonly stream: boolean;
+  /** Dotted paths of the members that no protocol lists, as accept found them; undefined: nobody has looked. */
+  readonly surplus?: readonly string[] | undefined;
 }
 
 /** What convert must know of the route that the attempt takes. */
@@ -31,17 +35,23 @@ export interface RouteFacts {
   readonly capabilities: Capabilities;
   readonly maxOutputTokens: number;
   readonly defaultOutputTokens: number;
+  /** Members that the upstream gets though no protocol lists them; undefined: none. */
+  readonly passedMembers?: PassedMembers | undefined;
+  /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
+  readonly answersAs?: readonly string[] | undefined;
 }
 
 /** What admission decided that changes the body. */
 export interface Permitted {
-  /** The output limit to send upstream where it differs from the client's own; undefined leaves the body's. */
+  /** The most output that may be asked for; undefined: what the body says stands. */
   readonly outputLimit: number | undefined;
+  /** Whether the client has named no limit for its stream (promise 1): it may be ended here with `truncate`. */
+  readonly openEnded?: boolean | undefined;
   /**
-   * Set for a stream that nobody limits (promise 1): it may be ended here with `truncate`, and where the upstream's
-   * protocol demands a limit this one is sent.
+   * Input tokens by the request's size: what a client of another protocol is told, and charged, where the upstream has
+   * not counted its input. Undefined where nothing is charged.
    */
-  readonly openEnded?: { readonly requiredLimit: number } | undefined;
+  readonly inputEstimate?: number | undefined;
   /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
   readonly strict: boolean;
 }
@@ -62,16 +72,20 @@ export interface EncodedRequest {
   readonly body: Uint8Array;
   /** Client fields that the translation left out, for `x-tollgate-translation`; empty when exact. */
   readonly dropped: readonly string[];
+  /** How many of these are members that no protocol lists: their names are the client's, and no metric's label. */
+  readonly unlisted: number;
 }
 
 /** What is known so far of the tokens of an attempt. */
 export interface Counts {
   /** By the upstream's own count; undefined while it has said nothing believable. */
   readonly usage: Usage | undefined;
-  /** Whether `usage` is final rather than a snapshot from the middle of a stream. */
+  /** Whether `usage` is the upstream's last word, of all choices, rather than a snapshot from the middle of a stream. */
   readonly final: boolean;
-  /** UTF-8 bytes of text, reasoning, refusal and tool arguments produced, for the estimate. */
-  readonly producedBytes: number;
+  /** What has gone by, for the estimate. */
+  readonly produced: ProducedCounts;
+  /** The model that the upstream says has answered, where that is another than was asked for. */
+  readonly answeredBy?: string | undefined;
 }
 
 /** Why an upstream's reply cannot become an answer. */
@@ -92,7 +106,7 @@ export interface WholeReply {
 /** A piece of the client's stream: always whole frames. */
 export interface ClientFrames {
   readonly bytes: Uint8Array;
-  /** Whether text, reasoning, a refusal or a tool call is in it: what counts as delivered and as the first token. */
+  /** Whether any output is in it, known or unknown: what counts as delivered and as the first token. */
   readonly semantic: boolean;
   /** Whether the frames from here on end the stream: they wait for the charge to be durable. */
   readonly terminal: boolean;
@@ -132,7 +146,10 @@ export interface StreamConverter {
 /** One attempt's conversion. */
 export interface Exchange {
   readonly request: EncodedRequest;
-  /** The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`; undefined where nothing was translated. */
+  /**
+   * The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`; undefined where nothing was translated and
+   * nothing was left out.
+   */
   readonly translation: string | undefined;
   /** Converts a whole reply (2xx, any length). */
   whole(body: Uint8Array): WholeReply | UpstreamFault;

@@ -333,6 +333,8 @@ export interface ReplyPlan {
   readonly model: string;
   /** The upstream's name of the model: goes into envelopes. */
   readonly upstreamModel: string;
+  /** Other names under which the upstream may answer for it. */
+  readonly answersAs?: readonly string[] | undefined;
   /** The upstream whose account alone may read its reasoning: goes into envelopes. Undefined: any may. */
   readonly account: string | undefined;
   readonly stream: boolean;

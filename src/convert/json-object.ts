@@ -12,6 +12,11 @@ export function arrayOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The objects of an array; everything else in it is left out, and so is what is no array. */
+export function objectsIn(value: unknown): readonly JsonObject[] {
+  return arrayOf(value).filter((one): one is JsonObject => objectOf(one) !== undefined);
+}
+
 /** The value as a non-empty string, or undefined. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;

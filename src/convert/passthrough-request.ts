@@ -2,34 +2,57 @@
  * The few splices that a request gets on a route of its own protocol, and what such a route refuses: an upstream's
  * memory belongs to whoever holds its credential, so no tenant may reach it (promise 14).
  */
-import { type Refusal, refusal } from "../values/errors.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import { MEMBERS, type Shape } from "../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { spliceJson } from "../wire/json.ts";
-import type { ClientRequest, Permitted, RouteFacts } from "./exchange.ts";
+import type { ClientRequest, EncodedRequest, Permitted, RouteFacts } from "./exchange.ts";
 import { type JsonObject, objectOf } from "./json-object.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { offMember, refusedOff } from "./rules/thinking-off.ts";
+import { withoutUnlisted } from "./unlisted.ts";
 
 /** The smallest thinking budget that the messages protocol takes (protocols.md 1.2.2). */
 const THINKING_BUDGET_MIN = 1_024;
 
-/** The upstream's body, or the refusal of a field that this route cannot be given. */
-export function spliceRequest(request: ClientRequest, route: RouteFacts, permitted: Permitted): Uint8Array | Refusal {
+/** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
+export function spliceRequest(
+  request: ClientRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+): Pick<EncodedRequest, "body" | "dropped"> | Refusal {
   const refused = refusedState(request) ?? refusedSwitch(request, route);
   if (refused) return refused;
-  const set: Record<string, string | Uint8Array> = {};
+  const listed = withoutUnlisted(request, route, permitted);
+  if (isRefusal(listed)) return listed;
+  const { remove, json, dropped } = listed;
+  const set: Record<string, string | Uint8Array> = { ...listed.set };
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
-  Object.assign(set, limitSplices(request, route, permitted), STORE_SPLICES[request.protocol](request, route));
+  const left = { ...request, json };
+  Object.assign(set, limitSplices(left, route, permitted), STORE_SPLICES[request.protocol](left, route));
   Object.assign(set, withoutEnvelopes(request));
-  return Object.keys(set).length === 0 ? request.body : spliceJson(request.body, request.scan, { set });
+  const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
+  const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
+  return { body, dropped };
 }
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */
 export function refusedState(request: ClientRequest): Refusal | undefined {
-  const stateField = firstStateField(request);
-  if (stateField === undefined) return undefined;
+  const { protocol, json } = request;
+  const root = protocol === "responses" ? "input" : "messages";
+  const inConversation = () => firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
+  return refusedStateMember(request) ?? refuseState(request, inConversation());
+}
+
+/** The refusal of a member beside the conversation that refers to an upstream's memory, or undefined. */
+export function refusedStateMember(request: ClientRequest): Refusal | undefined {
+  return refuseState(request, firstStateMember(request.json, MEMBERS[request.protocol]));
+}
+
+function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
+  if (param === undefined) return undefined;
   const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
-  return refusal("unsupported_parameter", { model: request.model, param: stateField, detail });
+  return refusal("unsupported_parameter", { model, param, detail });
 }
 
 /** The refusal of switching thinking off where the route's model cannot and the operator wants that known. */
@@ -38,7 +61,10 @@ function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | und
   return refusedOff(offMember(request.protocol, request.json), route);
 }
 
-/** The output limit where admission set one, and with it a thinking budget that would no longer fit under it. */
+/**
+ * The output limit where admission set one, in every member that the client wrote: an upstream may honour any of them.
+ * One that is lower already stays. A thinking budget that would no longer fit is lowered with it.
+ */
 function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Permitted): Record<string, string> {
   const limit = permitted.outputLimit;
   if (limit === undefined) return {};
@@ -46,10 +72,16 @@ function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Perm
   const present = limitFields.filter((name) => typeof request.json[name] === "number");
   const fallback = request.protocol === "chat" ? route.capabilities.maxTokensField : (limitFields[0] as string);
   const set: Record<string, string> = {};
-  for (const name of present.length > 0 ? present : [fallback]) set[name] = String(limit);
+  for (const name of present) if ((request.json[name] as number) > limit) set[name] = String(limit);
+  if (present.length === 0) set[fallback] = String(limit);
   const thinking = objectOf(request.json.thinking);
   const budget = thinking?.budget_tokens;
-  if (request.protocol === "messages" && typeof budget === "number" && budget >= limit) {
+  if (
+    request.protocol === "messages" &&
+    set[limitFields[0] as string] !== undefined &&
+    typeof budget === "number" &&
+    budget >= limit
+  ) {
     set.thinking = JSON.stringify(
       limit > THINKING_BUDGET_MIN ? { ...thinking, budget_tokens: limit - 1 } : { type: "disabled" },
     );
@@ -76,20 +108,18 @@ const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: R
     },
   };
 
-/** Top-level members that name or make state at the upstream. */
-const STATE_FIELDS: Readonly<Record<Protocol, readonly string[]>> = {
-  chat: [],
-  messages: ["container", "thread"],
-  responses: ["previous_response_id", "conversation", "prompt"],
-};
-
-/** The path of the first member that refers to upstream-side state, or undefined. */
-function firstStateField(request: ClientRequest): string | undefined {
-  const { json, protocol } = request;
-  for (const name of STATE_FIELDS[protocol]) if (json[name] !== undefined && json[name] !== null) return name;
-  if (protocol === "responses" && json.background === true) return "background";
-  const root = protocol === "responses" ? "input" : "messages";
-  return firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
+/** The first member that names or makes state at the upstream, at the top or in what the protocol lists below it. */
+function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | undefined {
+  for (const [name, value] of Object.entries(json)) {
+    // False says that nothing is to be kept.
+    if (value === null || value === undefined || value === false) continue;
+    if (shape.standings.get(name) === "state") return name;
+    const inner = shape.inside.get(name);
+    const object = inner && objectOf(value);
+    const found = object && firstStateMember(object, inner);
+    if (found !== undefined) return `${name}.${found}`;
+  }
+  return undefined;
 }
 
 /**

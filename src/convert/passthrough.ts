@@ -7,12 +7,15 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../wire/json.ts";
 import { SseReader } from "../wire/sse.ts";
-import { readUsage as readChatUsage } from "./chat/usage.ts";
-import { ChatWatcher, producedIn } from "./chat/watch.ts";
+import { AnsweredModel } from "./answered-model.ts";
+import { countChoices } from "./chat/produced.ts";
+import { readWholeUsage as readChatUsage } from "./chat/usage.ts";
+import { ChatWatcher } from "./chat/watch.ts";
 import type {
   ClientFrames,
   ClientRequest,
   Counts,
+  EncodedRequest,
   Exchange,
   OpenExchange,
   Permitted,
@@ -21,34 +24,44 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "./exchange.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
-import { countsOutput, readUsage as readMessagesUsage } from "./messages/usage.ts";
-import { MessagesWatcher, producedInBlock } from "./messages/watch.ts";
+import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
+import { countContent } from "./messages/produced.ts";
+import { readUsage as readMessagesUsage } from "./messages/usage.ts";
+import { MessagesWatcher } from "./messages/watch.ts";
 import { spliceRequest } from "./passthrough-request.ts";
+import { countOutput } from "./responses/produced.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
 import { ResponsesWatcher } from "./responses/watch.ts";
+import { translationHeader } from "./translation-header.ts";
 import { invalid, reported, type Seen, type Watcher } from "./watch.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
 export const openPassthrough: OpenExchange = (request, route, permitted) => {
-  const body = spliceRequest(request, route, permitted);
-  if (isRefusal(body)) return body;
-  return new Passthrough(request, route, permitted, body);
+  const spliced = spliceRequest(request, route, permitted);
+  return isRefusal(spliced) ? spliced : new Passthrough(request, route, permitted, spliced);
 };
 
 class Passthrough implements Exchange {
   readonly request: Exchange["request"];
-  readonly translation = undefined;
+  readonly translation: string | undefined;
   readonly #request: ClientRequest;
   /** The client's model name when the upstream knows the model under another. */
   readonly #rename: string | undefined;
   readonly #openEnded: boolean;
+  readonly #answered: AnsweredModel;
 
-  constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, body: Uint8Array) {
+  constructor(
+    request: ClientRequest,
+    route: RouteFacts,
+    permitted: Permitted,
+    { body, dropped }: Pick<EncodedRequest, "body" | "dropped">,
+  ) {
     this.#request = request;
-    this.#openEnded = permitted.openEnded !== undefined;
+    this.#openEnded = permitted.openEnded === true;
+    this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
-    this.request = { body, dropped: [] };
+    this.request = { body, dropped, unlisted: dropped.length };
+    this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
@@ -58,21 +71,34 @@ class Passthrough implements Exchange {
     const read = READ_WHOLE[this.#request.protocol](json);
     if ("reason" in read) return read;
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
-    return { body: renamed, counts: read };
+    this.#answered.see(json);
+    return { body: renamed, counts: { ...read, ...this.#answered.noted } };
   }
 
   stream(): StreamConverter {
-    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, this.#rename, this.#openEnded));
+    const facts = { rename: this.#rename, openEnded: this.#openEnded, answered: this.#answered };
+    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
   }
 }
 
-type OpenWatcher = (request: ClientRequest, rename: string | undefined, openEnded: boolean) => Watcher;
+interface WatchFacts {
+  readonly rename: string | undefined;
+  readonly openEnded: boolean;
+  readonly answered: AnsweredModel;
+}
+
+type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
 
 const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
-  chat: (request, rename) =>
-    new ChatWatcher({ includeUsage: objectOf(request.json.stream_options)?.include_usage === true, rename }),
-  messages: (_request, rename) => new MessagesWatcher(rename),
-  responses: (_request, rename, openEnded) => new ResponsesWatcher(rename, openEnded),
+  chat: (request, { rename, answered }) =>
+    new ChatWatcher({
+      includeUsage: objectOf(request.json.stream_options)?.include_usage === true,
+      rename,
+      choices: typeof request.json.n === "number" ? request.json.n : 1,
+      answered,
+    }),
+  messages: (_request, { rename, answered }) => new MessagesWatcher(rename, answered),
+  responses: (_request, { rename, openEnded, answered }) => new ResponsesWatcher(rename, openEnded, answered),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */
@@ -83,48 +109,32 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice"); // MC.r7
     }
-    let producedBytes = 0;
-    for (const choice of json.choices) producedBytes += producedIn(objectOf(objectOf(choice)?.message)) ?? 0;
-    return { usage: readChatUsage(json.usage), final: true, producedBytes };
+    return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
   },
   messages(json) {
     const error = objectOf(json.error);
     if (json.type === "error" || error) return reported(error?.type, error?.code);
     if (!Array.isArray(json.content)) return invalid("a message without content");
-    let producedBytes = 0;
-    for (const block of json.content) producedBytes += producedInBlock(objectOf(block)) ?? 0;
-    return { usage: readMessagesUsage(json.usage), final: countsOutput(json.usage), producedBytes };
+    return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
     const error = objectOf(json.error);
     if (error || json.status === "failed") return reported(error?.type, error?.code);
     if (!Array.isArray(json.output)) return invalid("a response without output");
-    return { usage: readResponsesUsage(json), final: true, producedBytes: Buffer.byteLength(outputText(json.output)) };
+    return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };
-
-/** Everything readable in a response's output, for the estimate when usage is missing. */
-function outputText(output: readonly unknown[]): string {
-  let text = "";
-  for (const entry of output) {
-    const item = objectOf(entry);
-    for (const value of [item?.arguments, item?.input]) if (typeof value === "string") text += value;
-    for (const part of [...arrayOf(item?.content), ...arrayOf(item?.summary)]) {
-      const fields = objectOf(part);
-      for (const value of [fields?.text, fields?.refusal]) if (typeof value === "string") text += value;
-    }
-  }
-  return text;
-}
 
 class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();
   readonly #watcher: Watcher;
+  readonly #answered: AnsweredModel;
   #ended = false;
   #opened = false;
 
-  constructor(watcher: Watcher) {
+  constructor(watcher: Watcher, answered: AnsweredModel) {
     this.#watcher = watcher;
+    this.#answered = answered;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -180,7 +190,7 @@ class PassthroughStream implements StreamConverter {
   }
 
   counts(): Counts {
-    return this.#watcher.counts();
+    return { ...this.#watcher.counts(), ...this.#answered.noted };
   }
 
   fail(...args: Parameters<StreamConverter["fail"]>): Uint8Array {

@@ -4,7 +4,9 @@
  */
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
+import { billedUsage } from "../values/tokens.ts";
 import { decodeUtf8 } from "../wire/json.ts";
+import { AnsweredModel } from "./answered-model.ts";
 import { decodeReply as decodeChatReply } from "./chat/reply-decode.ts";
 import { encodeReply as encodeChatReply } from "./chat/reply-encode.ts";
 import * as chatRequest from "./chat/request.ts";
@@ -27,6 +29,7 @@ import { encodeReply as encodeMessagesReply } from "./messages/reply-encode.ts";
 import * as messagesRequest from "./messages/request.ts";
 import { MessagesStreamDecoder } from "./messages/stream-decode.ts";
 import { MessagesStreamEncoder } from "./messages/stream-encode.ts";
+import { refusedStateMember } from "./passthrough-request.ts";
 import type { DecodedReply } from "./reply/decoder.ts";
 import { decodeReply as decodeResponsesReply } from "./responses/reply-decode.ts";
 import { encodeReply as encodeResponsesReply } from "./responses/reply-encode.ts";
@@ -38,6 +41,8 @@ import { stopReply } from "./stop-emulation.ts";
 import { areWatchable } from "./stop-matcher.ts";
 import type { StreamEncoder } from "./stream-encoder.ts";
 import { type ReplyDecoder, TranslatedStream } from "./translated-stream.ts";
+import { translationHeader } from "./translation-header.ts";
+import { withoutUnlisted } from "./unlisted.ts";
 import { invalid } from "./watch.ts";
 
 /** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
@@ -76,14 +81,19 @@ const CODECS: Readonly<Record<Protocol, Codec>> = {
 
 /** Opens an exchange on a route of another protocol than the client's, or says what it cannot carry. */
 export const openTranslation: OpenExchange = (request, route, permitted, context) => {
-  const hub = CODECS[request.protocol].decodeRequest(request.json, request);
+  const state = refusedStateMember(request);
+  if (state) return state;
+  // A translation carries nothing that no protocol lists, whatever the upstream's configuration passes.
+  const listed = withoutUnlisted(request, {}, permitted);
+  if (isRefusal(listed)) return listed;
+  const hub = CODECS[request.protocol].decodeRequest(listed.json, request);
   if (isRefusal(hub)) return hub;
   const refused = refusedOff(hub.reasoning.off ? hub.reasoning.param : undefined, route);
   if (refused) return refused;
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  return new Translation(encoded, context);
+  return new Translation(encoded, listed.dropped, context, permitted.inputEstimate ?? 0);
 };
 
 function refuseStops(client: Protocol): Refusal {
@@ -96,12 +106,21 @@ class Translation implements Exchange {
   readonly translation: string;
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
+  readonly #inputEstimate: number;
 
-  constructor({ body, dropped, plan }: Encoded, context: ConvertContext) {
-    this.request = { body, dropped };
-    this.translation = translationHeader(dropped);
+  /** @param unlisted members of the client's body that no protocol lists. */
+  constructor(
+    { body, dropped, plan }: Encoded,
+    unlisted: readonly string[],
+    context: ConvertContext,
+    inputEstimate: number,
+  ) {
+    const left = [...dropped, ...unlisted];
+    this.request = { body, dropped: left, unlisted: unlisted.length };
+    this.translation = translationHeader(left);
     this.#plan = plan;
     this.#context = context;
+    this.#inputEstimate = inputEstimate;
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
@@ -111,9 +130,18 @@ class Translation implements Exchange {
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return decoded;
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
+    const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
+    answered.see(json);
+    const { produced } = decoded;
+    // What the client is told is what it is charged, also where the server has not counted all of it.
+    const { usage } = billedUsage(reply.usage, {
+      final: true,
+      outputEstimate: produced.tokens,
+      inputEstimate: this.#inputEstimate,
+    });
     return {
-      body: CODECS[this.#plan.client].encodeReply(reply, this.#plan, this.#context),
-      counts: { usage: reply.usage, final: true, producedBytes: decoded.producedBytes },
+      body: CODECS[this.#plan.client].encodeReply({ ...reply, usage }, this.#plan, this.#context),
+      counts: { usage: reply.usage, final: true, produced, ...answered.noted },
     };
   }
 
@@ -123,19 +151,7 @@ class Translation implements Exchange {
     return new TranslatedStream(
       new StreamDecoder(this.#plan, this.#context),
       new StreamEncoder(this.#plan, this.#context),
-      this.#plan.emulateStop,
+      { emulateStop: this.#plan.emulateStop, inputEstimate: this.#inputEstimate },
     );
   }
-}
-
-/** The most names in the header, and the most characters of one. */
-const NAMES_MAX = 20;
-const NAME_CHARS_MAX = 64;
-
-/** The header that declares the losses. Names may hold words of a client's body, so only harmless characters pass. */
-export function translationHeader(dropped: readonly string[]): string {
-  if (dropped.length === 0) return "exact";
-  const names = dropped.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX).replace(/[^\w.[\]-]/g, "_"));
-  const more = dropped.length > NAMES_MAX ? `,+${dropped.length - NAMES_MAX}` : "";
-  return `lossy; dropped=${names.join(",")}${more}`;
 }

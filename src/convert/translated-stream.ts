@@ -3,7 +3,7 @@
  * strings, the client's frames. Each step sees whole events only, so that no cut of the bytes can matter (promise 7).
  */
 import type { ErrorAnswer } from "../values/errors.ts";
-import type { Usage } from "../values/tokens.ts";
+import { billedUsage, type Usage } from "../values/tokens.ts";
 import { type SseEvent, SseReader } from "../wire/sse.ts";
 import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "./exchange.ts";
 import type { ReplyEvent } from "./hub.ts";
@@ -32,16 +32,27 @@ export class TranslatedStream implements StreamConverter {
   readonly #sequencer = new Sequencer();
   readonly #stopWatch: StopWatch;
   readonly #encoder: StreamEncoder;
+  readonly #inputEstimate: number;
+  /** What the client is told of a reply that ends here before the upstream's does. */
+  #truncatedAt: Usage | undefined;
   #frames: ClientFrames[] = [];
   #fault: UpstreamFault | undefined;
   #opened = false;
   #ended = false;
 
-  /** @param emulateStop the stop strings that the upstream was not told of. */
-  constructor(decoder: ReplyDecoder, encoder: StreamEncoder, emulateStop: readonly string[]) {
+  /**
+   * @param request `emulateStop`: the stop strings that the upstream was not told of; `inputEstimate`: input tokens by the
+   *   request's size.
+   */
+  constructor(
+    decoder: ReplyDecoder,
+    encoder: StreamEncoder,
+    request: { readonly emulateStop: readonly string[]; readonly inputEstimate: number },
+  ) {
     this.#decoder = decoder;
     this.#encoder = encoder;
-    this.#stopWatch = new StopWatch(emulateStop);
+    this.#stopWatch = new StopWatch(request.emulateStop);
+    this.#inputEstimate = request.inputEstimate;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -79,6 +90,7 @@ export class TranslatedStream implements StreamConverter {
 
   truncate(usage: Usage): readonly ClientFrames[] {
     if (this.#isOver) return [];
+    this.#truncatedAt = usage;
     this.#tell(this.#decoder.truncate(usage));
     return this.#take();
   }
@@ -105,14 +117,22 @@ export class TranslatedStream implements StreamConverter {
   }
 
   #write(event: ReplyEvent): void {
+    if (event.type === "reply-end") this.#encoder.push({ type: "usage-update", usage: this.#usageToTell() });
     const frames = this.#encoder.push(event);
     this.#frames.push(...frames);
     this.#ended ||= frames.some((frame) => frame.terminal);
   }
 
+  /** What the client is told is what it is charged, also where the server has not counted all of it. */
+  #usageToTell(): Usage {
+    if (this.#truncatedAt) return this.#truncatedAt;
+    const { usage, final, produced } = this.#decoder.counts();
+    return billedUsage(usage, { final, outputEstimate: produced.tokens, inputEstimate: this.#inputEstimate }).usage;
+  }
+
   #excess(): UpstreamFault | undefined {
     if (this.#sequencer.overflowed) return invalid("too much of the stream waits for its turn");
-    return this.#decoder.counts().producedBytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
+    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
   }
 
   /** Behind a stop string the answer is complete, whatever becomes of the upstream. */

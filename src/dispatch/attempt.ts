@@ -4,14 +4,13 @@
  */
 import { quoted } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
-import { parseRetryAfterS } from "../wire/header.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import { Call, type CallListener } from "./call.ts";
 import type { Choice } from "./choose.ts";
 import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
 import { HandedBody } from "./handed-body.ts";
 import type { Verdict } from "./health.ts";
-import { isJsonType, type ReplyHead } from "./reply-head.ts";
+import { askedPauseS, isJsonType, type ReplyHead } from "./reply-head.ts";
 import { readUpstreamWords } from "./upstream-words.ts";
 
 /** The longest whole reply that is read. */
@@ -194,14 +193,15 @@ class Attempt<T> implements CallListener {
   }
 
   #endRefusal(): void {
-    const { status, retryAfter } = this.#head as ReplyHead;
+    const head = this.#head as ReplyHead;
+    const { status } = head;
     const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
     const kind = unknownModel ? "model_not_found" : kindOfStatus(status);
     this.#fail(
       failure(kind, `status ${status}`, {
         status,
-        retryAfterS: retryAfter === undefined ? undefined : parseRetryAfterS(retryAfter, this.#clock.wallMs()),
+        retryAfterS: askedPauseS(head, this.#clock.wallMs()),
         upstreamMessage: kind === "rejected" ? words.message : undefined,
       }),
     );

@@ -72,6 +72,7 @@ export interface Failure {
   readonly kind: FailureKind;
   readonly reason: string;
   readonly status: number | undefined;
+  /** Seconds, perhaps with thousandths. */
   readonly retryAfterS: number | undefined;
   /** The upstream's cleaned words (`rejected` only). */
   readonly upstreamMessage: string | undefined;

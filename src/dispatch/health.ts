@@ -205,6 +205,8 @@ export class Health {
 
   /** An upstream's wish in milliseconds, within what the operator lets it have. */
   #bounded(retryAfterS: number | undefined): number | undefined {
-    return retryAfterS === undefined ? undefined : Math.min(this.#settings.coolDownMaxMs, retryAfterS * 1_000);
+    return retryAfterS === undefined
+      ? undefined
+      : Math.min(this.#settings.coolDownMaxMs, Math.round(retryAfterS * 1_000));
   }
 }

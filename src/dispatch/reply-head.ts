@@ -1,8 +1,8 @@
 /**
  * Reads the head of an upstream's reply, as from a stranger: what is not plainly well-formed is a failure, and of what
- * is, four facts are taken and the rest forgotten (reliability rows C7, 61-63).
+ * is, five facts are taken and the rest forgotten (reliability rows C7, 61-63).
  */
-import { safeHeaderValue } from "../wire/header.ts";
+import { parseRetryAfterMs, parseRetryAfterS, safeHeaderValue } from "../wire/header.ts";
 import { type Failure, failure } from "./failure.ts";
 
 export const ENCODINGS = ["gzip", "br", "deflate", "zstd"] as const;
@@ -17,6 +17,8 @@ export interface ReplyHead {
   /** How the body is packed, undefined for not at all. */
   readonly encoding: Encoding | undefined;
   readonly retryAfter: string | undefined;
+  /** The same in milliseconds, from servers that send both. */
+  readonly retryAfterMs: string | undefined;
 }
 
 /** Fields in one head; real upstreams send 15 to 40. */
@@ -45,6 +47,7 @@ export function readReplyHead(status: number, raw: readonly (Buffer | string)[])
     mediaType: (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "",
     encoding,
     retryAfter: found.get("retry-after")?.[0],
+    retryAfterMs: (found.get("retry-after-ms") ?? found.get("x-ms-retry-after-ms"))?.[0],
   };
 }
 
@@ -52,7 +55,13 @@ export function isFailure(value: ReplyHead | Failure): value is Failure {
   return "kind" in value;
 }
 
-const WANTED: ReadonlySet<string> = new Set(["content-type", "content-encoding", "retry-after"]);
+const WANTED: ReadonlySet<string> = new Set([
+  "content-type",
+  "content-encoding",
+  "retry-after",
+  "retry-after-ms",
+  "x-ms-retry-after-ms",
+]);
 
 function keep(found: Map<string, string[]>, name: string, value: string): void {
   if (!WANTED.has(name)) return;
@@ -79,6 +88,17 @@ function readEncoding(values: readonly string[]): Encoding | undefined | "unknow
   if (names.length === 0) return undefined;
   const only = ENCODINGS.find((encoding) => encoding === names[0]);
   return names.length === 1 && only ? only : "unknown";
+}
+
+/**
+ * How long the upstream asks to be left alone: by the finer of its two words, where that is one.
+ * @param nowMs milliseconds since the epoch.
+ * @returns seconds, within 0 and an hour; undefined when it asks for nothing sane.
+ */
+export function askedPauseS({ retryAfter, retryAfterMs }: ReplyHead, nowMs: number): number | undefined {
+  const ms = retryAfterMs === undefined ? undefined : parseRetryAfterMs(retryAfterMs);
+  if (ms !== undefined) return ms / 1_000;
+  return retryAfter === undefined ? undefined : parseRetryAfterS(retryAfter, nowMs);
 }
 
 /** Whether a media type may hold the JSON of a whole reply; a missing one is left to whoever parses. */

@@ -131,11 +131,16 @@ function judgeFailed(
   };
 }
 
-function estimate({ bytesReceived }: AttemptFacts, { model, terms }: ChargeTerms): Metered {
+function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: ChargeTerms): Metered {
   const output = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN);
   const most = model.maxOutputTokens * terms.choices;
   return {
-    usage: { ...NO_USAGE, input: terms.inputEstimate, output: Math.min(output, most) },
+    // As for a stream that its client left: the dearer of the two.
+    usage: {
+      ...NO_USAGE,
+      input: outcome === "client_gone" ? terms.inputTokens : terms.inputEstimate,
+      output: Math.min(output, most),
+    },
     counted: "estimate",
   };
 }

@@ -4,6 +4,7 @@ import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
+import type { AskedOptions } from "./asked-options.ts";
 
 /** The permit's part that settlement needs; admission's permit has these members and more. */
 export interface ChargeTerms {
@@ -17,8 +18,12 @@ export interface ChargeTerms {
     readonly inputEstimate: number;
     readonly choices: number;
     readonly tier: string | undefined;
-  };
+    /** Price names of the hosted tools that the request has offered. */
+    readonly tools: readonly string[];
+  } & AskedOptions;
   readonly hold: NanoUsd;
+  /** The most output tokens of each choice that the upstream is asked for. */
+  readonly outputMost: number;
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;
   readonly storeTimeMs: number;

@@ -7,11 +7,22 @@ import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
-import { totalInput, type Usage } from "../values/tokens.ts";
-import { type AttemptAccount, type AttemptFacts, type AttemptNote, accountFor } from "./attempts.ts";
+import { NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
+import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.ts";
+import { withOptions } from "./asked-options.ts";
+import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
-import { type MemoFacts, memoOf } from "./memo.ts";
-import { type Measured, type Metered, meter } from "./meter.ts";
+import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
+import {
+  type Evidence,
+  type Expected,
+  type Measured,
+  type Metered,
+  meter,
+  type Surprise,
+  surprisesOf,
+} from "./meter.ts";
+import type { Pace } from "./observed.ts";
 
 /** How the request ended for the money. */
 export interface Ending {
@@ -23,7 +34,11 @@ export interface Ending {
   readonly route: Route | undefined;
   /** Why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
-  readonly measured: Omit<Measured, "inputEstimate">;
+  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  readonly stopped?: boolean;
+  readonly measured: Measured;
+  /** How the model writes that answered; without it nothing is taken to be hidden. */
+  readonly pace?: Pace | undefined;
   /** Every try, in order, the answered one included. */
   readonly attempts?: readonly AttemptFacts[] | undefined;
 }
@@ -31,19 +46,54 @@ export interface Ending {
 export interface Charge {
   readonly ask: SettleAsk;
   readonly metered: Metered | undefined;
+  /** What the upstream's count says that cannot be. */
+  readonly surprises: readonly Surprise[];
+  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls: readonly UnpaidCalls[];
 }
 
 /** The settlement of a request that reached its end, however it ended. */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { route, attempts = [] } = ending;
-  if (!route) return { ask: unanswered(terms, accountFor(attempts, terms, undefined)), metered: undefined };
-  const metered = meteredOf(terms, ending.measured);
+  if (!route) {
+    const ask = unanswered(terms, accountFor(attempts, terms, undefined));
+    return { ask, metered: undefined, surprises: [], unpaidCalls: [] };
+  }
+  const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
+  const surprises = surprisesOf(metered, expectedOf(terms));
   const account = accountFor(attempts, terms, { ...ending, route, metered });
-  const ask = ending.delivered
-    ? posted(terms, ending, metered, account.notes)
-    : absorbed(terms, ending, metered, route, account.notes);
-  return { ask: withAbsorbed(ask, account.absorbed), metered };
+  const figures = { metered, surprises, unpaidCalls, attempts: account.notes };
+  const ask = ending.delivered ? posted(terms, ending, figures) : absorbed(terms, ending, route, figures);
+  const lines = [...account.absorbed, ...unpaidLine(terms, route, unpaidCalls)];
+  return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
+
+function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
+  const { contextTokens, maxOutputTokens } = model;
+  return { contextTokens, maxOutputTokens, outputMost, choices: terms.choices };
+}
+
+/**
+ * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
+ * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended by itself or was ended here may hide
+ * something where the model is known to.
+ */
+function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: CutFacts): Evidence {
+  const left = stopped === true || (cause === CLIENT_GONE && !complete);
+  const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && !cause.startsWith(UPSTREAM_CAUSE);
+  return {
+    input: left ? terms.inputTokens : terms.inputEstimate,
+    visibleFactor: left ? (pace?.visibleFactor ?? 1) : 1,
+    byEvent: left,
+    hiddenPerS: hides ? (pace?.hiddenPerS ?? 0) : 0,
+    outputMost: outputMost * terms.choices,
+  };
+}
+
+const CLIENT_GONE = "client_gone";
+const UPSTREAM_CAUSE = "upstream_";
+
+type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
 function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {
@@ -58,72 +108,99 @@ function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): Set
   return attempts.length > 0 ? { ...ask, attempts } : ask;
 }
 
-/** What a running request has used and cost so far, as it would be billed if it were cut here. */
+/** What a running request has used and cost so far, as it would be billed if it were cut here for this cause. */
 export function costSoFar(
   terms: ChargeTerms,
-  seen: Ending["measured"],
+  seen: Measured,
+  cut: Omit<CutFacts, "complete">,
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
-  const { usage } = meteredOf(terms, seen);
+  const { usage } = meteredOf(terms, seen, evidenceOf(terms, { ...cut, complete: false })).metered;
   const { amount } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
   return { usage, cost: amount };
 }
 
-function meteredOf(terms: ChargeTerms, seen: Ending["measured"]): Metered {
-  const measured = believable(seen, terms) ? seen : { ...seen, usage: undefined };
-  return meter({ ...measured, inputEstimate: terms.terms.inputEstimate });
+/**
+ * The bill's tokens, the extras that the request has asked for, and of the calls of hosted tools those that it offered.
+ * @param route that answered; undefined: not known yet.
+ */
+function meteredOf(
+  terms: ChargeTerms,
+  measured: Measured,
+  evidence: Evidence,
+  route?: Route,
+): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {
+  const metered = meter(measured, evidence);
+  const bill = billTools(metered.usage.toolCalls, terms.terms.tools, terms.model.toolCalls.max);
+  const paid = { ...metered, usage: { ...metered.usage, toolCalls: bill.charged } };
+  return { metered: withOptions(paid, terms.terms, route), unpaidCalls: bill.unpaid };
 }
 
-/** A count above what the model can read or write at all is a lie, whoever tells it (reliability rows C10, 64). */
-function believable({ usage }: Ending["measured"], { model, terms }: ChargeTerms): boolean {
-  if (!usage) return true;
-  return totalInput(usage) <= model.contextTokens && usage.output <= model.maxOutputTokens * terms.choices;
+/** What calls that nobody pays for cost the operator, as a line of its own; none where the route has no price for them. */
+function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly UnpaidCalls[]): readonly AbsorbedAttempt[] {
+  const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
+  const usage = { ...NO_USAGE, toolCalls };
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
+  if (amount === 0n) return [];
+  const memo = memoOf({
+    metered: { usage, counted: "upstream" },
+    snapshot,
+    tier: terms.terms.tier,
+    ended: UNPAID_CALLS,
+    hold: terms.hold,
+    catalog: terms.catalogVersion,
+    upstream: route.upstream,
+  });
+  return [{ upstream: route.upstream, cause: UNPAID_CALLS, amount, memo }];
 }
 
-function posted(terms: ChargeTerms, ending: Ending, metered: Metered, attempts: readonly AttemptNote[]): SettleAsk {
-  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, metered.usage, terms.terms.tier);
-  // What we estimated, or cut short, never costs more than was set aside for it (promise 3).
-  const bounded = ending.complete && metered.counted === "upstream" ? amount : leastNano(amount, terms.hold);
+/** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
+const UNPAID_CALLS = "unpaid_tool_calls";
+
+/** What was counted, and what the line says of it. */
+type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "attempts">;
+
+function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
+  const { usage, counted } = figures.metered;
+  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+  // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3).
+  const bounded = counted === "upstream" ? amount : leastNano(amount, terms.hold);
   return {
     ...voidOf(terms),
     voided: false,
     amount: terms.unmetered ? ZERO : bounded,
     upstream: ending.route?.upstream,
-    tokensUsed: totalInput(metered.usage) + metered.usage.output,
-    tokens: tokenSumsOf(metered.usage),
-    memo: memo(terms, ending, { metered, snapshot, attempts }),
+    tokensUsed: limitedTokens(terms, usage),
+    tokens: tokenSumsOf(usage),
+    memo: memo(terms, ending, { ...figures, snapshot }),
   };
 }
 
+/** A count that cannot be is paid for, but it does not shut an account out of its limit for hours. */
+function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
+  return Math.min(totalInput(usage) + usage.output, model.contextTokens + model.maxOutputTokens * terms.choices);
+}
+
 /** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
-function absorbed(
-  terms: ChargeTerms,
-  ending: Ending,
-  metered: Metered,
-  route: Route,
-  attempts: readonly AttemptNote[],
-): SettleAsk {
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, figures.metered.usage, terms.terms.tier);
   return {
     ...voidOf(terms),
     absorbed: amount,
     absorbedCause: ending.cause,
     upstream: route.upstream,
-    memo: memo(terms, ending, { metered, snapshot, attempts }),
+    memo: memo(terms, ending, { ...figures, snapshot }),
   };
 }
 
-function memo(
-  terms: ChargeTerms,
-  ending: Ending,
-  figures: Pick<MemoFacts, "metered" | "snapshot" | "attempts">,
-): string {
+function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFacts, "snapshot">): string {
   return memoOf({
     ...figures,
     tier: terms.terms.tier,
-    ended: ending.complete ? "complete" : ending.cause,
+    ended: ending.complete ? COMPLETE : ending.cause,
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
+    answeredBy: ending.measured.answeredBy,
   });
 }
 

@@ -1,5 +1,6 @@
 /** What a ledger line says of itself: everything that anybody needs to compute its amount again. */
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
+import type { UnpaidCalls } from "../values/tool-calls.ts";
 import type { Metered } from "./meter.ts";
 
 export interface MemoFacts {
@@ -11,14 +12,20 @@ export interface MemoFacts {
   readonly hold: bigint;
   readonly catalog: string;
   readonly upstream: string | undefined;
+  /** What the upstream's count says that cannot be. */
+  readonly surprises?: readonly string[] | undefined;
+  /** The model that answered by the upstream's own word, where that is another than the one asked for and charged. */
+  readonly answeredBy?: string | undefined;
+  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls?: readonly UnpaidCalls[] | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
 
 /** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
 export function memoOf(facts: MemoFacts): string {
-  const { metered, snapshot, attempts } = facts;
-  const { usage } = metered;
+  const { metered, snapshot, attempts, surprises, unpaidCalls } = facts;
+  const { usage, counted } = metered;
   return JSON.stringify({
     input: usage.input,
     cached_input: usage.cachedInput,
@@ -27,18 +34,25 @@ export function memoOf(facts: MemoFacts): string {
     output: usage.output,
     reasoning: usage.reasoning,
     tool_calls: usage.toolCalls,
+    unpaid_tool_calls: unpaidCalls?.length ? unpaidCalls : undefined,
     ...Object.fromEntries(Object.entries(unitPrices(snapshot.prices)).map(([name, price]) => [`price_${name}`, price])),
     price_tools: toolPrices(snapshot),
     multiplier: String(snapshot.multiplier),
     tier: facts.tier,
-    counted: metered.counted,
+    counted,
+    // The upstream's last word is owed as it is, although the client had left before it.
+    final: counted === "upstream" && facts.ended !== COMPLETE ? true : undefined,
+    surprise: surprises?.length ? surprises.join(",") : undefined,
     ended: facts.ended,
     hold: String(facts.hold),
     catalog: facts.catalog,
     upstream: facts.upstream,
+    answered_by: facts.answeredBy,
     attempts: attempts?.length ? attempts : undefined,
   });
 }
+
+export const COMPLETE = "complete";
 
 /** Nano-dollars per million tokens, as integer strings. */
 export function unitPrices(prices: UnitPrices): Record<string, string> {

@@ -1,18 +1,44 @@
 /**
  * From what an upstream counted, or what was seen going by, to the tokens that are billed (promise 3).
  */
-import { NO_USAGE, type Usage } from "../values/tokens.ts";
+import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens.ts";
 
 /** What is known when a request ends. */
 export interface Measured {
-  /** The upstream's believable count, if it gave one; in a cut stream perhaps a snapshot from its beginning. */
+  /** The upstream's count, if it gave one; in a cut stream perhaps a snapshot from before its end. */
   readonly usage: Usage | undefined;
   /** Whether that count is the upstream's last word. */
   readonly final: boolean;
-  /** UTF-8 bytes of text, reasoning and tool arguments that were produced. */
-  readonly producedBytes: number;
-  /** Input tokens at 4 bytes each. */
-  readonly inputEstimate: number;
+  /** What was seen going by. */
+  readonly produced: ProducedCounts;
+  /** Time in which nothing was shown since the last count, the first second of each silence left out. */
+  readonly silentMs: number;
+  /** The model that the upstream says has answered, where that is another than was asked for. */
+  readonly answeredBy?: string | undefined;
+}
+
+/** Output as it was seen. */
+export interface ProducedCounts {
+  /** UTF-8 bytes. */
+  readonly bytes: number;
+  /** Tokens by the characters. */
+  readonly tokens: number;
+  /** Events that held output. */
+  readonly deltas: number;
+}
+
+/** How a missing count is made up for. */
+export interface Evidence {
+  /** Input tokens. */
+  readonly input: number;
+  /** Tokens that a token by the characters may stand for, at least 1. */
+  readonly visibleFactor: number;
+  /** Whether a token is reckoned for each event, where its bytes allow that. */
+  readonly byEvent: boolean;
+  /** Hidden tokens for each second of silence. */
+  readonly hiddenPerS: number;
+  /** The most that the upstream was asked for, all choices together. */
+  readonly outputMost: number;
 }
 
 export interface Metered {
@@ -21,16 +47,58 @@ export interface Metered {
   readonly counted: "upstream" | "estimate";
 }
 
-const ESTIMATE_BYTES_PER_TOKEN = 4;
+const MS_PER_S = 1_000;
+/** The densest text has about so many bytes to a token; what an upstream cuts finer is no token each. */
+const DENSEST_BYTES_PER_TOKEN = 2;
 
 /**
- * The upstream's count where there is a final one, else what was produced at 4 bytes a token. A snapshot keeps its input
- * side, which is final from the start, and its output where that is more than the estimate.
+ * The upstream's count where there is a final one, whatever it says; a side that it lacks is an estimate. Without one what
+ * was seen and what may have been hidden, within what was asked for: a snapshot keeps its input side, which is final from
+ * the start, and its output where that is more than what was seen.
  */
-export function meter(measured: Measured): Metered {
-  if (measured.usage && measured.final) return { usage: measured.usage, counted: "upstream" };
-  const produced = Math.ceil(measured.producedBytes / ESTIMATE_BYTES_PER_TOKEN);
-  const known = measured.usage ?? { ...NO_USAGE, input: measured.inputEstimate };
-  const output = Math.max(known.output, produced);
-  return { usage: { ...known, output }, counted: "estimate" };
+export function meter({ usage: counted, final, produced, silentMs }: Measured, evidence: Evidence): Metered {
+  const shown = visible(produced, evidence);
+  const isLast = final && counted !== undefined;
+  const { usage, estimated } = billedUsage(counted, {
+    final: isLast,
+    inputEstimate: evidence.input,
+    outputEstimate: shown,
+  });
+  if (!estimated) return { usage, counted: "upstream" };
+  const isOutputCounted = isLast && (!counted.outputUncounted || counted.unsplit !== undefined);
+  if (isOutputCounted) return { usage, counted: "estimate" };
+  const hidden = Math.ceil((silentMs / MS_PER_S) * evidence.hiddenPerS);
+  // What was shown has been produced, whatever was asked for; what may be hidden has a limit.
+  const output = Math.max(usage.output, Math.min(addCounts(usage.output, hidden), evidence.outputMost));
+  return { usage: { ...usage, output }, counted: "estimate" };
+}
+
+function visible({ bytes, tokens, deltas }: ProducedCounts, { visibleFactor, byEvent }: Evidence): number {
+  const read = Math.ceil(tokens * visibleFactor);
+  if (!byEvent) return read;
+  return Math.max(read, Math.min(deltas, Math.ceil(bytes / DENSEST_BYTES_PER_TOKEN)));
+}
+
+/** What a count says that cannot be, as far as the catalog knows. */
+export type Surprise = "output_above_max" | "output_above_limit" | "input_above_context";
+
+/** What the catalog and the request expected. */
+export interface Expected {
+  readonly contextTokens: number;
+  readonly maxOutputTokens: number;
+  /** The most that the upstream was asked for, of each choice. */
+  readonly outputMost: number;
+  readonly choices: number;
+}
+
+/** What is surprising about an upstream's final count; it is charged all the same. */
+export function surprisesOf({ usage, counted }: Metered, expected: Expected): readonly Surprise[] {
+  if (counted !== "upstream") return [];
+  const { contextTokens, maxOutputTokens, outputMost, choices } = expected;
+  const surprises: Surprise[] = [];
+  if (usage.output > maxOutputTokens * choices) surprises.push("output_above_max");
+  else if (usage.output > outputMost * choices) surprises.push("output_above_limit");
+  // A reply that has read its input more than once has a context for each reading.
+  if (stepInput(usage) > contextTokens) surprises.push("input_above_context");
+  return surprises;
 }

@@ -131,6 +131,8 @@ export interface Behaviour {
   /** Chat and responses: deltas of several tool calls take turns. Messages never overlaps blocks. */
   readonly interleave?: boolean;
   readonly refusal?: string;
+  /** Members that no client knows, behind the rest: of a delta on chat, of a block or an item of their own elsewhere. */
+  readonly extra?: Readonly<Record<string, unknown>>;
   readonly stop?: Stop;
   readonly stopSequence?: string;
   readonly usage?: Partial<Counts>;
@@ -172,6 +174,7 @@ const FIELDS: Readonly<Record<keyof Behaviour, Kind>> = {
   useTool: "any",
   interleave: "boolean",
   refusal: "string",
+  extra: "object",
   stop: "string",
   stopSequence: "string",
   usage: "object",

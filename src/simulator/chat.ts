@@ -103,6 +103,7 @@ function wholeMessage(reply: Reply, index: number): object {
     refusal: joined(reply, "refusal") ?? null,
     ...(thinking === undefined ? {} : { reasoning_content: thinking }),
     annotations: [],
+    ...reply.behaviour.extra,
     ...(tools.length === 0
       ? {}
       : { tool_calls: tools.map((tool) => ({ ...opening(tool, index), ...callBody(tool) })) }),
@@ -128,6 +129,7 @@ function contentDeltas(reply: Reply, index: number): Delta[] {
     ...pieces("text").map((piece) => ({ content: piece })),
     ...pieces("refusal").map((piece) => ({ refusal: piece })),
     ...(reply.behaviour.interleave ? takeTurns(calls) : calls.flat()),
+    ...(reply.behaviour.extra ? [reply.behaviour.extra] : []),
   ];
 }
 

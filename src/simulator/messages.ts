@@ -9,7 +9,7 @@ import { deltas, type Part, type Reply, stopWord, type ToolCall } from "./reply.
 export function messagesBody(reply: Reply): object {
   return {
     ...head(reply),
-    content: blocksOf(reply).map((part, i) => wholeBlock(reply, part, i)),
+    content: [...blocksOf(reply).map((part, i) => wholeBlock(reply, part, i)), ...extraBlocks(reply)],
     ...ending(reply),
     ...usageMember(reply, reply.usage.output, true),
   };
@@ -27,6 +27,7 @@ export function messagesStream(reply: Reply): StreamShape {
     frames: [
       named({ type: "message_start", message: start }),
       ...blocksOf(reply).flatMap((part, i) => blockFrames(reply, part, i)),
+      ...extraBlocks(reply).flatMap((block, i) => extraFrames(block, blocksOf(reply).length + i)),
       named({ type: "message_delta", delta: { ...ending(reply), container: null }, ...deltaUsage(reply) }),
       named({ type: "message_stop" }),
     ],
@@ -119,6 +120,14 @@ function blockFrames(reply: Reply, part: Part, index: number): Frame[] {
     ...blockDeltas(reply, part, index).map((delta) => named({ type: "content_block_delta", index, delta })),
     named({ type: "content_block_stop", index }),
   ];
+}
+
+function extraBlocks({ behaviour: { extra } }: Reply): object[] {
+  return extra ? [{ type: "simulated_block", ...extra }] : [];
+}
+
+function extraFrames(content_block: object, index: number): Frame[] {
+  return [named({ type: "content_block_start", index, content_block }), named({ type: "content_block_stop", index })];
 }
 
 function openedBlock(part: Part): object {

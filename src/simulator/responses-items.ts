@@ -23,7 +23,15 @@ export function outputItems(reply: Reply): OutputItem[] {
     ...thoughts.map((part, i) => reasoningItem(reply, part, i)),
     ...messages.map((parts, i) => messageItem(reply, parts, i)),
     ...calls.map((call, i) => callItem(reply, call, i)),
+    ...extraItems(reply),
   ];
+}
+
+function extraItems({ seed, behaviour: { extra } }: Reply): OutputItem[] {
+  if (!extra) return [];
+  const item = { id: idFrom(seed, "sim_"), type: "simulated_item" };
+  const final = { ...item, ...extra };
+  return [{ item: final, isTool: false, frames: (index) => [opened(item, index), closed(final, index)] }];
 }
 
 /** A frame named after its type. */

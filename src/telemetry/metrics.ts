@@ -16,6 +16,9 @@ const PACE_BUCKETS = [1, 2, 5, 10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 
 const ADDED_BUCKETS_S = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 const QUEUE_WAIT_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
+/** What may be surprising about an upstream's count (settle/meter.ts). */
+const SURPRISES = ["output_above_max", "output_above_limit", "input_above_context"] as const;
+
 const NANO = 1e-9;
 
 /** What a request was, in labels that come from the configuration only, so that their number is bounded. */
@@ -82,6 +85,8 @@ export function createMetrics() {
   ) => new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers, enableExemplars });
 
   let holdsNano = 0n;
+  /** Pairs of an upstream and a model: no more than the configurations have had. */
+  const expected = new Set<string>();
   const request = ["protocol", "model", "group"] as const;
   const metrics = {
     requests: counter("requests_total", "Requests answered, by status and cause of refusal.", [
@@ -122,14 +127,34 @@ export function createMetrics() {
       PACE_BUCKETS,
     ),
     tokens: counter("tokens_total", "Tokens billed, by kind.", ["group", "model", "kind"]),
+    surprisingCounts: counter(
+      "surprising_counts_total",
+      "Replies whose upstream counted more than the catalog or the request allows, by kind; charged all the same.",
+      ["upstream", "model", "kind"],
+    ),
+    leftStreams: counter("left_streams_total", "Streams that their client left, by who has counted them.", [
+      "upstream",
+      "model",
+      "counted",
+    ]),
     spend: counter("spend_usd_total", "US dollars charged to clients.", ["group", "model"]),
     absorbed: counter("absorbed_usd_total", "US dollars of upstream cost that no client pays for, by cause.", [
       "group",
       "upstream",
       "cause",
     ]),
+    unpaidToolCalls: counter(
+      "unpaid_tool_calls_total",
+      "Calls of hosted tools that an upstream counts and no client pays for, by reason.",
+      ["model", "upstream", "reason"],
+    ),
     holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
+    otherModel: counter(
+      "other_model_answers_total",
+      "Answers that name another model than the one that was asked for.",
+      ["upstream", "model"],
+    ),
     upstreamHealthy: gauge("upstream_healthy", "1 while an upstream is asked, 0 while it is passed over.", [
       "upstream",
     ]),
@@ -162,11 +187,7 @@ export function createMetrics() {
       "group",
       "outcome",
     ]),
-    translationLoss: counter("translation_loss_total", "Request fields that a translation left out.", [
-      "from",
-      "to",
-      "field",
-    ]),
+    translationLoss: counter("translation_loss_total", "Request fields that were left out.", ["from", "to", "field"]),
     journalUnsettled: gauge("journal_unsettled", "Charges that the store has not acknowledged yet."),
     journalOldest: gauge("journal_oldest_seconds", "Age of the oldest charge that the store has not acknowledged."),
     journalFill: gauge("journal_fill_ratio", "Share of journal.bytes_max in use; at 0.8 new requests are refused."),
@@ -224,6 +245,13 @@ export function createMetrics() {
     expectUpstreams(names: Iterable<string>): void {
       for (const upstream of names)
         for (const outcome of ["ok", "upstream_forbidden"]) metrics.attempts.inc({ upstream, outcome }, 0);
+    },
+    /** Shows the surprises of a model at an upstream at 0, once, so that the first one is seen as a rise. */
+    expectCounts(upstream: string, model: string): void {
+      const place = JSON.stringify([upstream, model]);
+      if (expected.has(place)) return;
+      expected.add(place);
+      for (const kind of SURPRISES) metrics.surprisingCounts.inc({ upstream, model, kind }, 0);
     },
     /** Moves the gauge of holds by nano-dollars; kept as an integer, so that it comes back to 0 exactly. */
     moveHolds(nano: bigint): void {

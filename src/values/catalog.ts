@@ -1,6 +1,7 @@
 /**
  * The catalog and the groups, compiled from the configuration: looked up per request, never changed.
  */
+import type { PassedMembers } from "./members.ts";
 import type { Multiplier, Price } from "./price.ts";
 import type { Protocol } from "./protocol.ts";
 import type { Rule } from "./rules.ts";
@@ -74,6 +75,19 @@ export interface Route {
   readonly capabilities: Capabilities;
   /** What the operator has changed in requests to this upstream, after the model's rules. */
   readonly rules: readonly Rule[];
+  /** Members that it gets though nobody here knows them; undefined: none. */
+  readonly passedMembers?: PassedMembers | undefined;
+  /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
+  readonly answersAs?: readonly string[] | undefined;
+}
+
+/** Bounds of what one image, or one file, is held at; between them its size decides. */
+export interface MediaTokens {
+  readonly image: number;
+  readonly file: number;
+  /** Undefined: the context. */
+  readonly imageMax?: number | undefined;
+  readonly fileMax?: number | undefined;
 }
 
 export interface Model {
@@ -85,7 +99,9 @@ export interface Model {
   readonly defaultOutputTokens: number;
   /** Body bytes that count as one input token in the estimate; 3 unless configured. */
   readonly inputBytesPerToken: number;
-  readonly mediaTokens: { readonly image: number; readonly file: number };
+  readonly mediaTokens: MediaTokens;
+  /** Calls of each hosted tool that a request offers: how many its hold covers, and how many it is charged for at most. */
+  readonly toolCalls: { readonly held: number; readonly max: number };
   readonly routes: readonly Route[];
   /** What the operator has changed in requests for this model, after the group's rules. */
   readonly rules: readonly Rule[];

@@ -1,5 +1,5 @@
-import { divideHalfUp, divideUp, type NanoUsd, nanoUsd } from "./money.ts";
-import { totalInput, type Usage } from "./tokens.ts";
+import { divideHalfUp, divideUp, leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "./money.ts";
+import { stepInput, type Usage } from "./tokens.ts";
 
 /** Prices of one model, each in nano-dollars per million tokens. */
 export interface UnitPrices {
@@ -10,14 +10,29 @@ export interface UnitPrices {
   readonly output: bigint;
 }
 
+/** Prices from a length of the input on. */
+export interface PriceStep {
+  /** All input of a request above which it applies. */
+  readonly tokens: number;
+  readonly prices: UnitPrices;
+}
+
+/** The prices of a service tier, with steps of its own; none: the same prices whatever the input. */
+export interface TierPrices extends UnitPrices {
+  /** Ascending by `tokens`. */
+  readonly aboveTokens?: readonly PriceStep[];
+}
+
 /** A model's price: the standard prices and what differs from them. */
 export interface Price extends UnitPrices {
-  /** Prices that replace the standard ones when a request names this service tier (or `speed`). */
-  readonly tiers: ReadonlyMap<string, UnitPrices>;
+  /** Prices that replace the standard ones, and their steps, when a request names this service tier (or `speed`). */
+  readonly tiers: ReadonlyMap<string, TierPrices>;
   /** Prices that replace the standard ones when all input exceeds `tokens`; ascending by `tokens`. */
-  readonly aboveTokens: readonly { readonly tokens: number; readonly prices: UnitPrices }[];
-  /** Nano-dollars per call of a hosted tool, by tool name. */
+  readonly aboveTokens: readonly PriceStep[];
+  /** Nano-dollars per call of a hosted tool, by tool name, and per request that asks for one of `extras`. */
   readonly tools: ReadonlyMap<string, bigint>;
+  /** Members of a body that cost once per request, whatever the server counts (`price.options`). */
+  readonly extras?: ReadonlySet<string>;
 }
 
 /** A group's multiplier in millionths: 1_000_000n is 1.0. */
@@ -40,11 +55,15 @@ export interface PriceSnapshot {
  * @param tier a service tier named by the client that has a price, or undefined for the standard prices.
  */
 export function unitPricesFor(price: Price, inputTokens: number, tier?: string): UnitPrices {
-  const tiered = tier === undefined ? undefined : price.tiers.get(tier);
-  if (tiered) return tiered;
-  let prices: UnitPrices = price;
-  for (const step of price.aboveTokens) if (inputTokens > step.tokens) prices = step.prices;
+  const base = tierOf(price, tier);
+  let prices: UnitPrices = base;
+  for (const step of base.aboveTokens ?? []) if (inputTokens > step.tokens) prices = step.prices;
   return prices;
+}
+
+/** The prices of a tier, or the standard ones where it has none of its own. */
+function tierOf(price: Price, tier: string | undefined): TierPrices {
+  return (tier === undefined ? undefined : price.tiers.get(tier)) ?? price;
 }
 
 /** The sum of tokens times price, in nano-dollars x 10^6 (tokens per price unit), before the multiplier. */
@@ -62,7 +81,8 @@ function weigh(prices: UnitPrices, tools: ReadonlyMap<string, bigint>, usage: Us
 }
 
 /**
- * What a request costs: integer arithmetic, one division at the end, half up.
+ * What a request costs: integer arithmetic, one division at the end, half up. Never more than one movement can carry:
+ * what an upstream counts must not make a charge that no store takes.
  * @returns the price snapshot used beside the amount, for the ledger line.
  */
 export function charge(
@@ -71,9 +91,9 @@ export function charge(
   usage: Usage,
   tier?: string,
 ): { amount: NanoUsd; snapshot: PriceSnapshot } {
-  const prices = unitPricesFor(price, totalInput(usage), tier);
+  const prices = unitPricesFor(price, stepInput(usage), tier);
   const amount = nanoUsd(divideHalfUp(weigh(prices, price.tools, usage) * multiplier, DIVISOR));
-  return { amount, snapshot: { prices, tools: price.tools, multiplier } };
+  return { amount: leastNano(amount, NANO_USD_MAX), snapshot: { prices, tools: price.tools, multiplier } };
 }
 
 /**
@@ -112,11 +132,10 @@ export function affordableOutput(
 }
 
 function dearest(price: Price, inputTokens: number, tier?: string): { input: bigint; output: bigint } {
-  const tiered = tier === undefined ? undefined : price.tiers.get(tier);
+  const base = tierOf(price, tier);
   // The estimate bounds the input from above, so any step at or below it may turn out to apply; steps may go either way.
-  const reachable: UnitPrices[] = tiered
-    ? [tiered]
-    : [price, ...price.aboveTokens.filter((step) => inputTokens > step.tokens).map((step) => step.prices)];
+  const steps = (base.aboveTokens ?? []).filter((step) => inputTokens > step.tokens);
+  const reachable: UnitPrices[] = [base, ...steps.map((step) => step.prices)];
   let input = 0n;
   let output = 0n;
   for (const p of reachable) {

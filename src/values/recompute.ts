@@ -6,7 +6,7 @@ import { believableCount, type Usage } from "./tokens.ts";
 export interface Recomputed {
   /** Tokens and calls at their prices, with the multiplier: what a complete answer costs. */
   readonly cost: NanoUsd;
-  /** What a client owes for it: never more than the hold where tokens were estimated or the answer was cut. */
+  /** What a client owes for it: never more than the hold where the tokens are not the upstream's own last count. */
   readonly owed: NanoUsd;
 }
 
@@ -46,7 +46,8 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   // The line has the prices of its own tier and step: there is nothing left to choose.
   const price = { ...prices, tools, tiers: new Map<string, UnitPrices>(), aboveTokens: [] };
   const { amount: cost } = charge(price, multiplier as bigint as Multiplier, usage);
-  const exact = fields.counted === "upstream" && fields.ended === "complete";
+  // Lines of earlier versions have no `final`: a count that came behind its client was bounded by the hold.
+  const exact = fields.counted === "upstream" && (fields.ended === "complete" || fields.final === true);
   return { cost, owed: exact ? cost : leastNano(cost, hold) };
 }
 

@@ -58,8 +58,10 @@ export interface UpstreamSettings {
   /** The line in front of it while all its places are taken. */
   readonly queue: QueueSettings;
   readonly health: HealthSettings;
-  /** A client that left in the middle of a stream: the upstream is stopped, or read on for its count of the tokens. */
+  /** A client that left in the middle of a stream: the upstream is stopped, or read to its end for its count. */
   readonly onClientGone: "abort" | "drain";
+  /** With `abort`: the longest that it is read on all the same where its model may have thought out of sight. */
+  readonly clientGoneGraceMs: number;
   readonly tls: TlsSettings;
 }
 

@@ -20,8 +20,17 @@ export interface Usage {
   readonly output: number;
   /** The part of `output` that was reasoning; shown, never billed on its own. */
   readonly reasoning: number;
-  /** Calls of tools that cost by the call, by the tool's name in the price table. */
+  /** Calls of tools that cost by the call, by the name that the upstream counts them under. */
   readonly toolCalls: Readonly<Record<string, number>>;
+  /**
+   * The most input that was read at one time, for a reply that read more than once (compaction, tools of the server): it
+   * decides the price step. All input unless given.
+   */
+  readonly longestInput?: number;
+  /** Tokens that the upstream gave as one sum of input and output; they are in neither count. Absent: none. */
+  readonly unsplit?: number;
+  /** Set when the upstream has not counted its output, or no more of it than stands in `output`. */
+  readonly outputUncounted?: true;
 }
 
 export const NO_USAGE: Usage = Object.freeze({
@@ -47,7 +56,63 @@ export function believableCount(value: unknown): number | undefined {
     : undefined;
 }
 
+/** A sum of believable counts; it stays a believable count itself, whatever was added up. */
+export function addCounts(...counts: readonly number[]): number {
+  let sum = 0;
+  for (const count of counts) sum += count;
+  return Math.min(sum, TOKEN_COUNT_MAX);
+}
+
 /** All input tokens, whatever their price. */
 export function totalInput(usage: Usage): number {
   return usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
+}
+
+/** The input that decides which price step applies. */
+export function stepInput(usage: Usage): number {
+  return usage.longestInput ?? totalInput(usage);
+}
+
+/** What is known of a reply beside the upstream's count. */
+export interface BesideCount {
+  /** Whether the count is the upstream's last word. */
+  readonly final: boolean;
+  /** Input tokens by the request's size. */
+  readonly inputEstimate: number;
+  /** Output tokens by what went by. */
+  readonly outputEstimate: number;
+}
+
+/**
+ * The tokens that a reply is billed for, and that its client is told of: the upstream's count where it is the last word,
+ * else no less than what went by.
+ * @returns `estimated`: whether anything of it is our own estimate.
+ */
+export function billedUsage(
+  counted: Usage | undefined,
+  beside: BesideCount,
+): { readonly usage: Usage; readonly estimated: boolean } {
+  const completed = completedUsage(counted, beside);
+  if (beside.final) return completed;
+  const { usage } = completed;
+  return { usage: { ...usage, output: Math.max(usage.output, beside.outputEstimate) }, estimated: true };
+}
+
+/**
+ * Fills in what the upstream left out of its count, so that half a count never bills the other half as nothing: an output
+ * that was not counted, or as nothing though some went by, an input of no token at all (no request is that short), a sum that
+ * nobody split. What was counted stays as it is; of a sum, what the input cannot account for is output, the dearer kind.
+ */
+function completedUsage(counted: Usage | undefined, { inputEstimate, outputEstimate }: BesideCount) {
+  const { unsplit = 0, outputUncounted, ...known } = counted ?? { ...NO_USAGE, outputUncounted: true };
+  if (unsplit > 0) {
+    const input = Math.min(inputEstimate, unsplit);
+    return { usage: { ...known, input, output: addCounts(known.output, unsplit - input) }, estimated: true };
+  }
+  const noInput = totalInput(known) === 0;
+  const noOutput = outputUncounted === true || (known.output === 0 && outputEstimate > 0);
+  if (!noInput && !noOutput) return { usage: known, estimated: false };
+  const input = noInput ? inputEstimate : known.input;
+  const output = noOutput ? Math.max(known.output, outputEstimate) : known.output;
+  return { usage: { ...known, input, output }, estimated: true };
 }

@@ -27,6 +27,7 @@ const END_TO_END = /^(?:content-length|host|x-forwarded-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const SAFE_VALUE = /^[\t\x20-\x7e]*$/;
 const DIGITS = /^[0-9]{1,10}$/;
+const MILLISECONDS = /^[0-9]{1,10}(?:\.[0-9]{1,20})?$/;
 const IMF_FIXDATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT$/;
 
@@ -72,6 +73,18 @@ export function parseRetryAfterS(text: string, nowMs: number): number | undefine
   else return undefined;
   // A date that does not exist gives NaN, which is not within; adding 0 makes -0 a plain 0.
   return seconds >= 0 && seconds <= RETRY_AFTER_S_MAX ? seconds + 0 : undefined;
+}
+
+/**
+ * Reads `retry-after-ms`, which Azure and other servers send beside `retry-after` since a pause may be well below a
+ * second (https://github.com/openai/openai-python/issues/957): milliseconds, perhaps with a fraction.
+ * @returns whole milliseconds, rounded up, within 0 and an hour; undefined for anything else.
+ */
+export function parseRetryAfterMs(text: string): number | undefined {
+  const value = text.trim();
+  if (!MILLISECONDS.test(value)) return undefined;
+  const ms = Math.ceil(Number(value));
+  return ms <= RETRY_AFTER_S_MAX * 1_000 ? ms : undefined;
 }
 
 export interface MediaType {

@@ -3,6 +3,7 @@ import {
   CLOSE_OBJECT,
   COMMA,
   decodeString,
+  faultAt,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
@@ -88,6 +89,95 @@ export function* elementSpans(array: Uint8Array): Generator<JsonSpan> {
   }
 }
 
+/** One member of an object: [nameStart, end) is all of it, [start, end) its value. */
+export interface MemberSpan extends JsonSpan {
+  /** Escapes decoded. */
+  readonly name: string;
+  /** Whether the name is written as it is, without escapes. */
+  readonly plain: boolean;
+  readonly nameStart: number;
+}
+
+/** The members of the object that a valid JSON text is, one by one; nothing when it is something else. */
+export function* memberSpans(object: Uint8Array): Generator<MemberSpan> {
+  const buffer = asBuffer(object);
+  let i = skipSpace(object, 0);
+  if (object[i] !== OPEN_OBJECT) return;
+  i = skipSpace(object, i + 1);
+  while (object[i] === QUOTE) {
+    const nameStart = i;
+    const nameEnd = skipString(object, nameStart);
+    if (nameEnd < 0) return;
+    const start = skipSpace(object, skipSpace(object, nameEnd) + 1);
+    const end = skipValue(object, start);
+    if (end < 0) return;
+    const raw = buffer.toString("utf8", nameStart + 1, nameEnd - 1);
+    const plain = !raw.includes("\\");
+    yield { name: plain ? raw : decodeString(buffer, nameStart, nameEnd), plain, nameStart, start, end };
+    i = skipSpace(object, end);
+    if (object[i] === COMMA) i = skipSpace(object, i + 1);
+  }
+}
+
+/**
+ * Tells of the names in an object, or in the objects of an array, in one pass: what `see` gives for a name is what the
+ * object under it is told of with; where it gives nothing, the value is skipped.
+ * @param body a valid JSON text whose depth is bounded (JSON_LIMITS); `at` is where a value begins.
+ * @param see is told the name (escapes decoded), whether it is written without escapes, and whether its object has had it.
+ * @returns one past the value's last byte.
+ */
+export function visitNames<T>(
+  body: Uint8Array,
+  at: number,
+  under: T,
+  see: (name: string, plain: boolean, again: boolean, under: T) => T | undefined,
+): number {
+  if (body[at] === OPEN_ARRAY) return visitElements(body, at, under, see);
+  if (body[at] !== OPEN_OBJECT) return skipValue(body, at);
+  const seen = new Set<string>();
+  let i = skipSpace(body, at + 1);
+  while (body[i] === QUOTE) {
+    const nameEnd = skipKnown(body, i);
+    if (nameEnd < 0) return nameEnd;
+    const plain = isPlain(body, i + 1, nameEnd - 1);
+    const name = plain
+      ? asBuffer(body).toString("latin1", i + 1, nameEnd - 1)
+      : decodeString(asBuffer(body), i, nameEnd);
+    const inner = see(name, plain || !hasEscape(body, i + 1, nameEnd - 1), seen.has(name), under);
+    seen.add(name);
+    const start = skipSpace(body, skipSpace(body, nameEnd) + 1);
+    const end = inner === undefined ? skipValue(body, start) : visitNames(body, start, inner, see);
+    if (end < 0) return end;
+    i = skipSpace(body, end);
+    if (body[i] === COMMA) i = skipSpace(body, i + 1);
+  }
+  return i + 1;
+}
+
+function visitElements<T>(body: Uint8Array, at: number, under: T, see: Parameters<typeof visitNames<T>>[3]): number {
+  let i = skipSpace(body, at + 1);
+  while (i < body.length && body[i] !== CLOSE_ARRAY) {
+    const end = visitNames(body, i, under, see);
+    if (end < 0) return end;
+    i = skipSpace(body, end);
+    if (body[i] === COMMA) i = skipSpace(body, i + 1);
+  }
+  return i + 1;
+}
+
+/** Whether [start, end) is ASCII without escapes, so that its bytes are its characters. */
+function isPlain(body: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if ((body[i] as number) >= 0x80 || body[i] === BACKSLASH) return false;
+  return true;
+}
+
+function hasEscape(body: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (body[i] === BACKSLASH) return true;
+  return false;
+}
+
+const BACKSLASH = 0x5c;
+
 function spliceMember(
   body: Uint8Array,
   looked: Looked | undefined,
@@ -142,13 +232,14 @@ function lookFor(body: Uint8Array, at: number, name: string): Looked | undefined
 /** Skips a value of any kind, iteratively; within containers only brackets and strings are looked at. */
 function skipValue(body: Uint8Array, at: number): number {
   const first = body[at];
+  if (first === QUOTE) return skipKnown(body, at);
   if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(body, at);
   let depth = 0;
   let i = at;
   while (i < body.length) {
     const byte = body[i] as number;
     if (byte === QUOTE) {
-      i = skipString(body, i);
+      i = skipKnown(body, i);
       if (i < 0) return i;
       continue;
     }
@@ -157,6 +248,29 @@ function skipValue(body: Uint8Array, at: number): number {
     else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && --depth === 0) return i;
   }
   return -1;
+}
+
+/** Bytes of a string that are looked at one by one before the rest is searched; a search costs as much as some thirty. */
+const NEAR_BYTES = 32;
+
+/** Skips a string of a text that is known to be valid: long ones, such as descriptions, are searched for their end. */
+function skipKnown(body: Uint8Array, at: number): number {
+  let i = at + 1;
+  for (;;) {
+    // Again after each search, so that a string full of escaped quotes does not cost a search for each.
+    const near = Math.min(i + NEAR_BYTES, body.length);
+    while (i < near) {
+      const byte = body[i];
+      if (byte === QUOTE) return i + 1;
+      i += byte === BACKSLASH ? 2 : 1;
+    }
+    const quote = asBuffer(body).indexOf(QUOTE, i);
+    if (quote < 0) return faultAt(body.length);
+    let first = quote;
+    while (body[first - 1] === BACKSLASH) first--;
+    if ((quote - first) % 2 === 0) return quote + 1;
+    i = quote + 1;
+  }
 }
 
 /** Whether the name token in [start, end) spells `name`; decoded only when it has escapes or is not ASCII. */

@@ -6,7 +6,15 @@ import type { JsonMember, JsonScan } from "./json-scan.ts";
 import { asBuffer } from "./utf8.ts";
 
 export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
-export { elementSpans, findNested, type JsonSpan, spliceNested } from "./json-nested.ts";
+export {
+  elementSpans,
+  findNested,
+  type JsonSpan,
+  type MemberSpan,
+  memberSpans,
+  spliceNested,
+  visitNames,
+} from "./json-nested.ts";
 export {
   type Pause,
   type ReadJson,

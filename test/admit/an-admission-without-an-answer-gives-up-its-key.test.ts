@@ -30,10 +30,12 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     limit: { field: "max_tokens", value: 100 },
     choices: 1,
     textBytes: 300,
-    images: 0,
-    files: 0,
+    media: [],
+    compacts: false,
     serviceTier: undefined,
+    tierParam: undefined,
     hostedTools: [],
+    options: [],
   } as const;
   const request = idempotentRequest("order-1", "/v1/chat/completions", Buffer.from("{}"));
   const input: AdmitInput = {

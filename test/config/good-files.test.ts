@@ -40,8 +40,16 @@ test("the example file is good and reads as it says", () => {
   assert.equal(big?.price.cachedInput, 125_000_000n);
   assert.equal(big?.price.cacheWrite, 1_562_500_000n);
   assert.equal(big?.price.tiers.get("priority")?.cacheWrite1h, 5_000_000_000n);
+  assert.equal(big?.price.tiers.get("priority")?.aboveTokens?.[0]?.prices.cacheWrite, 6_250_000_000n);
   assert.equal(big?.price.aboveTokens[0]?.prices.cachedInput, 2_500_000_000n);
+  assert.deepEqual(big?.toolCalls, { held: 10, max: 50 });
   assert.equal(big?.price.tools.get("web_search"), 10_000_000n);
+  assert.equal(big?.price.tools.get("search_parameters"), 25_000_000n);
+  assert.equal(big?.price.tools.get("provider"), 0n);
+  assert.equal(big?.price.tiers.get("priority+us")?.output, 22_000_000_000n);
+  assert.deepEqual(big?.routes[0]?.passedMembers, { all: false, names: new Set(["documents"]) });
+  assert.deepEqual(big?.routes[0]?.answersAs, ["big-1-turbo"]);
+  assert.deepEqual(big?.routes[1]?.passedMembers, { all: false, names: new Set() });
   assert.equal(big?.routes[0]?.cost.output, 8_000_000_000n);
   assert.equal(big?.routes[0]?.upstreamModel, "big-1-2026-08");
   assert.equal(big?.routes[1]?.cost, big?.price);
@@ -98,6 +106,16 @@ test("defaults that depend on other values", () => {
   assert.deepEqual([east?.capabilities.stop, west?.capabilities.stop], ["native", "emulate"]);
   assert.deepEqual([east?.capabilities.efforts, west?.capabilities.efforts], [[], []]);
   assert.equal(west?.capabilities.maxTokensField, "max_completion_tokens");
+});
+
+test("what an image or a file is held at has a least and a most, and one of the two may be left out", () => {
+  const tokens = (text: string) =>
+    settingsOf(least.replace("    context_tokens", `    media_tokens: ${text}\n    context_tokens`)).catalog.models.get(
+      "big-1",
+    )?.mediaTokens;
+  assert.deepEqual(tokens("{}"), { image: 1_600, file: 3_000, imageMax: undefined, fileMax: undefined });
+  assert.deepEqual(tokens("{image_max: 800, file_max: 9}"), { image: 800, file: 9, imageMax: 800, fileMax: 9 });
+  assert.deepEqual(tokens("{image: 5, image_max: 5}"), { image: 5, file: 3_000, imageMax: 5, fileMax: undefined });
 });
 
 test("the demonstration is good, its simulator's address with or without /v1", () => {

@@ -21,7 +21,7 @@ test("the published schema accepts the example, references unexpanded", () => {
 
 // What a schema cannot know: notation, the environment, other files, and how values fit together.
 const BEYOND_SCHEMA =
-  /^(admin-public|admin-token-short|alias|base-url-|card-(group|plan|lasts|quota)|cors-path|default-|duplicate-|duration-(zero|too)|env-|group-(model|pattern|multiplier-float)|header-(owned|twice|split)|health-cool|journal-too|key-twice|listen-|merge|not-yaml|output-above|overload-memory|plan-unknown|price-(step|whole)|queue-wait|route-upstream|rule-(defaults|drops|empty|header-(env|hop|key|nothing|owned|split|twice|type)|only|protocol-of|sets|thinking|two|value)|sealing-|secret-file|site-cred|size-too|store-|tab-|tag|tls-(ca|certificate|key)|too-deep|trust-proxy-prefix|two-doc|unknown-alias|workers-on|empty-file)/;
+  /^(admin-public|admin-token-short|alias|base-url-|card-(group|plan|lasts|quota)|cors-path|default-|duplicate-|duration-(zero|too)|env-|group-(model|pattern|multiplier-float)|header-(owned|twice|split)|health-cool|journal-too|key-twice|listen-|media-|merge|not-yaml|output-above|overload-memory|plan-unknown|pass-members-(inside|limit|listed|mistaken|nested|priced|state|tier)|price-(option-is|step|tier-step|whole)|queue-wait|route-upstream|rule-(defaults|drops|empty|header-(env|hop|key|nothing|owned|split|twice|type)|only|protocol-of|sets|thinking|two|value)|sealing-|secret-file|site-cred|size-too|store-|tab-|tag|tls-(ca|certificate|key)|too-deep|tool-calls-held|trust-proxy-prefix|two-doc|unknown-alias|workers-on|empty-file)/;
 
 test("the published schema refuses the bad files where a schema can", () => {
   const refusable = readdirSync(bad).filter((file) => !BEYOND_SCHEMA.test(file));

@@ -38,7 +38,7 @@ const REFUSED: readonly Case[] = [
   ["chat", "messages", { messages: [{ role: "user", content: [PICTURE] }] }, "messages[0].content[0].image_url"],
   ["chat", "messages", { messages: [{ role: "tool", tool_call_id: "a", content: "1" }] }, "messages[0].tool_call_id"],
   ["chat", "responses", { n: 2 }, "n"],
-  ["chat", "responses", { modalities: ["text", "audio"], audio: { voice: "x", format: "wav" } }, "audio"],
+  ["chat", "responses", { modalities: ["text", "audio"], audio: { voice: "x", format: "wav" } }, "modalities"],
   ["messages", "chat", { inference_geo: "us" }, "inference_geo"],
   ["messages", "chat", { max_tokens: 0 }, "max_tokens"],
   ["messages", "responses", { inference_geo: "us" }, "inference_geo"],

@@ -174,6 +174,16 @@ test("a retry-after is obeyed within the longest cool-down: a 429's for its mode
   assert.deepEqual(ejections, []);
 });
 
+test("a pause of milliseconds is kept to the millisecond", () => {
+  const { health, tell, clock } = watched();
+  tell("rate_limited", { retryAfterS: 0.251 });
+  assert.equal(health.restMs("m"), 251);
+  clock.advance(250);
+  assert.equal(health.standing("m"), "resting");
+  clock.advance(1);
+  assert.equal(health.standing("m"), "usable");
+});
+
 test("a refused credential is cooled down at once", () => {
   const { health, tell, ejections } = watched();
   tell("forbidden");
@@ -290,6 +300,33 @@ test("401 and 403 warn the operator and cool the upstream down", async (t) => {
     );
   }
 });
+
+for (const name of ["retry-after-ms", "x-ms-retry-after-ms"]) {
+  test(`a 429 with ${name} is asked again after those milliseconds and not after the seconds beside them`, async (t) => {
+    let asked = 0;
+    const east = await httpServer(t, (_request, response) => {
+      asked += 1;
+      const headers = { "content-type": "application/json", "retry-after": "1", [name]: "40" };
+      response
+        .writeHead(asked === 1 ? 429 : 200, asked === 1 ? headers : { "content-type": "application/json" })
+        .end("{}");
+    });
+    const west = await replying(t, jsonReply());
+    const clock = new FakeClock();
+    const { dispatcher } = rig(t, [upstream("east", east, { health: HOT }), upstream("west", west)], clock);
+    const routes = [
+      { ...route("east"), priority: 0 },
+      { ...route("west"), priority: 1 },
+    ];
+    const asking = () => dispatcher.run(ask(routes, ONE_JSON));
+    assert.equal((await asking()).attempts.at(-1)?.upstream, "west");
+    clock.advance(39);
+    assert.equal((await asking()).attempts[0]?.upstream, "west", "it still rests");
+    clock.advance(1);
+    assert.equal((await asking()).attempts[0]?.upstream, "east");
+    assert.equal(asked, 2);
+  });
+}
 
 test("a 503 with retry-after is not asked again before, and the client hears how long", async (t) => {
   let asked = 0;

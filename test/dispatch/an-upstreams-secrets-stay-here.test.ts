@@ -109,6 +109,25 @@ test("C11: a sane retry-after is kept, any other is ours", async (t) => {
   }
 });
 
+test("C11: retry-after-ms says it finer and is heard first; one that is none leaves the word to retry-after", async (t) => {
+  for (const [sent, kept] of [
+    ["retry-after-ms: 1500", 2],
+    ["retry-after-ms: 12", 1],
+    ["Retry-After-Ms: 30000", 30],
+    ["x-ms-retry-after-ms: 4000", 4],
+    ["retry-after: 9\r\nretry-after-ms: 2500", 3],
+    ["retry-after-ms: 2500\r\nretry-after: 9", 3],
+    ["retry-after-ms: 2500\r\nx-ms-retry-after-ms: 9000", 3],
+    ["retry-after: 9\r\nretry-after-ms: 3600001", 9],
+    ["retry-after: 9\r\nretry-after-ms: -5", 9],
+    ["retry-after: 9\r\nretry-after-ms: soon", 9],
+    ["retry-after-ms: 1e3", 5],
+  ] as const) {
+    const { refusal } = await refusalFor(t, jsonReply("{}", "429 Slow", `${sent}\r\n`));
+    assert.equal(answerOf(refusal).retryAfterS, kept, sent);
+  }
+});
+
 test("61, 62: of a reply's head only the content-type is passed on", async (t) => {
   const headers =
     "set-cookie: a=b\r\nserver: x\r\nx-accel-redirect: /protected/x\r\nx-sendfile: /etc/passwd\r\nlocation: /x\r\n" +

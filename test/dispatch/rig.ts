@@ -111,6 +111,7 @@ export function upstream(name: string, baseUrl: string, more: Partial<UpstreamSe
     maxConcurrency: 10,
     queue: { max: 0, waitMs: 5_000 },
     health: HEALTH,
+    clientGoneGraceMs: 0,
     onClientGone: "abort",
     tls: { ca: undefined, identity: undefined, serverName: undefined },
     ...more,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { readUsage as readChat } from "../../src/convert/chat/usage.ts";
-import { readUsage as readMessages } from "../../src/convert/messages/usage.ts";
+import { MessageUsage } from "../../src/convert/messages/usage.ts";
 import { readUsage as readResponses } from "../../src/convert/responses/usage.ts";
 import { settlementOf } from "../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../src/settle/charge-terms.ts";
@@ -17,8 +17,8 @@ import { TOKEN_COUNT_MAX, type Usage } from "../../src/values/tokens.ts";
 const PRICES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_250n, cacheWrite1h: 2_000n, output: 10_000n };
 const CONTEXT_TOKENS = 200_000;
 const OUTPUT_TOKENS_MAX = 32_000;
-/** All of the context at the dearest price of input, and all of the output: no true count costs more. */
-const DEAREST = BigInt(CONTEXT_TOKENS) * 2_000n + BigInt(OUTPUT_TOKENS_MAX) * 10_000n;
+/** The largest counts that are any, each at its price. */
+const DEAREST = BigInt(TOKEN_COUNT_MAX) * (1_000n + 100n + 1_250n + 2_000n + 10_000n);
 const HOLD = 4_000_000n;
 
 const PRICE = {
@@ -34,9 +34,16 @@ const TERMS: ChargeTerms = {
   tag: "0123456789" as AccountTag,
   keyId: "key",
   group: { name: "g", kind: "pay_per_use", multiplier: 1_000_000n as Multiplier, limits: {} } as Group,
-  model: { name: "m", price, contextTokens: CONTEXT_TOKENS, maxOutputTokens: OUTPUT_TOKENS_MAX } as unknown as Model,
-  terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: undefined },
+  model: {
+    name: "m",
+    price,
+    contextTokens: CONTEXT_TOKENS,
+    maxOutputTokens: OUTPUT_TOKENS_MAX,
+    toolCalls: { held: 10, max: 50 },
+  } as unknown as Model,
+  terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: undefined, tools: [] },
   hold: nanoUsd(HOLD),
+  outputMost: 1_000,
   entitlement: undefined,
   unmetered: false,
   storeTimeMs: 0,
@@ -89,7 +96,11 @@ const usage = fc.tuple(counts(NAMES), fc.oneof(counts(DETAILS), said)).map(([top
 const READERS: Readonly<Record<string, (values: readonly unknown[]) => Usage | undefined>> = {
   chat: (values) => values.reduce<Usage | undefined>((was, value) => readChat(value) ?? was, undefined),
   // Told twice in a stream, the second time on top of the first.
-  messages: (values) => values.reduce<Usage | undefined>((was, value) => readMessages(value, was), undefined),
+  messages(values) {
+    const read = new MessageUsage();
+    for (const value of values) read.count(value);
+    return read.usage;
+  },
   responses: (values) =>
     values.reduce<Usage | undefined>((was, value) => readResponses({ usage: value }) ?? was, undefined),
 };
@@ -104,15 +115,20 @@ for (const [protocol, read] of Object.entries(READERS)) {
       fc.boolean(),
       (values, producedBytes, complete) => {
         const found = read(values);
-        for (const count of found === undefined ? [] : Object.values({ ...found, toolCalls: 0 })) {
+        for (const count of found === undefined ? [] : Object.values({ ...found, toolCalls: 0, outputUncounted: 0 })) {
           assert.ok(Number.isSafeInteger(count) && count >= 0, String(count));
         }
-        const measured = { usage: found, final: found !== undefined, producedBytes };
+        const measured = {
+          usage: found,
+          final: found !== undefined,
+          produced: { bytes: producedBytes, tokens: Math.ceil(producedBytes / 4), deltas: 1 },
+          silentMs: 0,
+        };
         const ending = { delivered: true, complete, route: ROUTE, cause: "client_gone", measured };
         const { ask, metered } = settlementOf(TERMS, ending);
         assert.ok(ask.amount >= 0n && ask.amount <= DEAREST, `${ask.amount}`);
         assert.ok(Number.isSafeInteger(ask.tokensUsed) && ask.tokensUsed >= 0);
-        if (metered?.counted === "estimate" || !complete) assert.ok(ask.amount <= HOLD, `${ask.amount} over the hold`);
+        if (metered?.counted === "estimate") assert.ok(ask.amount <= HOLD, `${ask.amount} over the hold`);
         if (metered?.counted === "upstream") believed += 1;
         else refused += 1;
       },

@@ -33,6 +33,7 @@ const situation = fc.record({
   standard: unitPrices,
   priority: unitPrices,
   long: unitPrices,
+  longPriority: unitPrices,
   search: nano,
   tier: fc.constantFrom("priority", undefined),
   multiplier: fc.bigInt({ min: 0n, max: 5_000_000n }),
@@ -40,8 +41,10 @@ const situation = fc.record({
   final: fc.boolean(),
   complete: fc.boolean(),
   delivered: fc.boolean(),
-  producedBytes: tokens,
+  producedTokens: tokens,
+  silentMs: fc.integer({ min: 0, max: 100_000 }),
   hold: nano,
+  offered: fc.boolean(),
 });
 
 test("an amount follows from its memo: tiers, steps, tools, multipliers, estimates, cut streams, absorbed costs", () => {
@@ -49,7 +52,9 @@ test("an amount follows from its memo: tiers, steps, tools, multipliers, estimat
     fc.property(situation, (now) => {
       const price = {
         ...now.standard,
-        tiers: new Map([["priority", now.priority]]),
+        tiers: new Map([
+          ["priority", { ...now.priority, aboveTokens: [{ tokens: 250_000, prices: now.longPriority }] }],
+        ]),
         aboveTokens: [{ tokens: 150_000, prices: now.long }],
         tools: new Map([["web_search", now.search]]),
       };
@@ -59,20 +64,39 @@ test("an amount follows from its memo: tiers, steps, tools, multipliers, estimat
         tag: "0123456789" as AccountTag,
         keyId: "key",
         group: { name: "g", kind: "pay_per_use", multiplier: now.multiplier as Multiplier, limits: {} } as Group,
-        model: { name: "m", price, contextTokens: 400_000, maxOutputTokens: 100_000 } as unknown as Model,
-        terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: now.tier },
+        model: {
+          name: "m",
+          price,
+          contextTokens: 400_000,
+          maxOutputTokens: 100_000,
+          toolCalls: { held: 2, max: 5 },
+        } as unknown as Model,
+        terms: {
+          inputTokens: 10,
+          inputEstimate: 7,
+          choices: 1,
+          tier: now.tier,
+          tools: now.offered ? ["web_search"] : [],
+        },
         hold: nanoUsd(now.hold),
+        outputMost: 100_000,
         entitlement: undefined,
         unmetered: false,
         storeTimeMs: 0,
         catalogVersion: "v",
       };
-      const measured = { usage: now.usage, final: now.final, producedBytes: now.producedBytes };
+      const measured = {
+        usage: now.usage,
+        final: now.final,
+        produced: { bytes: 4 * now.producedTokens, tokens: now.producedTokens, deltas: 1 },
+        silentMs: now.silentMs,
+      };
       const ending = { delivered: now.delivered, complete: now.complete, route, cause: "client_gone", measured };
       const { ask } = settlementOf(terms, ending);
       const again = recompute(ask.memo);
       assert.ok(again, ask.memo);
       assert.equal(now.delivered ? again.owed : again.cost, now.delivered ? ask.amount : ask.absorbed);
+      for (const line of ask.attempts ?? []) assert.equal(recompute(line.memo)?.cost, line.amount);
     }),
     { numRuns: 1_000 },
   );

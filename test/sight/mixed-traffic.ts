@@ -14,7 +14,7 @@ export function sightConfig(places: ConfigPlaces): string {
     )
     .replace(
       "\ngroups:\n",
-      '\n  chat-narrow: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, default_output_tokens: 16, routes: [{upstream: up-narrow}]}\ngroups:\n',
+      '\n  chat-narrow: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, default_output_tokens: 16, routes: [{upstream: up-narrow, cost: {input: "1", output: "10", tools: {web_search: "0.01"}}}]}\ngroups:\n',
     );
   assert.ok("settings" in loadConfig({ file: "sight.yaml", text, env: {} }));
   return text;
@@ -36,6 +36,13 @@ export async function visitors(here: GatewayHere): Promise<Visitors> {
   };
 }
 
+const REPLY = {
+  id: "c",
+  object: "chat.completion",
+  model: "chat-narrow",
+  choices: [{ index: 0, message: { role: "assistant", content: "found" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 4, completion_tokens: 5, total_tokens: 9 },
+};
 const text = "some words ".repeat(20);
 
 /** One round; each kind of answer comes up in every round. */
@@ -61,6 +68,12 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(ask(here, "chat", undefined));
   await read(ask(here, "chat", rich.key, { model: "no-such-model" }));
   for (let index = 0; index < 3; index++) await read(ask(here, "messages", limited.key));
+  // A server that answers with another model than it was asked for.
+  simulator.program({ text, model: "another-model" });
+  await read(ask(here, "chat", rich.key));
+  // A server that counts searches that nobody asked for.
+  simulator.program({ body: { ...REPLY, usage: { ...REPLY.usage, num_search_queries: 3 } } });
+  await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
   // An upstream that fails, and one whose credential is refused.
   simulator.program({ fault: { status: 500 } }, { times: 2 });
   await read(ask(here, "chat", rich.key));

@@ -22,6 +22,7 @@ export const MODEL: Model = {
   defaultOutputTokens: 512,
   inputBytesPerToken: 3,
   mediaTokens: { image: 1_000, file: 1_000 },
+  toolCalls: { held: 10, max: 50 },
   routes: [
     {
       upstream: "up",

@@ -53,11 +53,13 @@ export async function request(caller: Caller, gateway: Running, parts: ClientPar
         limit: chance.is(0.7) ? { field: "max_tokens", value: 1 + chance.below(600) } : undefined,
         choices: 1,
         textBytes: Math.round(chance.skewed(30, 20_000)),
-        images: 0,
-        files: 0,
+        media: [],
+        compacts: false,
         serviceTier: undefined,
+        tierParam: undefined,
         stream: true,
         hostedTools: [],
+        options: [],
       },
       idempotency: undefined,
       holdTtlMs: parts.holdTtlMs,
@@ -146,7 +148,8 @@ async function extend({ requestId, tag, hold }: Permit, { admin }: Running, { co
 }
 
 function measured(producedBytes: number, usage: Ending["measured"]["usage"]): Ending["measured"] {
-  return { usage, final: usage !== undefined, producedBytes };
+  const produced = { bytes: producedBytes, tokens: Math.ceil(producedBytes / 4), deltas: 1 };
+  return { usage, final: usage !== undefined, produced, silentMs: 0 };
 }
 
 function checkpoint(ask: SettleAsk, seen: SeenRequest, gateway: Running): void {

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { membersDocument } from "./members-file.ts";
 
 const read = (file: string): string => readFileSync(file, "utf8");
 const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md")].sort();
@@ -72,6 +73,10 @@ test("docs/metrics.md lists every metric with its labels, and no other", async (
     documented.map((line) => line.slice(0, line.indexOf("{"))),
     [...exposed].sort(),
   );
+});
+
+test("docs/members.md has the tables of the code (npm run members writes them)", () => {
+  assert.equal(read("docs/members.md"), membersDocument());
 });
 
 test("no file carries a path of one machine, a registry's host or a credential", () => {

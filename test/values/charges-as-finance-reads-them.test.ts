@@ -1,6 +1,7 @@
 /** What requests cost: one line is prices, tokens, multiplier and the charge that is expected. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { NANO_USD_MAX } from "../../src/values/money.ts";
 import { charge, holdFor, MULTIPLIER_ONE, unitPricesFor } from "../../src/values/price.ts";
 import { believableCount, TOKEN_COUNT_MAX, totalInput } from "../../src/values/tokens.ts";
 import { multiplierOf, priceOf, unitPrices, usageOf } from "./prices.ts";
@@ -105,6 +106,38 @@ test("a tier replaces the prices and the steps; a tier without a price does not 
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("10 0 0 0 0"), "fast").amount, 60_000n);
   assert.equal(unitPricesFor(price, 1, "unknown"), price);
   assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 10, output: 1 }, "fast"), 10n * 12_000n + 50_000n);
+});
+
+test("a tier has steps of its own for long input, and none of the standard ones", () => {
+  const long = unitPrices("4 0.4 5 8 30");
+  const price = priceOf("1 0.1 1.25 2 10", {
+    tiers: new Map([["fast", { ...unitPrices("2 0.2 2.5 4 20"), aboveTokens: [{ tokens: 200_000, prices: long }] }]]),
+    aboveTokens: [{ tokens: 100_000, prices: unitPrices("9 9 9 9 9") }],
+  });
+  const cost = (tokens: string) => charge(price, MULTIPLIER_ONE, usageOf(tokens), "fast").amount;
+  assert.equal(cost("200000 0 0 0 1"), 400_020_000n);
+  assert.equal(cost("200001 0 0 0 1"), 800_034_000n);
+  assert.equal(cost("1 200000 0 0 0"), 80_004_000n);
+  // What is held covers the dearest step within reach: for an hour's cache write, above and below it.
+  assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 200_000, output: 1 }, "fast"), 800_020_000n);
+  assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 200_001, output: 1 }, "fast"), 1_600_038_000n);
+  assert.equal(charge(price, MULTIPLIER_ONE, usageOf("100001 0 0 0 0"), "unknown").amount, 900_009_000n);
+});
+
+test("input that was read in several goes finds its step by the longest of them", () => {
+  const price = priceOf("1 0.1 1.25 2 10", {
+    aboveTokens: [{ tokens: 200_000, prices: unitPrices("2 0.2 2.5 4 20") }],
+  });
+  const usage = usageOf("203000 0 0 0 4500");
+  assert.equal(charge(price, MULTIPLIER_ONE, { ...usage, longestInput: 180_000 }).amount, 248_000_000n);
+  assert.equal(charge(price, MULTIPLIER_ONE, { ...usage, longestInput: 200_001 }).amount, 496_000_000n);
+  assert.equal(charge(price, MULTIPLIER_ONE, usage).amount, 496_000_000n);
+});
+
+test("no count makes a charge that a store does not take", () => {
+  const price = priceOf("9000 9000 9000 9000 9000", { tools: new Map([["web_search", 9_000_000_000_000_000n]]) });
+  const all = usageOf(`${"1000000000 ".repeat(5)}`, { web_search: 1_000_000_000 });
+  assert.equal(charge(price, multiplierOf("1000"), all).amount, NANO_USD_MAX);
 });
 
 test("only whole counts within reason are believed of an upstream", () => {

@@ -24,16 +24,15 @@ const unit: fc.Arbitrary<UnitPrices> = fc.record({
   cacheWrite1h: unitPrice,
   output: unitPrice,
 });
+const steps = fc
+  .uniqueArray(fc.tuple(fc.nat(2_000_000), unit), { selector: (step) => step[0], maxLength: 2 })
+  .map((some) => some.sort((a, b) => a[0] - b[0]).map(([tokens, prices]) => ({ tokens, prices })));
 const price: fc.Arbitrary<Price> = fc
-  .tuple(
-    unit,
-    fc.uniqueArray(fc.tuple(fc.nat(2_000_000), unit), { selector: (s) => s[0], maxLength: 2 }),
-    fc.option(unit),
-  )
-  .map(([standard, steps, fast]) => ({
+  .tuple(unit, steps, fc.option(unit), steps)
+  .map(([standard, aboveTokens, fast, aboveTokensFast]) => ({
     ...standard,
-    tiers: fast ? new Map([["fast", fast]]) : new Map(),
-    aboveTokens: steps.sort((a, b) => a[0] - b[0]).map(([tokens, prices]) => ({ tokens, prices })),
+    tiers: fast ? new Map([["fast", { ...fast, aboveTokens: aboveTokensFast }]]) : new Map(),
+    aboveTokens,
     tools: new Map(),
   }));
 const multiplier = fc.oneof(fc.constant(1_000_000n), fc.bigInt(0n, 3_000_000n)).map((m) => m as Multiplier);

@@ -111,7 +111,7 @@ for (const protocol of ["chat", "responses"] as const) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}, streamed: without a limit of the client's own the default is held, and none is sent`, async () => {
+  test(`${protocol}, streamed: without a limit of the client's own the default is held, and the model's is sent`, async () => {
     const fields = { stream: true, [LIMIT_FIELD[protocol]]: undefined };
     const hold = holdOf(protocol, fields, 8_192);
     const account = await accountWith(hold);
@@ -120,7 +120,7 @@ for (const protocol of ["chat", "responses"] as const) {
     assert.equal(reply.headers.get("x-tollgate-clamped"), null);
     await reply.text();
     const seen = lastBody();
-    assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, undefined);
+    assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, 32_000);
     await assertAtRest(here, account);
     const [line] = await usageLines(here, account);
     assert.equal(memoOf(line).hold, String(hold));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Brake, type ExtensionOutcome } from "../../src/brake.ts";
-import type { Counts } from "../../src/convert/exchange.ts";
+import type { SeenCounts } from "../../src/silence.ts";
 import type { ExtendAnswer } from "../../src/store/extension.ts";
 import { type NanoUsd, nanoUsd } from "../../src/values/money.ts";
 import { NO_USAGE } from "../../src/values/tokens.ts";
@@ -32,9 +32,9 @@ class Scene {
         this.#answers.push(answer);
         return answer.promise;
       },
-      costOf: ({ producedBytes }) => ({
-        usage: { ...NO_USAGE, output: producedBytes / 4 },
-        cost: nanoUsd(1_000n + BigInt(producedBytes / 4) * 10n),
+      costOf: ({ produced: { tokens } }) => ({
+        usage: { ...NO_USAGE, output: tokens },
+        cost: nanoUsd(1_000n + BigInt(tokens) * 10n),
       }),
       onAnswer: (outcome, hold) => void this.outcomes.push([outcome, hold]),
     });
@@ -44,7 +44,8 @@ class Scene {
   }
 
   look(tokens: number, final = false): string {
-    const counts: Counts = { usage: undefined, final, producedBytes: tokens * 4 };
+    const produced = { bytes: tokens * 4, tokens, deltas: 1 };
+    const counts: SeenCounts = { usage: undefined, final, produced, silentMs: 0 };
     return this.brake.look(counts);
   }
 

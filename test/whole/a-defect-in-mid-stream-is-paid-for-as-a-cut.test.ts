@@ -6,7 +6,7 @@ import type { BodySink } from "../../src/dispatch/ask.ts";
 import { relayStream, type StreamEnd } from "../../src/relay.ts";
 import { systemClock } from "../../src/values/time.ts";
 
-const COUNTS: Counts = { usage: undefined, final: false, producedBytes: 40 };
+const COUNTS: Counts = { usage: undefined, final: false, produced: { bytes: 40, tokens: 10, deltas: 1 } };
 
 /** Gives one semantic frame, then breaks. */
 class Breaking implements StreamConverter {
@@ -63,7 +63,9 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
     settle: async (end) => void settled.push(end),
     failure: () => Buffer.from("failed"),
     cut: new AbortController().signal,
-    onClientGone: "abort",
+    askedAtMs: systemClock.monotonicMs(),
+    thinks: false,
+    leaving: () => assert.fail("nobody leaves"),
     onFirstToken() {},
     onProgress() {},
   });
@@ -72,6 +74,8 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
   sink?.data(Buffer.from("3"));
   sink?.end();
   await assert.rejects(relayed, /a defect/);
-  assert.deepEqual(settled, [{ reason: "internal", complete: false, delivered: true, counts: COUNTS }]);
+  assert.deepEqual(settled, [
+    { reason: "internal", complete: false, delivered: true, counts: { ...COUNTS, silentMs: 0 } },
+  ]);
   assert.equal(aborts, 1);
 });

@@ -15,6 +15,7 @@ export class HandClock implements Clock {
   #nowMs = 1_000_000;
   readonly #startedWallMs = Date.now();
   readonly #timers = new Set<Timer>();
+  readonly #asked = new Map<number, PromiseWithResolvers<void>>();
 
   monotonicMs(): number {
     return this.#nowMs;
@@ -25,10 +26,28 @@ export class HandClock implements Clock {
   }
 
   after(ms: number, task: () => void): () => void {
+    this.#askedFor(ms).resolve();
     if (ms <= PASSES_BY_ITSELF_MS) return systemClock.after(ms, task);
     const timer = { atMs: this.#nowMs + ms, task };
     this.#timers.add(timer);
     return () => void this.#timers.delete(timer);
+  }
+
+  /** Resolves once somebody has asked for a timer of exactly so long. */
+  timerOf(ms: number): Promise<void> {
+    return this.#askedFor(ms).promise;
+  }
+
+  /** Resolves once somebody asks for one again. */
+  nextTimerOf(ms: number): Promise<void> {
+    this.#asked.delete(ms);
+    return this.timerOf(ms);
+  }
+
+  #askedFor(ms: number): PromiseWithResolvers<void> {
+    const asked = this.#asked.get(ms) ?? Promise.withResolvers<void>();
+    this.#asked.set(ms, asked);
+    return asked;
   }
 
   /** Lets time pass, and what falls due in it happen in order. */

@@ -38,7 +38,7 @@ function ruledConfig(places: Parameters<typeof testConfig>[0]): string {
   return testConfig(places)
     .replaceAll(
       /(api_key: upstream-canary-\w+)\}/g,
-      `$1, headers: {x-last: upstream-headers}, rules: ${inline(UPSTREAM)}}`,
+      `$1, pass_members: [x_new], headers: {x-last: upstream-headers}, rules: ${inline(UPSTREAM)}}`,
     )
     .replaceAll(/^( {2}(?:chat|messages|responses)-1: .*)\}$/gm, `$1, rules: ${inline(MODEL)}}`)
     .replace(/^( {2}money: .*)\}$/m, `$1, rules: ${inline(GROUP)}}`);

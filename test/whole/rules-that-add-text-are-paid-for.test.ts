@@ -25,10 +25,12 @@ const FACTS: RequestFacts = {
   limit: { field: "max_tokens", value: 100 },
   choices: 1,
   textBytes: 300,
-  images: 0,
-  files: 0,
+  media: [],
+  compacts: false,
   serviceTier: undefined,
+  tierParam: undefined,
   hostedTools: [],
+  options: [],
 };
 
 function termsOf(settings = here.settings): Terms {

@@ -9,8 +9,8 @@ before(async () => {
 });
 after(() => here.close());
 
-/** Odd but legal: spacing, key order, a number that JSON.parse would change, escapes, a field nobody knows. */
-const ODD = `"seed" : 9007199254740993,\t"x_new": {"b":1, "a":-0, "u":"\\ud83d\\ude00"}`;
+/** Odd but legal: spacing, key order, a number that JSON.parse would change, escapes, data under a name of its own. */
+const ODD = `"seed" : 9007199254740993,\t"metadata": {"b":1, "a":-0, "u":"\\ud83d\\ude00"}`;
 
 const REQUESTS = {
   chat: `{ "messages":[{"role":"user","content":"h\\u00e9"}], ${ODD}, "model":"chat-1", "max_tokens": 40 }`,

@@ -6,6 +6,10 @@ import { ask, assertAtRest, framesOf, PROTOCOL_LIST } from "./asking.ts";
 import { HandClock } from "./hand-clock.ts";
 
 const HEARTBEAT_MS = 10_000;
+/** The silence may have been thought: for so long the upstream is read on for its count when the client leaves. */
+const CLIENT_GONE_GRACE_MS = 10_000;
+/** How often a stream that is read on is looked at. */
+const READ_ON_LOOK_MS = 250;
 
 for (const protocol of PROTOCOL_LIST) {
   test(`${protocol}: one heartbeat for each ten seconds, none earlier, never only a comment`, async () => {
@@ -49,7 +53,10 @@ for (const protocol of PROTOCOL_LIST) {
           assert.deepEqual(Object.keys(payload), ["type", "sequence_number"]);
         }
       }
+      const readOn = clock.timerOf(READ_ON_LOOK_MS);
       leaving.abort();
+      await readOn;
+      clock.advance(CLIENT_GONE_GRACE_MS);
       await assertAtRest(here, account);
     } finally {
       await here.close();

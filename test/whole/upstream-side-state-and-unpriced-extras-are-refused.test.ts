@@ -32,7 +32,7 @@ const CASES: readonly (readonly [Protocol, Fields, string])[] = [
   ["responses", { service_tier: "priority" }, "service_tier"],
   ["chat", { messages: said({ type: "file", file: { file_id: "file-1" } }) }, "messages[0].content[0].file.file_id"],
   ["chat", { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }, "messages[0].audio.id"],
-  ["chat", { web_search_options: {} }, "tools"],
+  ["chat", { web_search_options: {} }, "web_search_options"],
   ["chat", { service_tier: "flex" }, "service_tier"],
   ["messages", { container: "container_1" }, "container"],
   [
@@ -43,8 +43,8 @@ const CASES: readonly (readonly [Protocol, Fields, string])[] = [
   ["messages", { messages: said({ type: "container_upload", file_id: "f" }) }, "messages[0].content[0].file_id"],
   ["messages", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools"],
   ["messages", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }, "tools"],
-  ["messages", { mcp_servers: [{ type: "url", url: "https://x", name: "x" }] }, "tools"],
-  ["messages", { speed: "fast" }, "service_tier"],
+  ["messages", { mcp_servers: [{ type: "url", url: "https://x", name: "x" }] }, "mcp_servers"],
+  ["messages", { speed: "fast" }, "speed"],
 ];
 
 for (const [protocol, fields, param] of CASES) {

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hopByHopNames, isToken, mediaTypeOf, parseRetryAfterS, safeHeaderValue } from "../../src/wire/header.ts";
+import {
+  hopByHopNames,
+  isToken,
+  mediaTypeOf,
+  parseRetryAfterMs,
+  parseRetryAfterS,
+  safeHeaderValue,
+} from "../../src/wire/header.ts";
 
 test("rows 24 and 62: what Connection names stays with this hop, besides the fixed names", () => {
   const fixed = hopByHopNames(undefined);
@@ -58,6 +65,30 @@ test("retry-after in seconds or as a date, when it is sane", () => {
   ];
   for (const [text, expected] of table) assert.equal(parseRetryAfterS(text, now), expected, text);
   assert.equal(parseRetryAfterS("Wed, 21 Oct 2026 07:28:30 GMT", now + 1), 30, "rounded up");
+});
+
+test("retry-after-ms in milliseconds, when it is sane", () => {
+  const table: [string, number | undefined][] = [
+    ["0", 0],
+    ["250", 250],
+    [" 250 ", 250],
+    ["250.2", 251],
+    ["0.001", 1],
+    ["3600000", 3_600_000],
+    ["3600000.1", undefined],
+    ["3600001", undefined],
+    ["-1", undefined],
+    ["1e3", undefined],
+    ["0x10", undefined],
+    [".5", undefined],
+    ["5.", undefined],
+    ["", undefined],
+    ["soon", undefined],
+    ["99999999999999999999", undefined],
+    ["Infinity", undefined],
+    ["Wed, 21 Oct 2026 07:28:00 GMT", undefined],
+  ];
+  for (const [text, expected] of table) assert.equal(parseRetryAfterMs(text), expected, text);
 });
 
 test("row 54: media types with their parameters", () => {

@@ -8,7 +8,8 @@ import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import { SILENT_REFUSAL } from "../reply/stop.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
-import { readUsage } from "./usage.ts";
+import { countChoices } from "./produced.ts";
+import { readWholeUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
@@ -24,12 +25,17 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   if (!choice || !message) return invalid("a chat completion without a choice");
   const word = textOf(choice.finish_reason);
   if (isFailureWord(word)) return reported(undefined, word);
-  return wholeReply(itemsOf(message, choice, plan, ids), stopOf(word), {
-    upstreamId: textOf(json.id),
-    usage: readUsage(json.usage) ?? readUsage(choice.usage),
-    serviceTier: textOf(json.service_tier),
-    createdS: createdSeconds(json.created),
-  });
+  return wholeReply(
+    itemsOf(message, choice, plan, ids),
+    stopOf(word),
+    {
+      upstreamId: textOf(json.id),
+      usage: readWholeUsage(json),
+      serviceTier: textOf(json.service_tier),
+      createdS: createdSeconds(json.created),
+    },
+    countChoices(json.choices),
+  );
 }
 
 /** Reasoning, text, refusal, calls: chat's members have no order of their own (MC.r1, RC.r1). */

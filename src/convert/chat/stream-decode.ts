@@ -7,9 +7,10 @@ import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
+import { ChatOutput } from "./produced.ts";
 import { contentText, isFailureWord, reasoningOf, stopOf } from "./reply-decode.ts";
 import { ChatCalls } from "./stream-calls.ts";
-import { readUsage } from "./usage.ts";
+import { ChatStreamUsage } from "./stream-usage.ts";
 
 /**
  * Decodes chunks. Text, refusal and reasoning form one block at a time, since chat marks no ends: another kind, or a new
@@ -17,8 +18,13 @@ import { readUsage } from "./usage.ts";
  * usage chunk behind the finish reason still counts (trap 33).
  */
 export class ChatStreamDecoder extends StreamDecoder {
+  protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
+  /** One choice is asked for, whatever the client's protocol. */
+  readonly #counted = new ChatStreamUsage(1);
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
+  /** A count from before the stop reason may be a running one. */
+  protected override usageIsWhole = false;
 
   constructor(plan: ReplyPlan, ids: Ids) {
     super(plan, ids);
@@ -38,20 +44,31 @@ export class ChatStreamDecoder extends StreamDecoder {
       serviceTier: textOf(chunk.service_tier),
       createdS: createdSeconds(chunk.created),
     });
-    this.countUsage(readUsage(chunk.usage));
     for (const one of arrayOf(chunk.choices)) {
       const choice = objectOf(one);
       if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (trap 8).
     }
+    this.#counted.see(chunk, this.hasOutput);
+    this.#tellUsage();
+  }
+
+  #tellUsage(): void {
+    const { usage } = this.#counted;
+    this.usageIsWhole = this.#counted.final;
+    if (usage === undefined || usage === this.usage) return;
+    // Behind an error nothing is told any more, but it is known for the bill.
+    if (this.ended) this.usage = usage;
+    else this.countUsage(usage);
   }
 
   protected override readDone(): void {
+    this.#counted.end();
+    this.#tellUsage();
     if (this.started) this.finish();
     else this.refuse(invalid("[DONE] came first"));
   }
 
   #readChoice(choice: JsonObject): void {
-    this.countUsage(readUsage(choice.usage)); // Some servers put it here.
     const delta = objectOf(choice.delta);
     if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
     const word = textOf(choice.finish_reason);

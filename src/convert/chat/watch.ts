@@ -3,28 +3,33 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage, writeUsage } from "./usage.ts";
+import { ChatOutput } from "./produced.ts";
+import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
+import { writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
-/** Choices that are told apart; the protocol has no more (protocols.md 1.1.1). */
-const CHOICES_MAX = 128;
 
 export interface ChatWatchOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
   readonly includeUsage: boolean;
   /** The client's model name, when the route renames it. */
   readonly rename: string | undefined;
+  /** Answers that the client asked for (`n`). */
+  readonly choices: number;
+  /** Told of each chunk; undefined: nobody asks which model it is. */
+  readonly answered?: AnsweredModel;
 }
 
 export class ChatWatcher implements Watcher {
   readonly #options: ChatWatchOptions;
   #fault: UpstreamFault | undefined;
-  #usage: Usage | undefined;
-  #producedBytes = 0;
+  readonly #usage: ChatStreamUsage;
+  readonly #output = new ChatOutput();
   #finishSeen = false;
   /** By the choice's index, whether it has said why it stopped. */
   readonly #finished = new Map<number, boolean>();
@@ -34,6 +39,7 @@ export class ChatWatcher implements Watcher {
 
   constructor(options: ChatWatchOptions) {
     this.#options = options;
+    this.#usage = new ChatStreamUsage(options.choices);
   }
 
   get fault(): UpstreamFault | undefined {
@@ -46,20 +52,29 @@ export class ChatWatcher implements Watcher {
     if (text === DONE) return this.#seeDone(event);
     const chunk = parseObject(text);
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
+    this.#options.answered?.see(chunk);
     const error = objectOf(chunk.error);
     if (error) return this.#refuse(reported(error.type, error.code));
     if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
-    this.#usage = readUsage(chunk.usage) ?? this.#usage;
-    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
     const semantic = this.#look(chunk);
+    this.#usage.see(chunk, semantic);
+    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
   }
 
   #seeDone(event: SseEvent): Seen {
     if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
     this.#done = true;
+    this.#usage.end();
     return passed(event, false, true);
+  }
+
+  /** Whether so many choices, or all that have begun where they are more, have said why they stopped. */
+  #haveFinished(choices: number): boolean {
+    let finished = 0;
+    for (const one of this.#finished.values()) if (one) finished++;
+    return finished >= Math.max(Math.min(choices, CHOICES_MAX), this.#finished.size);
   }
 
   #refuse(fault: UpstreamFault): Seen {
@@ -68,18 +83,13 @@ export class ChatWatcher implements Watcher {
   }
 
   #look(chunk: JsonObject): boolean {
-    let semantic = false;
     for (const item of arrayOf(chunk.choices)) {
       const choice = objectOf(item);
       const finished = typeof choice?.finish_reason === "string";
       this.#finishSeen ||= finished;
-      if (typeof choice?.index === "number") this.#noteChoice(choice.index, finished);
-      const produced = producedIn(objectOf(choice?.delta));
-      if (produced === undefined) continue;
-      semantic = true;
-      this.#producedBytes += produced;
+      this.#noteChoice(typeof choice?.index === "number" ? choice.index : 0, finished);
     }
-    return semantic;
+    return this.#output.see(undefined, chunk);
   }
 
   #noteChoice(index: number, finished: boolean): void {
@@ -94,16 +104,19 @@ export class ChatWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#done) return undefined;
-    if (this.#finishSeen) return sseFrame(DONE);
+    if (this.#finishSeen && this.#haveFinished(1)) {
+      this.#done = true;
+      return sseFrame(DONE);
+    }
     this.#fault = TRUNCATED;
     return undefined;
   }
 
   counts(): Counts {
     return {
-      usage: this.#usage,
-      final: this.#usage !== undefined && this.#finishSeen,
-      producedBytes: this.#producedBytes,
+      usage: this.#usage.usage,
+      final: this.#usage.final,
+      produced: this.#output.counts(),
     };
   }
 
@@ -133,31 +146,4 @@ export class ChatWatcher implements Watcher {
   #chunk(members: JsonObject): Uint8Array {
     return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", ...members }));
   }
-}
-
-/** Bytes of text, reasoning, refusal and tool calls in a delta or message; undefined when it holds none of them. */
-export function producedIn(delta: JsonObject | undefined): number | undefined {
-  if (!delta) return undefined;
-  let bytes = 0;
-  let found = false;
-  for (const value of [delta.content, delta.refusal, delta.reasoning_content, delta.reasoning]) {
-    if (typeof value !== "string" || value === "") continue;
-    found = true;
-    bytes += Buffer.byteLength(value);
-  }
-  const calls = Array.isArray(delta.tool_calls)
-    ? delta.tool_calls
-    : delta.function_call
-      ? [{ function: delta.function_call }]
-      : [];
-  for (const item of calls) {
-    const call = objectOf(item);
-    const body = objectOf(call?.function) ?? objectOf(call?.custom);
-    found = true;
-    for (const value of [body?.name, body?.arguments, body?.input]) {
-      if (typeof value === "string") bytes += Buffer.byteLength(value);
-    }
-  }
-  if (objectOf(delta.audio)) found = true;
-  return found ? bytes : undefined;
 }

@@ -6,7 +6,8 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
-import { countsOutput, readUsage } from "./usage.ts";
+import { countContent } from "./produced.ts";
+import { readUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
@@ -26,12 +27,17 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
     if (item === TOO_DEEP) return invalid("the arguments of a call nest too deep");
     if (item) items.push(item);
   }
-  return wholeReply(items, stopOf(json), {
-    upstreamId: textOf(json.id),
-    usage: countsOutput(json.usage) ? readUsage(json.usage) : undefined,
-    serviceTier: serviceTierOf(json.usage),
-    createdS: undefined,
-  });
+  return wholeReply(
+    items,
+    stopOf(json),
+    {
+      upstreamId: textOf(json.id),
+      usage: readUsage(json.usage),
+      serviceTier: serviceTierOf(json.usage),
+      createdS: undefined,
+    },
+    countContent(json.content),
+  );
 }
 
 const TOO_DEEP = Symbol("nested too deep");

@@ -5,8 +5,9 @@ import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";
 import { invalid } from "../watch.ts";
+import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
-import { countsOutput, readUsage } from "./usage.ts";
+import { MessageUsage } from "./usage.ts";
 
 /** A content block under way; `undefined` stands for blocks of tools that the server runs. */
 type Open =
@@ -25,7 +26,9 @@ const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
 
 /** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (2.0.6). */
 export class MessagesStreamDecoder extends StreamDecoder {
+  protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
+  readonly #counted = new MessageUsage();
   protected override usageIsWhole = false;
 
   protected override read(payload: JsonObject, name: string): void {
@@ -39,11 +42,24 @@ export class MessagesStreamDecoder extends StreamDecoder {
   }
 
   #readEvent(type: string, payload: JsonObject): void {
+    if (this.hasOutput) this.#counted.produced();
     if (type === "content_block_start") this.#startBlock(payload);
     else if (type === "content_block_delta") this.#readDelta(payload);
     else if (type === "content_block_stop") this.#stopBlock(indexOf(payload));
     else if (type === "message_delta") this.#readEnding(payload);
-    else if (type === "message_stop") this.finish();
+    else if (type === "message_stop") this.#readStop(payload);
+  }
+
+  #readStop(payload: JsonObject): void {
+    this.#counted.countLast(payload);
+    this.#tellUsage();
+    this.finish();
+  }
+
+  #tellUsage(): void {
+    this.usageIsWhole = this.#counted.final;
+    const { usage } = this.#counted;
+    if (usage !== this.usage) this.countUsage(usage);
   }
 
   /** Some servers add chat's marker; it means nothing here. */
@@ -56,13 +72,13 @@ export class MessagesStreamDecoder extends StreamDecoder {
       return;
     }
     this.start({ upstreamId: textOf(message.id), serviceTier: serviceTierOf(message.usage), createdS: undefined });
-    this.countUsage(readUsage(message.usage));
+    this.#counted.begin(message.usage);
+    this.#tellUsage();
   }
 
   #readEnding(payload: JsonObject): void {
-    this.usageIsWhole = countsOutput(payload.usage);
-    const usage = readUsage(payload.usage, this.usage);
-    if (usage !== this.usage) this.countUsage(usage);
+    this.#counted.count(payload.usage);
+    this.#tellUsage();
     const ending = objectOf(payload.delta);
     if (textOf(ending?.stop_reason) !== undefined) this.stop = stopOf(ending as JsonObject);
   }
@@ -124,7 +140,6 @@ function openBlock(content: JsonObject, sink: EventSink): Open | undefined {
     case "redacted_thinking": {
       const data = textOf(content.data);
       sink.keep(data);
-      sink.produce(data ?? "");
       return { kind: "redacted", block: new ReasoningBlock(sink), data };
     }
     case "tool_use":

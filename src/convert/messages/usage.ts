@@ -1,57 +1,186 @@
-/** Messages usage <-> token kinds (protocols.md 1.2.3, 2.0.6). `input_tokens` excludes everything cached. */
-import { believableCount, NO_USAGE, type Usage } from "../../values/tokens.ts";
-import { type JsonObject, objectOf } from "../json-object.ts";
+/**
+ * Messages usage <-> token kinds (protocols.md 1.2.3, 2.0.6). `input_tokens` excludes everything cached, `output_tokens`
+ * includes thinking; docs/usage-forms.md has what servers really send.
+ */
+import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens.ts";
+import { largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
+import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
+
+/** The usage of a whole message. @returns undefined when nothing in it is a count. */
+export function readUsage(value: unknown): Usage | undefined {
+  const read = new MessageUsage();
+  read.count(value);
+  return read.usage;
+}
 
 /**
- * Reads a `usage` object over what an earlier event said: counts in a stream are cumulative snapshots, so a later
- * believable value replaces and a missing one keeps (2.0.6).
- * @returns `before` when the value holds no believable count, or when no event has counted the input yet.
+ * What the events of a message have said of its usage. Counts are snapshots of what has been used so far: a later one
+ * replaces an earlier one, and nothing is added up but the iterations, which are told all at once.
  */
-export function readUsage(value: unknown, before?: Usage): Usage | undefined {
-  const usage = objectOf(value);
-  if (!usage) return before;
-  const input = believableCount(usage.input_tokens);
+export class MessageUsage {
+  /** By the top-level members. */
+  #top: Usage | undefined;
+  #iterations: readonly JsonObject[] = [];
+  #final = false;
+
+  /** Reads the usage of `message_start`, whose output is only that of the beginning. */
+  begin(value: unknown): void {
+    const usage = objectOf(value);
+    if (!usage) return;
+    this.#top = laterUsage(this.#top, usage);
+    const iterations = objectsIn(usage.iterations);
+    if (iterations.length > 0) this.#iterations = iterations;
+  }
+
+  /** Reads the usage of a `message_delta`, or of a whole message. */
+  count(value: unknown): void {
+    this.begin(value);
+    this.#final ||= believableCount(objectOf(value)?.output_tokens) !== undefined;
+  }
+
+  /** Reads a `message_stop`; Bedrock counts in it, under the protocol's names or its own. */
+  countLast(event: JsonObject): void {
+    this.count(event.usage);
+    const metrics = objectOf(event["amazon-bedrock-invocationMetrics"]);
+    if (this.#final || !metrics) return;
+    this.count({
+      input_tokens: metrics.inputTokenCount,
+      output_tokens: metrics.outputTokenCount,
+      cache_read_input_tokens: metrics.cacheReadInputTokenCount,
+      cache_creation_input_tokens: metrics.cacheWriteInputTokenCount,
+    });
+  }
+
+  /** More has been produced: what was counted before is a snapshot. */
+  produced(): void {
+    this.#final = false;
+  }
+
+  /** What is known so far. */
+  get usage(): Usage | undefined {
+    return this.#iterations.length === 0 ? this.#top : withIterations(this.#top ?? NO_USAGE, this.#iterations);
+  }
+
+  /** Whether the output has been counted, and nothing was produced behind that count. */
+  get final(): boolean {
+    return this.#final;
+  }
+}
+
+/** A later snapshot over an earlier one. Input of nothing, or no output, has been forgotten rather than undone. */
+function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undefined {
+  const input = inputOf(usage, before?.cacheWrite1h ?? 0);
   const output = believableCount(usage.output_tokens);
-  const cached = believableCount(usage.cache_read_input_tokens);
-  const written = believableCount(usage.cache_creation_input_tokens);
-  if (input === undefined && output === undefined && cached === undefined && written === undefined) return before;
-  if (input === undefined && before === undefined) return undefined;
-  const base = before ?? NO_USAGE;
-  const outputTokens = output ?? base.output;
+  const toolCalls = toolCounts(usage.server_tool_use, "_requests");
+  if (!input && output === undefined && !toolCalls) return before;
+  const { outputUncounted, ...base } = before ?? { ...NO_USAGE, outputUncounted: true as const };
   const details = objectOf(usage.output_tokens_details);
+  const allOutput = output || base.output;
   return {
-    input: input ?? base.input,
-    cachedInput: cached ?? base.cachedInput,
-    ...cacheWrites(usage, written, base),
-    output: outputTokens,
-    reasoning: Math.min(believableCount(details?.thinking_tokens) ?? base.reasoning, outputTokens),
-    toolCalls: toolCalls(usage.server_tool_use) ?? base.toolCalls,
+    ...base,
+    ...input,
+    output: allOutput,
+    reasoning: Math.min(believableCount(details?.thinking_tokens) ?? base.reasoning, allOutput),
+    toolCalls: toolCalls ? mergedCalls(base.toolCalls, toolCalls) : base.toolCalls,
+    ...(outputUncounted && output === undefined ? { outputUncounted } : {}),
   };
 }
 
-/** Whether a `usage` object counts the output: without it a snapshot from the stream's beginning is not the bill. */
-export function countsOutput(value: unknown): boolean {
-  return believableCount(objectOf(value)?.output_tokens) !== undefined;
+type InputCounts = Pick<Usage, "input" | "cachedInput" | "cacheWrite" | "cacheWrite1h">;
+
+/**
+ * The kinds of input that are counted.
+ * @param known1h writes with the long lifetime, as an earlier snapshot has told.
+ * @returns undefined when they are nothing together.
+ */
+function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | undefined {
+  const input = believableCount(usage.input_tokens);
+  const cachedInput = believableCount(usage.cache_read_input_tokens);
+  const writes = cacheWrites(usage, known1h);
+  const counted = {
+    ...(input === undefined ? {} : { input }),
+    ...(cachedInput === undefined ? {} : { cachedInput }),
+    ...writes,
+  };
+  return totalInput({ ...NO_USAGE, ...counted }) === 0 ? undefined : counted;
 }
 
-function cacheWrites(usage: JsonObject, written: number | undefined, base: Usage) {
-  const split = objectOf(usage.cache_creation);
-  const oneHour = believableCount(split?.ephemeral_1h_input_tokens);
-  const total = written ?? base.cacheWrite + base.cacheWrite1h;
-  const cacheWrite1h = Math.min(oneHour ?? base.cacheWrite1h, total);
-  return { cacheWrite: total - cacheWrite1h, cacheWrite1h };
+/**
+ * Cache writes by lifetime. A stream names the lifetimes in its first snapshot and only the sum in the last; what no lifetime
+ * is named for has the short one.
+ */
+function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrite" | "cacheWrite1h"> | undefined {
+  const lifetimes = objectOf(usage.cache_creation);
+  const written = believableCount(usage.cache_creation_input_tokens);
+  if (written === undefined && !lifetimes) return undefined;
+  const oneHour = largestCount(lifetimes?.ephemeral_1h_input_tokens);
+  const named = oneHour + largestCount(lifetimes?.ephemeral_5m_input_tokens);
+  const all = Math.max(written ?? 0, named);
+  const cacheWrite1h = Math.min(named > 0 ? oneHour : known1h, all);
+  return { cacheWrite: all - cacheWrite1h, cacheWrite1h };
 }
 
-/** Hosted tool calls by price name: `web_search_requests` is `web_search`. */
-function toolCalls(value: unknown): Record<string, number> | undefined {
-  const counts = objectOf(value);
-  if (!counts) return undefined;
-  const calls: Record<string, number> = {};
-  for (const [name, count] of Object.entries(counts)) {
-    const believed = believableCount(count);
-    if (believed && name.endsWith("_requests")) calls[name.slice(0, -"_requests".length)] = believed;
+/**
+ * What a message used that took several readings. The top-level counts are those of the reading that answered, so what
+ * summarised the conversation, advised, or was declined half-way stands in its own entry only. All entries together are
+ * the bill; a server whose top-level counts are larger has summed them up itself.
+ */
+function withIterations(top: Usage, iterations: readonly JsonObject[]): Usage {
+  const isFallback = iterations.some(({ type }) => type === "fallback_message");
+  let sum = NO_USAGE;
+  let longestInput = 0;
+  let isAnswerListed = false;
+  for (const entry of iterations) {
+    if (isFallback && isFreeDecline(entry)) continue;
+    const usage = laterUsage(undefined, entry) ?? NO_USAGE;
+    sum = added(sum, usage);
+    longestInput = Math.max(longestInput, totalInput(usage));
+    isAnswerListed ||= ANSWERS.has(entry.type);
   }
-  return calls;
+  if (!isAnswerListed) {
+    sum = added(sum, top);
+    longestInput = Math.max(longestInput, totalInput(top));
+  }
+  const output = Math.max(top.output, sum.output);
+  return {
+    ...inputOfBoth(top, sum),
+    output,
+    reasoning: Math.min(Math.max(top.reasoning, sum.reasoning), output),
+    toolCalls: top.toolCalls,
+    longestInput,
+  };
+}
+
+/** The larger of two counts of the same tokens, kind by kind; entries may leave out the lifetimes of what they wrote. */
+function inputOfBoth(top: Usage, sum: Usage): InputCounts {
+  const written = Math.max(top.cacheWrite + top.cacheWrite1h, sum.cacheWrite + sum.cacheWrite1h);
+  const cacheWrite1h = Math.max(top.cacheWrite1h, sum.cacheWrite1h);
+  return {
+    input: Math.max(top.input, sum.input),
+    cachedInput: Math.max(top.cachedInput, sum.cachedInput),
+    cacheWrite: written - cacheWrite1h,
+    cacheWrite1h,
+  };
+}
+
+/** Entries of readings whose answer is the message. */
+const ANSWERS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
+
+/** A try that declined before it had written anything is free, where another model answered in its place. */
+function isFreeDecline({ type, output_tokens }: JsonObject): boolean {
+  return type === "message" && output_tokens === 0;
+}
+
+function added(one: Usage, other: Usage): Usage {
+  return {
+    ...NO_USAGE,
+    input: addCounts(one.input, other.input),
+    cachedInput: addCounts(one.cachedInput, other.cachedInput),
+    cacheWrite: addCounts(one.cacheWrite, other.cacheWrite),
+    cacheWrite1h: addCounts(one.cacheWrite1h, other.cacheWrite1h),
+    output: addCounts(one.output, other.output),
+    reasoning: addCounts(one.reasoning, other.reasoning),
+  };
 }
 
 /** Writes a `usage` object for a messages client, every nullable member present (MC.r6). */

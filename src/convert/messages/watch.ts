@@ -3,11 +3,13 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
-import { countsOutput, readUsage, writeUsage } from "./usage.ts";
+import { MessagesOutput } from "./produced.ts";
+import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
 /** Blocks that are believed to be open at one time. */
@@ -16,19 +18,23 @@ const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
 
 export class MessagesWatcher implements Watcher {
   readonly #rename: string | undefined;
+  readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
-  #usage: Usage | undefined;
-  #outputCounted = false;
-  #producedBytes = 0;
+  readonly #usage = new MessageUsage();
+  readonly #output = new MessagesOutput();
   #opened = false;
   #stopSeen = false;
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
 
-  /** @param rename the client's model name, when the route renames it. */
-  constructor(rename: string | undefined) {
+  /**
+   * @param rename the client's model name, when the route renames it.
+   * @param answered told of each event.
+   */
+  constructor(rename: string | undefined, answered?: AnsweredModel) {
     this.#rename = rename;
+    this.#answered = answered;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -41,6 +47,7 @@ export class MessagesWatcher implements Watcher {
     if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error);
@@ -50,17 +57,18 @@ export class MessagesWatcher implements Watcher {
     if (type === "message_start") return this.#start(event, payload);
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
+      this.#usage.countLast(payload);
       this.#ended = true;
       return passed(event, false, true);
     }
+    const semantic = this.#output.see(type, payload);
+    if (semantic) this.#usage.produced();
     if (type === "message_delta") {
-      this.#usage = readUsage(payload.usage, this.#usage);
-      this.#outputCounted = countsOutput(payload.usage);
-      this.#stopSeen = typeof objectOf(payload.delta)?.stop_reason === "string";
-      return passed(event, false);
+      this.#usage.count(payload.usage);
+      this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
     }
     this.#noteBlock(type, payload.index);
-    return passed(event, this.#look(type, payload));
+    return passed(event, semantic);
   }
 
   #noteBlock(type: unknown, index: unknown): void {
@@ -73,27 +81,16 @@ export class MessagesWatcher implements Watcher {
     const message = objectOf(payload.message);
     if (!message || this.#opened) return this.#refuse(invalid("message_start is empty or came twice"));
     this.#opened = true;
-    this.#usage = readUsage(message.usage, this.#usage);
-    if (this.#rename === undefined || event.data === undefined) return passed(event, false);
+    this.#usage.begin(message.usage);
+    const semantic = this.#output.see("message_start", payload);
+    if (this.#rename === undefined || event.data === undefined) return passed(event, semantic);
     const spliced = spliceNested(event.data, ["message", "model"], JSON.stringify(this.#rename));
-    return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic: false, terminal: false };
+    return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic, terminal: false };
   }
 
   #refuse(fault: UpstreamFault): Seen {
     this.#fault = fault;
     return NOTHING;
-  }
-
-  #look(type: unknown, payload: JsonObject): boolean {
-    const produced =
-      type === "content_block_delta"
-        ? producedInDelta(objectOf(payload.delta))
-        : type === "content_block_start"
-          ? producedInBlock(objectOf(payload.content_block))
-          : undefined;
-    if (produced === undefined) return false;
-    this.#producedBytes += produced;
-    return true;
   }
 
   finish(): Uint8Array | undefined {
@@ -105,9 +102,9 @@ export class MessagesWatcher implements Watcher {
 
   counts(): Counts {
     return {
-      usage: this.#usage,
-      final: this.#stopSeen && this.#outputCounted && this.#usage !== undefined,
-      producedBytes: this.#producedBytes,
+      usage: this.#usage.usage,
+      final: this.#stopSeen && this.#usage.final,
+      produced: this.#output.counts(),
     };
   }
 
@@ -126,25 +123,4 @@ export class MessagesWatcher implements Watcher {
   heartbeat(): Uint8Array | undefined {
     return this.#opened ? PING : undefined;
   }
-}
-
-function producedInDelta(delta: JsonObject | undefined): number | undefined {
-  for (const value of [delta?.text, delta?.partial_json, delta?.thinking]) {
-    if (typeof value === "string" && value !== "") return Buffer.byteLength(value);
-  }
-  return delta?.citation === undefined ? undefined : 0;
-}
-
-/** Bytes of a content block as it stands in a whole message or at its start; undefined while it is still empty. */
-export function producedInBlock(block: JsonObject | undefined): number | undefined {
-  if (!block) return undefined;
-  if (block.type === "tool_use" || block.type === "server_tool_use") {
-    const input = objectOf(block.input);
-    const argumentBytes = input && Object.keys(input).length > 0 ? Buffer.byteLength(JSON.stringify(input)) : 0;
-    return String(block.name).length + argumentBytes;
-  }
-  for (const value of [block.text, block.thinking, block.data]) {
-    if (typeof value === "string" && value !== "") return Buffer.byteLength(value);
-  }
-  return undefined;
 }

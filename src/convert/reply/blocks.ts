@@ -37,7 +37,6 @@ export class TextBlock {
     if (this.#ended || text === "") return;
     this.#start();
     this.#chars += text.length;
-    this.#sink.produce(text);
     this.#sink.emit({ type: "text-delta", key: this.#key, text, logprobs });
   }
 
@@ -79,7 +78,6 @@ export class RefusalBlock {
     if (this.#ended || text === "") return;
     if (!this.#started) this.#sink.emit({ type: "refusal-start", key: this.#key });
     this.#started = true;
-    this.#sink.produce(text);
     this.#sink.emit({ type: "refusal-delta", key: this.#key, text });
   }
 
@@ -120,7 +118,6 @@ export class ReasoningBlock {
     this.#start(false);
     this.#text.add(text);
     this.#sink.keep(text);
-    this.#sink.produce(text);
     this.#sink.emit({ type: "reasoning-delta", key: this.#key, text });
   }
 
@@ -200,14 +197,12 @@ export class CallBlock {
     this.#input.add(fragment);
     this.#objectEnd.feed(fragment);
     this.#sink.keep(fragment);
-    this.#sink.produce(fragment);
     if (this.#restored !== undefined) this.#emit(fragment);
   }
 
   #start(): void {
     if (this.#ended || this.#restored !== undefined || this.#identity === undefined) return;
     this.#restored = restoreCall(this.#sink.plan, this.#identity);
-    this.#sink.produce(this.#identity.name);
     const id = this.#sink.callIds.take(this.#id);
     this.#sink.emit({ type: "tool-start", key: this.#key, id, tool: this.#restored.tool });
     this.#emit(this.#input.text());

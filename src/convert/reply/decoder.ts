@@ -1,18 +1,20 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
 import type { Usage } from "../../values/tokens.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
-import { type JsonObject, parseObject } from "../json-object.ts";
+import { type JsonObject, parseObject, textOf } from "../json-object.ts";
+import type { OutputCounter, ProducedCounts } from "../produced.ts";
 import { invalid, reported, TRUNCATED } from "../watch.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import { settledStop } from "./stop.ts";
 import type { Ids } from "./tool-call.ts";
 
-/** A whole reply in the hub's words, and its UTF-8 bytes of text, reasoning, refusal and tool calls. */
+/** A whole reply in the hub's words, and what it holds, that included which no client of another protocol gets. */
 export interface DecodedReply {
   readonly reply: HubReply;
-  readonly producedBytes: number;
+  readonly produced: ProducedCounts;
 }
 
 const DONE = "[DONE]";
@@ -26,6 +28,11 @@ const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
  */
 export abstract class StreamDecoder {
   protected readonly sink: EventSink;
+  /** Counts what goes by, also what has no place in the hub's words: the upstream bills it all the same. */
+  protected abstract readonly output: OutputCounter;
+  /** Whether the event that is being read holds any output. */
+  protected hasOutput = false;
+  readonly #answered: AnsweredModel;
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
   protected usageIsWhole = true;
@@ -37,6 +44,7 @@ export abstract class StreamDecoder {
   /** @param ids chance for the ids of calls that come without one (G4). */
   constructor(plan: ReplyPlan, ids: Ids) {
     this.sink = new EventSink(plan, ids);
+    this.#answered = new AnsweredModel(plan.upstreamModel, plan.answersAs);
   }
 
   /** Set when the upstream reported an error or said what its protocol does not allow. */
@@ -56,8 +64,11 @@ export abstract class StreamDecoder {
     if (text.trim() === DONE) this.readDone();
     else {
       const payload = parseObject(text);
-      if (payload) this.read(payload, event.event);
-      else this.refuse(invalid("an event is not a JSON object"));
+      if (payload) {
+        this.hasOutput = this.output.see(textOf(payload.type) ?? event.event, payload);
+        this.#answered.see(payload);
+        this.read(payload, event.event);
+      } else this.refuse(invalid("an event is not a JSON object"));
     }
     return this.#taken();
   }
@@ -93,7 +104,8 @@ export abstract class StreamDecoder {
     return {
       usage: this.usage,
       final: isOver && this.usageIsWhole && this.usage !== undefined,
-      producedBytes: this.sink.producedBytes,
+      produced: this.output.counts(),
+      ...this.#answered.noted,
     };
   }
 
@@ -167,15 +179,9 @@ export function wholeReply(
   items: readonly ReplyItem[],
   stop: Stop,
   facts: Omit<HubReply, "items" | "stop">,
+  produced: ProducedCounts,
 ): DecodedReply | UpstreamFault {
   if (items.length > REPLY_BLOCKS_MAX) return invalid("the reply has too many blocks");
   const calls = items.filter((item) => item.type === "tool-call").length;
-  let producedBytes = 0;
-  for (const item of items) producedBytes += Buffer.byteLength(producedText(item));
-  return { reply: { items, stop: settledStop(stop, calls), ...facts }, producedBytes };
-}
-
-function producedText(item: ReplyItem): string {
-  if (item.type === "tool-call") return `${item.tool.name}${item.input}`;
-  return item.type === "reasoning" && item.redacted ? (item.opaque ?? "") : item.text;
+  return { reply: { items, stop: settledStop(stop, calls), ...facts }, produced };
 }

@@ -13,7 +13,6 @@ export class EventSink {
   #events: ReplyEvent[] = [];
   #blocks = 0;
   #keptChars = 0;
-  #producedBytes = 0;
   #calls = 0;
   #excess: string | undefined;
 
@@ -25,11 +24,6 @@ export class EventSink {
   /** What is over its limit, if anything. */
   get excess(): string | undefined {
     return this.#excess;
-  }
-
-  /** UTF-8 bytes of text, reasoning, refusal and tool calls so far. */
-  get producedBytes(): number {
-    return this.#producedBytes;
   }
 
   /** Tool calls that the client has been told of. */
@@ -47,11 +41,6 @@ export class EventSink {
     this.#blocks++;
     if (this.#blocks > REPLY_BLOCKS_MAX) this.exceed("the reply has too many blocks");
     return String(this.#blocks);
-  }
-
-  /** Counts text that the model produced. */
-  produce(text: string): void {
-    this.#producedBytes += Buffer.byteLength(text);
   }
 
   /** Counts text that stays in memory, until its block ends or longer. */

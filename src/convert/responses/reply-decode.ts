@@ -8,6 +8,7 @@ import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import { SILENT_REFUSAL } from "../reply/stop.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { invalid, reported } from "../watch.ts";
+import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
 /** States of a response in which there is no answer to hand on (CR.r5). */
@@ -32,12 +33,17 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
     if (item?.type === "reasoning" && !nestsWithin(item)) return invalid("a reasoning item nests too deep");
     if (item) items.push(...itemsOf(item, plan, callIds));
   }
-  return wholeReply(items, stopOf(json), {
-    upstreamId: textOf(json.id),
-    usage: readUsage(json),
-    serviceTier: textOf(json.service_tier),
-    createdS: createdSeconds(json.created_at),
-  });
+  return wholeReply(
+    items,
+    stopOf(json),
+    {
+      upstreamId: textOf(json.id),
+      usage: readUsage(json),
+      serviceTier: textOf(json.service_tier),
+      createdS: createdSeconds(json.created_at),
+    },
+    countOutput(json.output),
+  );
 }
 
 /** Nothing for items of tools that the server runs (CR.r7). */

@@ -3,9 +3,10 @@ import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList } from "../reply/facts.ts";
 import { invalid } from "../watch.ts";
+import { ResponsesOutput } from "./produced.ts";
 import { callIdOf, stopOf } from "./reply-decode.ts";
 import { CallItem, itemFor, MessageItem, ReasoningItem, type StreamItem } from "./stream-items.ts";
-import { readUsage } from "./usage.ts";
+import { HostedCalls, readUsage } from "./usage.ts";
 
 const MESSAGE_EVENTS: ReadonlySet<string> = new Set([
   "response.output_text.delta",
@@ -31,11 +32,13 @@ const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
  * counts where its deltas were missing; an `output` that is empty at the end takes nothing back (MR.r4).
  */
 export class ResponsesStreamDecoder extends StreamDecoder {
+  protected override readonly output = new ResponsesOutput();
   /** In the order of their openings. */
   readonly #items = new Set<StreamItem>();
   readonly #byId = new Map<string, StreamItem>();
   readonly #byIndex = new Map<number, StreamItem>();
   readonly #last = new Map<StreamItem["kind"], StreamItem>();
+  readonly #hostedCalls = new HostedCalls();
 
   protected override read(payload: JsonObject, name: string): void {
     const type = textOf(payload.type) ?? name;
@@ -61,7 +64,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   #readResponse(state: string, response: JsonObject): void {
     const isTerminal = state === "completed" || state === "incomplete";
     if (FAILED.has(state) || (isTerminal && FAILED.has(response.status))) {
-      this.usage = readUsage(response) ?? this.usage;
+      this.usage = readUsage(response, this.#hostedCalls) ?? this.usage;
       const error = objectOf(response.error);
       this.report(error?.type, error?.code ?? response.status, error?.message);
       return;
@@ -71,7 +74,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
       serviceTier: textOf(response.service_tier),
       createdS: createdSeconds(response.created_at),
     });
-    this.countUsage(readUsage(response));
+    this.countUsage(readUsage(response, this.#hostedCalls));
     if (!isTerminal) return;
     this.#readOutput(response);
     this.stop = stopOf(response, state === "incomplete" || response.status === "incomplete");
@@ -121,6 +124,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
 
   #finishItem(payload: JsonObject): void {
     const final = objectOf(payload.item);
+    this.#hostedCalls.see(final);
     const item = final && (this.#find(payload, final) ?? this.#add(payload));
     item?.finish(final);
   }

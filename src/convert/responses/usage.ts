@@ -1,43 +1,78 @@
-/** Responses usage <-> token kinds (protocols.md 1.3.2, 2.0.6). `input_tokens` includes everything cached. */
-
+/**
+ * Responses usage <-> token kinds (protocols.md 1.3.2, 2.0.6). `input_tokens` is meant to include everything cached,
+ * `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
+ */
 import { believableCount, type Usage } from "../../values/tokens.ts";
-import { splitIncludedCache } from "../chat/usage.ts";
-import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
+import { believableTotal, largestCount, mergedCalls, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import { type JsonObject, objectOf, objectsIn, textOf } from "../json-object.ts";
 
 /**
- * Reads the usage of a response object, hosted tool calls counted from its output items.
- * @returns undefined unless both sides of the count are believable: half a count would bill the other half as nothing.
+ * Reads the usage of a response object, hosted tool calls counted from its output items where the usage has no count.
+ * @param seen calls of hosted tools that a stream's items have told of; some servers leave them out of the last event.
+ * @returns undefined when nothing is counted; a side that is not counted is 0, for `completedUsage` to fill in.
  */
-export function readUsage(response: JsonObject): Usage | undefined {
+export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | undefined {
   const usage = objectOf(response.usage);
   if (!usage) return undefined;
-  const input = believableCount(usage.input_tokens);
-  const output = believableCount(usage.output_tokens);
-  if (input === undefined || output === undefined) return undefined;
   const inputDetails = objectOf(usage.input_tokens_details);
-  const outputDetails = objectOf(usage.output_tokens_details);
-  return {
-    ...splitIncludedCache({
-      input,
-      cached: believableCount(inputDetails?.cached_tokens) ?? 0,
-      written: believableCount(inputDetails?.cache_write_tokens) ?? 0,
-      written1h: 0,
-      output,
-      reasoning: believableCount(outputDetails?.reasoning_tokens) ?? 0,
-    }),
-    toolCalls: hostedCalls(response.output),
-  };
+  const counted = usageOfIncluded({
+    input: believableCount(usage.input_tokens),
+    output: believableCount(usage.output_tokens),
+    total: believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
+    cached: largestCount(inputDetails?.cached_tokens, usage.cached_tokens),
+    written: largestCount(inputDetails?.cache_write_tokens, writtenIn(objectsIn(usage.x_details)[0])),
+    written1h: 0,
+    reasoning: largestCount(objectOf(usage.output_tokens_details)?.reasoning_tokens),
+  });
+  return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
 }
 
-const HOSTED_CALL = /^(web_search|file_search|code_interpreter|image_generation|computer|mcp)_call$/;
+/** Model Studio tells what was written to its cache in a member of its own, as its chat endpoint does. */
+function writtenIn(details: JsonObject | undefined): unknown {
+  return objectOf(details?.prompt_tokens_details)?.cache_creation_input_tokens;
+}
 
-function hostedCalls(output: unknown): Record<string, number> {
-  const calls: Record<string, number> = {};
-  for (const item of arrayOf(output)) {
-    const tool = HOSTED_CALL.exec(String(objectOf(item)?.type))?.[1];
-    if (tool) calls[tool] = (calls[tool] ?? 0) + 1;
+function toolCalls(
+  usage: JsonObject,
+  output: unknown,
+  seen: HostedCalls | undefined,
+): Readonly<Record<string, number>> {
+  const items = new HostedCalls();
+  for (const item of objectsIn(output)) items.see(item);
+  const called = seen ? mergedCalls(items.calls, seen.calls) : items.calls;
+  // A server that counts its calls bills by that count; what failed is an item all the same.
+  return { ...called, ...toolCounts(usage.server_side_tool_usage_details, "_calls") };
+}
+
+const HOSTED_CALL = /^(web_search|file_search|code_interpreter|image_generation|computer|mcp|shell|tool_search)_call$/;
+/** Containers that are told apart. */
+const CONTAINERS_MAX = 64;
+
+/** Calls of tools that the server has run, from its output items. */
+export class HostedCalls {
+  readonly #calls = new Map<string, number>();
+  readonly #containers = new Set<string>();
+
+  /** Looks at an item in its last form. */
+  see(item: JsonObject | undefined): void {
+    const tool = HOSTED_CALL.exec(String(item?.type))?.[1];
+    if (item && tool !== undefined && this.#isBilled(item)) this.#calls.set(tool, (this.#calls.get(tool) ?? 0) + 1);
   }
-  return calls;
+
+  /** What costs by the search costs nothing for the pages that are opened; a container costs once. */
+  #isBilled(item: JsonObject): boolean {
+    const action = textOf(objectOf(item.action)?.type);
+    if (item.type === "web_search_call") return action === undefined || action === "search";
+    const container = item.type === "code_interpreter_call" ? textOf(item.container_id) : undefined;
+    if (container === undefined) return true;
+    if (this.#containers.has(container)) return false;
+    if (this.#containers.size < CONTAINERS_MAX) this.#containers.add(container);
+    return true;
+  }
+
+  get calls(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#calls);
+  }
 }
 
 /** Writes a `usage` object for a responses client; Codex needs all five members (RC.r5). */

@@ -3,24 +3,24 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
-import { readUsage, writeUsage } from "./usage.ts";
+import { ResponsesOutput } from "./produced.ts";
+import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
-/** Deltas of what a client reads: text, refusal, reasoning, tool input. */
-const DELTA =
-  /^response\.(output_text|refusal|reasoning_summary_text|reasoning_text|function_call_arguments|custom_tool_call_input|audio|audio\.transcript|code_interpreter_call_code|mcp_call_arguments|shell_call_command)\.delta$/;
-const CALL_ITEM = /_call$/;
 
 export class ResponsesWatcher implements Watcher {
   readonly #rename: string | undefined;
+  readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
-  #producedBytes = 0;
+  readonly #hostedCalls = new HostedCalls();
+  readonly #output = new ResponsesOutput();
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
   #ended = false;
@@ -30,9 +30,11 @@ export class ResponsesWatcher implements Watcher {
   /**
    * @param rename the client's model name, when the route renames it.
    * @param openEnded whether `truncate` may be called, which must know all that went by.
+   * @param answered told of each event.
    */
-  constructor(rename: string | undefined, openEnded = false) {
+  constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel) {
     this.#rename = rename;
+    this.#answered = answered;
     this.#delivered = openEnded ? new DeliveredItems() : undefined;
   }
 
@@ -46,6 +48,7 @@ export class ResponsesWatcher implements Watcher {
     if (text === "[DONE]") return NOTHING;
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
+    this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
@@ -55,22 +58,22 @@ export class ResponsesWatcher implements Watcher {
     // The upstream numbers its heartbeats like events: without them the client would see a gap.
     if (type === "keepalive") return this.#response ? passed(event, false) : NOTHING;
     const response = objectOf(payload.response);
-    if (response) return this.#seeResponse(event, type, response);
+    if (response) return this.#seeResponse(event, payload, response);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
-    const semantic = this.#look(type, payload);
+    if (type === "response.output_item.done") this.#hostedCalls.see(objectOf(payload.item));
+    const semantic = this.#output.see(type, payload);
     this.#delivered?.see(payload);
     return passed(event, semantic);
   }
 
-  #seeResponse(event: SseEvent, type: unknown, response: JsonObject): Seen {
+  #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): Seen {
+    const { type } = payload;
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;
-    this.#usage = readUsage(response) ?? this.#usage;
+    this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
-    // Some servers say everything in the last event only.
-    const semantic = terminal && Array.isArray(response.output) && response.output.length > 0;
-    return { bytes: this.#renamed(event, type, response), semantic, terminal };
+    return { bytes: this.#renamed(event, type, response), semantic: this.#output.see(type, payload), terminal };
   }
 
   #renamed(event: SseEvent, type: unknown, response: JsonObject): Uint8Array {
@@ -84,24 +87,14 @@ export class ResponsesWatcher implements Watcher {
     return NOTHING;
   }
 
-  #look(type: unknown, payload: JsonObject): boolean {
-    if (type === "response.output_item.added") {
-      const item = objectOf(payload.item);
-      return typeof item?.type === "string" && CALL_ITEM.test(item.type);
-    }
-    if (typeof type !== "string" || !DELTA.test(type)) return false;
-    if (typeof payload.delta !== "string" || payload.delta === "") return false;
-    this.#producedBytes += Buffer.byteLength(payload.delta);
-    return true;
-  }
-
   finish(): Uint8Array | undefined {
     if (!this.#ended) this.#fault = TRUNCATED;
     return undefined;
   }
 
   counts(): Counts {
-    return { usage: this.#usage, final: this.#ended && this.#usage !== undefined, producedBytes: this.#producedBytes };
+    const final = this.#ended && this.#usage !== undefined;
+    return { usage: this.#usage, final, produced: this.#output.counts() };
   }
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {

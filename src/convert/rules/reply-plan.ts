@@ -20,6 +20,7 @@ export function planReply(
     upstream: route.protocol,
     model: hub.model,
     upstreamModel: route.upstreamModel,
+    answersAs: route.answersAs,
     account: originOf(route).account,
     stream: hub.stream,
     tools,

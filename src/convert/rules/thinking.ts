@@ -32,10 +32,7 @@ export function planThinking(
   losses: Losses,
 ): ThinkingPlan {
   const own = permitted.outputLimit ?? hub.outputLimit?.tokens;
-  const maxTokens = Math.min(
-    own ?? permitted.openEnded?.requiredLimit ?? route.defaultOutputTokens,
-    route.maxOutputTokens,
-  );
+  const maxTokens = Math.min(own ?? route.defaultOutputTokens, route.maxOutputTokens);
   const idle: ThinkingPlan = { maxTokens, thinking: undefined, effort: undefined, active: false };
   const mode = route.capabilities.thinking;
   const wanted = wantedEffort(hub.reasoning);
@@ -46,7 +43,7 @@ export function planThinking(
   if (hub.reasoning.off) return { ...idle, ...switchedOff(mode, route.capabilities.efforts) };
   if (mode === "budget") {
     if (wanted === undefined || obstacles.forcedTool || obstacles.brokenLoop) return idle;
-    return withBudget(budgetOf(wanted), own === undefined, maxTokens, route);
+    return withBudget(budgetOf(wanted), maxTokens);
   }
   const effort = wanted === undefined ? undefined : nearestEffort(wanted, route.capabilities.efforts);
   const thinking = mode === "both" && obstacles.forcedTool ? undefined : adaptive(hub, route, wanted !== undefined);
@@ -63,14 +60,12 @@ function switchedOff(
   return { thinking: { type }, effort: undefined, active: false };
 }
 
-/** A budget that leaves room for the answer; without room there is no thinking. */
-function withBudget(wantedTokens: number, limitIsOurs: boolean, maxTokens: number, route: RouteFacts): ThinkingPlan {
-  const room = Math.max(maxTokens, route.defaultOutputTokens + wantedTokens);
-  const limit = limitIsOurs ? Math.min(room, route.maxOutputTokens) : maxTokens;
-  const budget = Math.min(wantedTokens, limit - BUDGET_TOKENS_MIN);
+/** A budget that leaves room for the answer, within the limit that is held; without room there is no thinking. */
+function withBudget(wantedTokens: number, maxTokens: number): ThinkingPlan {
+  const budget = Math.min(wantedTokens, maxTokens - BUDGET_TOKENS_MIN);
   if (budget < BUDGET_TOKENS_MIN) return { maxTokens, thinking: undefined, effort: undefined, active: false };
   const thinking = { type: "enabled", budget_tokens: budget };
-  return { maxTokens: limit, thinking, effort: undefined, active: true };
+  return { maxTokens, thinking, effort: undefined, active: true };
 }
 
 /** Adaptive thinking is asked for with an effort, or where the client would otherwise see nothing of it. */

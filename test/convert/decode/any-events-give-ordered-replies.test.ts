@@ -182,7 +182,7 @@ for (const protocol of PROTOCOL_NAMES) {
         const decoded = decodeWhole(changed, plan);
         if ("reason" in decoded) return;
         JSON.stringify(decoded.reply);
-        assert.ok(decoded.producedBytes >= 0);
+        assert.ok(decoded.produced.bytes >= 0 && decoded.produced.tokens >= 0);
       }),
       { numRuns: 1500 },
     );

@@ -35,7 +35,8 @@ const TO_MESSAGES: readonly (readonly [effort: string | undefined, mode: Thinkin
 for (const [effort, mode, told] of TO_MESSAGES) {
   test(`chat ${effort ?? "without effort"} to messages ${mode}`, () => {
     const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: effort };
-    assert.deepEqual(toldOf(upstreamBody("chat", body, routeTo("messages", { thinking: mode }))), told);
+    const permitted = { outputLimit: 32_000, strict: false };
+    assert.deepEqual(toldOf(upstreamBody("chat", body, routeTo("messages", { thinking: mode }), permitted)), told);
   });
 }
 
@@ -50,10 +51,11 @@ test("xhigh stays xhigh where the model has it", () => {
   assert.equal(toldOf(upstreamBody("chat", body, route)).effort, "xhigh");
 });
 
-test("without a limit of the client's the budget comes on top of the default", () => {
+test("a budget is never reason for a higher limit than the one that is held", () => {
   const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: "medium" };
   const sent = upstreamBody("chat", body, routeTo("messages", { thinking: "budget" }));
-  assert.equal(sent.max_tokens, 8192 + 10_240);
+  assert.equal(sent.max_tokens, 8192);
+  assert.deepEqual(sent.thinking, { type: "enabled", budget_tokens: 8192 - 1024 });
 });
 
 test("a lowered limit takes the budget down with it, and nothing comes on top", () => {

@@ -37,7 +37,7 @@ export function clientRequest(protocol: Protocol, json: Body): ClientRequest {
 
 /** Opens the exchange of a body that must be translatable. */
 export function exchangeOf(client: Protocol, body: Body, route: RouteFacts): Exchange {
-  const permitted = { outputLimit: undefined, strict: false };
+  const permitted = { outputLimit: undefined, inputEstimate: 7, strict: false };
   const exchange = openTranslation(clientRequest(client, body), route, permitted, countingContext());
   if (isRefusal(exchange)) throw new Error(`refused: ${JSON.stringify(exchange.facts)}`);
   return exchange;

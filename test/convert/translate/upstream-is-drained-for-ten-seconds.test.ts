@@ -70,7 +70,9 @@ class Relay {
       settle: async () => {},
       failure: () => Buffer.from("failed"),
       cut: new AbortController().signal,
-      onClientGone: "abort",
+      askedAtMs: 0,
+      thinks: false,
+      leaving: () => assert.fail("nobody leaves"),
       onFirstToken() {},
       onProgress() {},
     });

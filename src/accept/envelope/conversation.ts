@@ -1,0 +1,76 @@
+/**
+ * The objects that a conversation is made of, whatever their protocol: messages, items, content parts, sources, and the
+ * tools that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
+ */
+import type { Protocol } from "../../values/protocol.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The top-level members that hold the conversation. */
+const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
+  chat: ["messages"],
+  messages: ["messages", "system"],
+  responses: ["input"],
+};
+
+/** Members in which a message, block or item holds further objects. */
+const CONTAINERS: ReadonlySet<string> = new Set(
+  `content output source file image_url input_audio audio audio_url video_url tools tool definition
+  tool_changes`.split(/\s+/),
+);
+
+/** An object of the conversation, and the member under which it stands: that of its parent, or the root's. */
+export interface Met {
+  readonly node: Json;
+  readonly under: string;
+}
+
+/** What is told of each object: its names one by one, then the object. */
+export interface Visitor {
+  name(name: string, under: string): void;
+  object(met: Met): void;
+}
+
+/**
+ * Tells of every object of the conversation, each once. The walk is iterative, since the depth is the client's; it trusts
+ * no shape. Names are gone through once, since objects of many shapes are slow to ask for members that they lack.
+ */
+export function visitConversation(protocol: Protocol, json: Json, visitor: Visitor): void {
+  const values: unknown[] = [];
+  const places: string[] = [];
+  for (const root of ROOTS[protocol]) {
+    values.push(json[root]);
+    places.push(root);
+  }
+  while (values.length > 0) {
+    const value = values.pop();
+    const under = places.pop() as string;
+    if (Array.isArray(value)) {
+      for (const item of value) {
+        if (typeof item !== "object" || item === null) continue;
+        values.push(item);
+        places.push(under);
+      }
+      continue;
+    }
+    if (!isObject(value)) continue;
+    for (const name in value) {
+      visitor.name(name, under);
+      if (!CONTAINERS.has(name)) continue;
+      const held = value[name];
+      if (typeof held !== "object" || held === null) continue;
+      values.push(held);
+      places.push(name);
+    }
+    visitor.object({ node: value, under });
+  }
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The member of a value that may not be an object. */
+export function member(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined;
+}

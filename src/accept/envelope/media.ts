@@ -1,0 +1,210 @@
+/**
+ * What of a body is not text: images, files and sound, each with the tokens that it can cost at most by the rules that
+ * vendors publish (docs/decisions/a-hold-follows-what-is-held.md has them). A size that the client chose, in a header or
+ * in bytes, is believed only where the other of the two agrees.
+ */
+import { isObject, type Json, type Met, member } from "./conversation.ts";
+import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
+import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
+
+/** Members that may hold media, or say where it is. */
+export const MEDIA_NAMES: ReadonlySet<string> = new Set(
+  "image_url input_audio file file_data file_url source audio_url video_url".split(" "),
+);
+
+/** One image, or one file of any other kind. */
+export interface MediaPiece {
+  readonly kind: "image" | "file";
+  /** The most that it costs, in tokens; undefined when nothing in the body tells. */
+  readonly tokens: number | undefined;
+}
+
+/** Gathers the media of one body. */
+export class MediaCount {
+  readonly pieces: MediaPiece[] = [];
+  /** Bytes of base64 in the body that are media rather than text. */
+  base64Bytes = 0;
+  readonly #budget: ReadingBudget = readingBudget();
+
+  /**
+   * Looks at one object of the conversation.
+   * @param mayWeigh whether it has one of `MEDIA_NAMES`.
+   */
+  see({ node, under }: Met, mayWeigh: boolean): void {
+    const before = this.pieces.length;
+    if (mayWeigh) this.#weigh(node);
+    if (this.pieces.length > before || !PARTS_STAND_UNDER.has(under)) return;
+    const kind = unmeasured(node);
+    if (kind) this.#unknown(kind);
+  }
+
+  #weigh(node: Json): void {
+    if (node.image_url !== undefined && node.image_url !== null) this.#add("image", urlOf(node.image_url));
+    if (node.input_audio !== undefined) this.#add("file", member(node.input_audio, "data"), "audio");
+    if (isObject(node.file)) this.#add("file", node.file.file_data);
+    else if (node.type === "input_file") this.#add("file", node.file_data);
+    if (isObject(node.source)) this.#seeSource(node, node.source);
+    if (node.audio_url !== undefined || node.video_url !== undefined) this.#unknown("file");
+  }
+
+  /** Text that calls itself a document is text, and what holds further parts is walked through. */
+  #seeSource(node: Json, source: Json): void {
+    if (source.type === "text" || source.type === "content") return;
+    const kind = node.type === "image" ? "image" : "file";
+    this.#add(kind, source.type === "base64" ? source.data : undefined);
+  }
+
+  #unknown(kind: MediaPiece["kind"]): void {
+    this.pieces.push({ kind, tokens: undefined });
+  }
+
+  #add(kind: MediaPiece["kind"], data: unknown, hint?: "audio"): void {
+    const encoded = base64Of(data);
+    if (encoded === undefined) {
+      this.#unknown(kind);
+      return;
+    }
+    this.base64Bytes += (data as string).length;
+    this.pieces.push(pieceOf(kind, encoded, hint, this.#budget));
+  }
+}
+
+function urlOf(value: unknown): unknown {
+  return typeof value === "string" ? value : member(value, "url");
+}
+
+interface Encoded {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/**
+ * The base64 of a data URL, or bare base64; undefined for addresses and everything else. Every character is looked at:
+ * otherwise text could be smuggled past the estimate as media.
+ */
+function base64Of(value: unknown): Encoded | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  const comma = value.startsWith("data:") ? value.slice(0, DATA_URL_HEAD_CHARS_MAX).indexOf(",") : -1;
+  const text = comma === -1 ? value : value.slice(comma + 1);
+  return NOT_BASE64.test(text) ? undefined : { text, bytes: Buffer.byteLength(text, "base64") };
+}
+
+const DATA_URL_HEAD_CHARS_MAX = 256;
+// Looks for one character and never backtracks: `^[...]+$` would need a stack as long as the text.
+const NOT_BASE64 = /[^A-Za-z0-9+/_=-]/;
+
+function decoded({ text }: Encoded, bytesMax: number): Buffer {
+  return Buffer.from(text.slice(0, Math.ceil(bytesMax / 3) * 4), "base64");
+}
+
+/** Bytes of one token of text, as in `input_bytes_per_token`. */
+const TEXT_BYTES_PER_TOKEN = 3;
+
+function pieceOf(
+  kind: MediaPiece["kind"],
+  encoded: Encoded,
+  hint: "audio" | undefined,
+  budget: ReadingBudget,
+): MediaPiece {
+  const head = decoded(encoded, IMAGE_HEAD_BYTES[0]);
+  if (isPdf(head)) return { kind: "file", tokens: pdfTokens(decoded(encoded, encoded.bytes), budget) };
+  const format = imageFormat(head);
+  if (format !== undefined) return { kind: "image", tokens: imageTokens(encoded, format) };
+  if (hint === "audio" || isSound(head)) return { kind: "file", tokens: soundTokens(encoded, head) };
+  if (kind === "image") return { kind, tokens: undefined };
+  return { kind, tokens: Math.ceil(encoded.bytes / (isText(head) ? TEXT_BYTES_PER_TOKEN : 1)) };
+}
+
+/**
+ * Text and picture of each page: the vendor that says most says 1,500 to 3,000 tokens of text and one image, which comes
+ * to 1,600 tokens at the size in which pages are drawn.
+ */
+const PAGE_TOKENS = 3_000 + 1_600;
+
+function pdfTokens(pdf: Buffer, budget: ReadingBudget): number | undefined {
+  const size = pdfSize(pdf, budget);
+  return size && Math.max(size.pages * PAGE_TOKENS, Math.ceil(size.textBytes / TEXT_BYTES_PER_TOKEN));
+}
+
+/** Pixels on the edge of what costs one token: below each vendor's own (28; 32 at up to 1.4 tokens; 768 at 258). */
+const PATCH_PX = 27;
+/** A JPEG of ordinary quality has a quarter of a byte for each pixel; what has more bytes may be larger than it says. */
+const BYTES_PER_IMAGE_TOKEN = 200;
+/** The most that is deduced from bytes alone: more than 12 megapixels cost anywhere (14,364 at the dearest seen). */
+const IMAGE_TOKENS_BY_BYTES_MAX = 16_384;
+
+type ImageFormat = "measured" | "unmeasured";
+
+/** Whether these are the first bytes of an image, and of a kind whose size can be read. */
+function imageFormat(head: Buffer): ImageFormat | undefined {
+  const start = head.toString("latin1", 0, 16);
+  if (/^(?:\x89PNG|\xff\xd8\xff|GIF8|RIFF[\s\S]{4}WEBP)/.test(start)) return "measured";
+  return /^(?:BM|II\*\0|MM\0\*|[\s\S]{4}ftyp(?:avi|hei|hev|mif|msf))/.test(start) ? "unmeasured" : undefined;
+}
+
+function imageTokens(encoded: Encoded, format: ImageFormat): number | undefined {
+  if (format === "unmeasured") return undefined;
+  for (const bytesMax of IMAGE_HEAD_BYTES) {
+    const size = imageSize(decoded(encoded, bytesMax));
+    if (size) {
+      const byPixels = Math.ceil(size.width / PATCH_PX) * Math.ceil(size.height / PATCH_PX);
+      const byBytes = Math.min(IMAGE_TOKENS_BY_BYTES_MAX, Math.ceil(encoded.bytes / BYTES_PER_IMAGE_TOKEN));
+      return Math.max(byPixels, byBytes);
+    }
+    if (bytesMax >= encoded.bytes) break;
+  }
+  return undefined;
+}
+
+/** The dearest rate that a vendor publishes for sound that is heard. */
+const SOUND_TOKENS_PER_S = 32;
+/** The least that a second takes in the codecs of speech, and in plain samples of common quality at the most. */
+const PACKED_BYTES_PER_S = 1_000;
+const SAMPLED_BYTES_PER_S = 192_000;
+
+function isSound(head: Buffer): boolean {
+  return /^(?:RIFF[\s\S]{4}WAVE|ID3|OggS|fLaC|\xff[\xe2-\xfb])/.test(head.toString("latin1", 0, 12));
+}
+
+function soundTokens({ bytes }: Encoded, head: Buffer): number {
+  const isSampled = /^RIFF[\s\S]{4}WAVE/.test(head.toString("latin1", 0, 12)) && head.length >= 36;
+  // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
+  const said = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
+  const perSecond = said > 0 ? Math.min(said, SAMPLED_BYTES_PER_S) : PACKED_BYTES_PER_S;
+  return Math.ceil((bytes / perSecond) * SOUND_TOKENS_PER_S);
+}
+
+/** Text has no control characters but those of lines; what is packed has many. */
+function isText(head: Buffer): boolean {
+  for (const byte of head) if (byte < 0x09 || (byte > 0x0d && byte < 0x20 && byte !== 0x1b)) return false;
+  return head.length > 0;
+}
+
+/** The members whose objects are messages, items and parts; under the others stand sources and tools. */
+const PARTS_STAND_UNDER: ReadonlySet<string> = new Set(["messages", "system", "input", "content", "output"]);
+
+/** Types of messages, items, parts and blocks that are text, or that hold what is looked at by itself. */
+const TEXT_TYPES: ReadonlySet<string> = new Set(
+  `text input_text output_text refusal reasoning_text summary_text search_result thinking redacted_thinking reasoning
+  tool_use tool_result server_tool_use web_search_tool_result web_fetch_tool_result web_fetch_result web_search_result
+  advisor_tool_result advisor_result advisor_redacted_result code_execution_tool_result code_execution_result
+  encrypted_code_execution_result code_execution_output bash_code_execution_tool_result bash_code_execution_result
+  bash_code_execution_output text_editor_code_execution_tool_result text_editor_code_execution_view_result
+  text_editor_code_execution_create_result text_editor_code_execution_str_replace_result tool_search_tool_result
+  tool_search_tool_search_result mcp_tool_use mcp_tool_result mcp_tool_listing container_upload compaction
+  compaction_trigger tool_addition tool_removal tool_reference browser_state fallback
+  message file_search_call computer_call computer_call_output web_search_call function_call function_call_output
+  tool_search_call tool_search_output additional_tools configuration_update image_generation_call
+  code_interpreter_call local_shell_call local_shell_call_output shell_call shell_call_output apply_patch_call
+  apply_patch_call_output mcp_list_tools mcp_approval_request mcp_approval_response mcp_call custom_tool_call
+  custom_tool_call_output item_reference program program_output`.split(/\s+/),
+);
+
+const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
+
+/** What a part is whose members tell nothing: nothing, an image, or a file, as is every kind that nobody here knows. */
+function unmeasured({ type, source }: Json): MediaPiece["kind"] | undefined {
+  if (typeof type !== "string" || TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
+  if (IMAGE_TYPES.has(type)) return "image";
+  return type === "document" && isObject(source) ? undefined : "file";
+}

@@ -1,0 +1,215 @@
+/**
+ * How much there is to read in a PDF: its pages and the text that it shows, as an upper estimate. Page objects and text
+ * stand in compressed streams as a rule, so these are unpacked, within a budget; a file that does not let itself be read
+ * is not believed to be small. No interpreter: a file that is made to mislead (text drawn again and again by nested
+ * forms, text that calls itself a picture) can still show more than is found here.
+ */
+import { constants, inflateSync } from "node:zlib";
+
+export interface PdfSize {
+  readonly pages: number;
+  /** Bytes of the strings that its streams hold: the text that can be shown, in whatever encoding. */
+  readonly textBytes: number;
+}
+
+/** What all PDFs of one request may cost to look at. About 30 ms at most. */
+export interface ReadingBudget {
+  /** Bytes that may come out of compressed streams. */
+  bytes: number;
+  /** Marks of streams and names of pages that may be looked at; each costs some 20 us, or 1 us, however small it is. */
+  streams: number;
+  names: number;
+}
+
+export function readingBudget(): ReadingBudget {
+  return { bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000 };
+}
+
+/** Whether these are the first bytes of a PDF; readers look for the mark within the first kilobyte. */
+export function isPdf(head: Buffer): boolean {
+  return head.subarray(0, 1_024).includes("%PDF-");
+}
+
+/** Pages and text, or undefined when the file hides them: encrypted, packed in rare ways, or beyond the budget. */
+export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined {
+  const pages = countPages(pdf, budget);
+  if (pages === undefined) return undefined;
+  const found = { pages, textBytes: 0 };
+  for (const stream of streamsOf(pdf)) {
+    if (budget.streams-- <= 0) return undefined;
+    if (stream === "end") continue;
+    const read = readStream(stream.dictionary, pdf.subarray(stream.start), budget);
+    if (read === "hidden") return undefined;
+    if (read === "no text") continue;
+    const inside = countPages(read, budget);
+    if (inside === undefined) return undefined;
+    found.pages += inside;
+    found.textBytes += stringBytes(read);
+  }
+  return found.pages > 0 ? found : undefined;
+}
+
+/** How far back a stream's dictionary is looked for. */
+const DICTIONARY_BYTES_MAX = 4_096;
+
+/** Every place where a stream begins, and every other place where the word stands. */
+function* streamsOf(pdf: Buffer): Generator<{ readonly dictionary: string; readonly start: number } | "end"> {
+  for (let at = pdf.indexOf("stream"); at >= 0; at = pdf.indexOf("stream", at + 6)) {
+    const next = at + 6;
+    const lineEnd = pdf[next] === 0x0d && pdf[next + 1] === 0x0a ? 2 : pdf[next] === 0x0a || pdf[next] === 0x0d ? 1 : 0;
+    const isEnd = pdf[at - 1] === 0x64 && pdf[at - 2] === 0x6e && pdf[at - 3] === 0x65;
+    if (lineEnd === 0 || isEnd) {
+      yield "end";
+      continue;
+    }
+    const before = pdf.toString("latin1", Math.max(0, at - DICTIONARY_BYTES_MAX), at);
+    const from = before.lastIndexOf("obj");
+    yield { dictionary: plainNames(from < 0 ? before : before.slice(from)), start: next + lineEnd };
+  }
+}
+
+/** Names may spell any character as #xx (ISO 32000-1, 7.3.5). */
+function plainNames(text: string): string {
+  return text.replace(/#([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+const FILTER = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()%]+)/;
+/** Filters whose output is a picture: what stands behind them cannot be text. */
+const PICTURES = /\/(?:DCTDecode|DCT|JPXDecode|CCITTFaxDecode|CCF|JBIG2Decode)\b/;
+const ASCII85 = /^\[?\s*\/(?:ASCII85Decode|A85)\b/;
+const FLATE = /^\[?\s*(?:\/(?:ASCII85Decode|A85)\s*)?\/(?:FlateDecode|Fl)\s*\]?$/;
+/** What says of itself that it is a picture, a font, a colour profile or a table of the file. */
+const NO_TEXT =
+  /\/Subtype\s*\/(?:Image|Type1C|CIDFontType0C|OpenType|XML)\b|\/Type\s*\/XRef\b|\/Length1\b|\/Alternate\b/;
+
+function readStream(dictionary: string, data: Buffer, budget: ReadingBudget): Buffer | "hidden" | "no text" {
+  const filter = FILTER.exec(dictionary)?.[1] ?? "";
+  const packed = ASCII85.test(filter) ? ascii85(data, budget) : data;
+  // What can be unpacked is, whatever the dictionary says: a comment in it may hide half of it.
+  const isFlate = FLATE.test(filter) || beginsDeflated(packed);
+  const claimsNoText = PICTURES.test(filter) || NO_TEXT.test(dictionary);
+  if (claimsNoText) {
+    const sample = isFlate ? unpacked(packed.subarray(0, SAMPLE_BYTES), budget) : packed.subarray(0, SAMPLE_BYTES);
+    if (sample === undefined || !looksLikeText(sample)) return "no text";
+  }
+  if (isFlate) return unpacked(packed, budget) ?? "hidden";
+  if (filter !== "" && packed === data && !claimsNoText) return "hidden";
+  const end = packed.subarray(0, budget.bytes).indexOf("endstream");
+  if (end < 0) return "hidden";
+  budget.bytes -= end;
+  return packed.subarray(0, end);
+}
+
+const SAMPLE_BYTES = 2_048;
+
+/** The first two bytes of a zlib stream (RFC 1950, 2.2). */
+function beginsDeflated(data: Buffer): boolean {
+  return data.length > 2 && ((data[0] as number) & 0x0f) === 8 && data.readUInt16BE(0) % 31 === 0;
+}
+
+/** A stream's own end is where its compression ends; a word in the file may lie about it. */
+function unpacked(data: Buffer, budget: ReadingBudget): Buffer | undefined {
+  if (budget.bytes <= 0) return undefined;
+  try {
+    const out = inflateSync(data, { maxOutputLength: budget.bytes, finishFlush: constants.Z_SYNC_FLUSH });
+    budget.bytes -= out.length;
+    return out;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Base-85 as PostScript has it, up to its `~>`; what is no digit is stepped over. */
+function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
+  const end = data.subarray(0, budget.bytes).indexOf("~>");
+  const digits = data.subarray(0, Math.max(0, end));
+  const out = Buffer.alloc(digits.length * 4 + 4);
+  let length = 0;
+  let group = 0;
+  let count = 0;
+  for (const byte of digits) {
+    if (byte === 0x7a && count === 0) {
+      length += 4;
+      continue;
+    }
+    if (byte < 0x21 || byte > 0x75) continue;
+    group = group * 85 + (byte - 0x21);
+    if (++count < 5) continue;
+    length = out.writeUInt32BE(group % 2 ** 32, length);
+    group = 0;
+    count = 0;
+  }
+  for (let i = count; count > 1 && i < 5; i++) group = group * 85 + 84;
+  if (count > 1) length = out.writeUInt32BE(group % 2 ** 32, length) - (5 - count);
+  budget.bytes -= length;
+  return out.subarray(0, length);
+}
+
+/** Page descriptions are written in visible characters for the most part; pictures and fonts are not. */
+function looksLikeText(sample: Buffer): boolean {
+  let visible = 0;
+  for (const byte of sample) if ((byte >= 0x20 && byte < 0x7f) || byte === 0x0a || byte === 0x0d) visible++;
+  return sample.length > 0 && visible > sample.length * 0.8;
+}
+
+/**
+ * Pages by their own objects, and by what the page tree lists, since one object may be listed many times. Undefined for
+ * a tree whose lists stand elsewhere.
+ */
+function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
+  let objects = 0;
+  let listed = 0;
+  for (let at = bytes.indexOf("/"); at >= 0; at = bytes.indexOf("/", at + 1)) {
+    if (!mayBeCounted(bytes[at + 1], bytes[at + 2])) continue;
+    if (budget.names-- <= 0) return undefined;
+    const name = NAME.exec(plainNames(bytes.toString("latin1", at + 1, at + NAME_BYTES)))?.[0];
+    if (name === "Page") objects++;
+    if (name !== "Kids") continue;
+    const open = bytes.subarray(at, at + NAME_BYTES).indexOf("[");
+    const close = open < 0 ? -1 : bytes.indexOf("]", at);
+    if (close < 0) return undefined;
+    for (let i = at + open; i < close; i++) if (bytes[i] === LETTER_R) listed++; // Each reference ends in R.
+    at = close;
+  }
+  return Math.max(objects, listed);
+}
+
+/** Whether a name begins like `Page` or `Kids`, or is spelled with #xx at its beginning. */
+function mayBeCounted(first: number | undefined, second: number | undefined): boolean {
+  if (first === HASH) return true;
+  return (
+    (first === 0x50 && (second === 0x61 || second === HASH)) || (first === 0x4b && (second === 0x69 || second === HASH))
+  );
+}
+
+const LETTER_R = 0x52;
+const HASH = 0x23;
+/** Room for a name of four letters, each spelled as #xx, and for what follows it. */
+const NAME_BYTES = 24;
+const NAME = /^[A-Za-z0-9]+/;
+
+/** Bytes inside `(...)` and, at two characters each, inside `<...>`: all that a page description can show as text. */
+function stringBytes(content: Buffer): number {
+  let shown = 0;
+  let depth = 0;
+  let hex = false;
+  for (let i = 0; i < content.length; i++) {
+    const byte = content[i];
+    if (depth > 0) {
+      if (byte === 0x5c) i++;
+      else if (byte === 0x28) depth++;
+      else if (byte === 0x29) depth--;
+      shown += 1;
+    } else if (byte === 0x28) {
+      depth = 1;
+    } else if (byte === 0x3c) {
+      hex = content[i + 1] !== 0x3c;
+      if (!hex) i++;
+    } else if (byte === 0x3e) {
+      hex = false;
+    } else if (hex) {
+      shown += 0.5;
+    }
+  }
+  return Math.ceil(shown);
+}

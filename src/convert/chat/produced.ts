@@ -1,0 +1,112 @@
+/** What chat deltas and messages hold of a model's output (protocols.md 1.1.2, 1.1.3). */
+import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
+import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
+
+/** Members of a delta or message that are looked at by name, or that are bookkeeping. Every other one is output. */
+const KNOWN: ReadonlySet<string> = new Set([
+  ...["content", "refusal", "tool_calls", "function_call", "audio", "images"],
+  ...["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"],
+  ...["annotations", "citations", "provider_specific_fields", "extra_content", "metadata"],
+]);
+
+/** Where a choice has its output in place of a delta, on servers that stream whole messages or old completions. */
+const ELSEWHERE = ["message", "text"] as const;
+
+/** Counts a stream, all of its choices. */
+export class ChatOutput implements OutputCounter {
+  readonly #produced = new Produced();
+
+  counts(): ProducedCounts {
+    return this.#produced.counts();
+  }
+
+  see(_type: unknown, chunk: JsonObject): boolean {
+    let found = false;
+    for (const item of arrayOf(chunk.choices)) {
+      const choice = objectOf(item);
+      if (choice) found = countChoice(this.#produced, choice) || found;
+    }
+    if (found) this.#produced.noteDelta();
+    return found;
+  }
+}
+
+/** Counts the choices of a whole completion. */
+export function countChoices(choices: unknown): ProducedCounts {
+  const produced = new Produced();
+  for (const item of arrayOf(choices)) {
+    const message = objectOf(objectOf(item)?.message);
+    if (message) countMessage(produced, message);
+  }
+  return produced.counts();
+}
+
+function countChoice(produced: Produced, choice: JsonObject): boolean {
+  const delta = objectOf(choice.delta);
+  if (delta) return countMessage(produced, delta);
+  let found = false;
+  for (const name of ELSEWHERE) {
+    const message = objectOf(choice[name]);
+    found = (message ? countMessage(produced, message) : produced.text(choice[name])) || found;
+  }
+  return found;
+}
+
+/** Counts what a delta or a whole message holds. @returns whether it holds any output. */
+function countMessage(produced: Produced, message: JsonObject): boolean {
+  let found = countReasoning(produced, message);
+  found = countContent(produced, message.content) || found;
+  found = produced.text(message.refusal) || found;
+  for (const call of callsIn(message)) {
+    countCall(produced, call);
+    found = true;
+  }
+  const audio = objectOf(message.audio);
+  if (audio) found = produced.media(audio.data) || produced.text(audio.transcript) || found;
+  for (const image of arrayOf(message.images)) found = countImage(produced, image) || found;
+  // Sources are delivered, but they are the search's words and not the model's.
+  for (const list of [message.annotations, message.citations]) found = arrayOf(list).length > 0 || found;
+  return countUnknown(produced, message, KNOWN) || found;
+}
+
+/** Servers that send reasoning under several names repeat themselves: the longest counts. */
+function countReasoning(produced: Produced, message: JsonObject): boolean {
+  const told = [message.reasoning_content, message.reasoning].filter((text) => typeof text === "string");
+  let sealed = false;
+  const details: string[] = [];
+  for (const item of [...arrayOf(message.reasoning_details), ...arrayOf(message.thinking_blocks)]) {
+    const detail = objectOf(item);
+    for (const text of [detail?.text, detail?.summary, detail?.thinking]) {
+      if (typeof text === "string") details.push(text);
+    }
+    sealed = produced.opaque(detail?.data) || sealed;
+  }
+  const longest = [...told, details.join("")].reduce((most, text) => (text.length > most.length ? text : most), "");
+  return produced.text(longest) || sealed;
+}
+
+/** A string, or a list of parts. */
+function countContent(produced: Produced, content: unknown): boolean {
+  if (typeof content === "string") return produced.text(content);
+  return produced.unknown(content);
+}
+
+function callsIn(message: JsonObject): readonly JsonObject[] {
+  const calls = arrayOf(message.tool_calls).flatMap((item): JsonObject[] => [objectOf(item) ?? {}]);
+  const deprecated = objectOf(message.function_call);
+  return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
+}
+
+function countCall(produced: Produced, call: JsonObject): void {
+  const body = objectOf(call.function) ?? objectOf(call.custom);
+  for (const value of [body?.name, body?.arguments, body?.input]) {
+    if (typeof value === "string") produced.text(value);
+    else produced.unknown(value);
+  }
+}
+
+function countImage(produced: Produced, image: unknown): boolean {
+  const part = objectOf(image);
+  const url = objectOf(part?.image_url)?.url ?? part?.image_url ?? part?.b64_json ?? part?.data;
+  return produced.media(url) || produced.unknown(image);
+}

@@ -1,0 +1,136 @@
+/**
+ * Usage of servers whose input count is meant to include what was cached and whose output count is meant to include the
+ * reasoning (chat completions, responses). Many put one or the other beside it; their total tells. docs/usage-forms.md
+ * has each form with its source.
+ */
+import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens.ts";
+import { type JsonObject, objectOf } from "./json-object.ts";
+
+/** What such a server says, under neutral names; undefined: not said, or not believable. */
+export interface IncludedCounts {
+  readonly input: number | undefined;
+  readonly output: number | undefined;
+  readonly total: number | undefined;
+  /** Read from a cache. */
+  readonly cached: number;
+  /** Written to a cache, whatever the lifetime. */
+  readonly written: number;
+  /** The part of `written` with the long, dearer lifetime. */
+  readonly written1h: number;
+  readonly reasoning: number;
+  /** Whether the reasoning is known to be beside the output, whatever the total says. */
+  readonly reasoningBeside?: boolean;
+  /** Input tokens that the server names beside its input count. */
+  readonly moreInput?: number;
+}
+
+/** Counts of kinds that do not overlap. @returns undefined when nothing at all was counted. */
+export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
+  const { input, output, total = 0, reasoning } = said;
+  if (input === undefined && output === undefined) return unsplitUsage(said);
+  const allInput = input === undefined ? inputFromTotal(said) : addCounts(input, cacheBeside(said, input));
+  const usage = {
+    ...NO_USAGE,
+    ...splitInput(allInput, said),
+    ...outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning)),
+    ...(output === undefined && total <= allInput ? { outputUncounted: true as const } : {}),
+  };
+  // Zeros all over stand where a count will be.
+  return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
+}
+
+/** The usage of a server that counts neither side: their sum, and what of it is known to be output. */
+function unsplitUsage({ total = 0, reasoning }: IncludedCounts): Usage | undefined {
+  const known = { ...NO_USAGE, output: reasoning, reasoning, outputUncounted: true as const };
+  if (total > reasoning) return { ...known, unsplit: total - reasoning };
+  return reasoning === 0 ? undefined : known;
+}
+
+/** The input that a total leaves for a server that counts its output only. */
+function inputFromTotal({ output = 0, total = 0, cached, written, reasoning }: IncludedCounts): number {
+  const withReasoning = reasoning > output ? output + reasoning : output;
+  return Math.max(0, total - withReasoning, addCounts(cached, written));
+}
+
+/**
+ * Cached tokens that are not in the input count: exactly what the total has beyond its parts, or more of them than there is
+ * input.
+ */
+function cacheBeside({ cached, written, reasoning, output, total = 0 }: IncludedCounts, input: number): number {
+  const surplus = output === undefined ? 0 : total - input - output;
+  for (const part of surplus > 0 ? [cached + written, cached, written] : []) {
+    if (part > 0 && (surplus === part + reasoning || (surplus === part && surplus !== reasoning))) return part;
+  }
+  if (cached > input) return cached + written;
+  return cached + written > input ? written : 0;
+}
+
+function splitInput(allInput: number, { cached, written, written1h }: IncludedCounts) {
+  const cachedInput = Math.min(cached, allInput);
+  const allWritten = Math.min(written, allInput - cachedInput);
+  const cacheWrite1h = Math.min(written1h, allWritten);
+  return {
+    input: allInput - cachedInput - allWritten,
+    cachedInput,
+    cacheWrite: allWritten - cacheWrite1h,
+    cacheWrite1h,
+  };
+}
+
+/**
+ * The output with all reasoning. What a total has beyond its parts was produced, whether the server names it or not; more
+ * reasoning than output cannot be a part of it.
+ */
+function outputOf({ reasoning, reasoningBeside, total, moreInput = 0 }: IncludedCounts, input: number, output: number) {
+  const surplus = (total ?? 0) - input - output;
+  const unknown = Math.max(0, surplus >= moreInput ? surplus - moreInput : surplus);
+  const isBeside = reasoningBeside === true || reasoning > output;
+  const all = addCounts(output, Math.max(unknown, isBeside ? reasoning : 0));
+  return { output: all, reasoning: Math.min(reasoning, all) };
+}
+
+function withMoreInput(usage: Usage, more: number): Usage {
+  return more === 0 ? usage : { ...usage, input: addCounts(usage.input, more) };
+}
+
+/** A total, unless one of its parts is there and cannot be believed: then it says nothing either. */
+export function believableTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
+  const isFalse = parts.some((part) => part !== undefined && part !== null && believableCount(part) === undefined);
+  return isFalse ? undefined : believableCount(total);
+}
+
+/** The largest of several names for one count; servers that give two mean the same tokens. */
+export function largestCount(...values: readonly unknown[]): number {
+  return Math.max(0, ...values.map((value) => believableCount(value) ?? 0));
+}
+
+/** Names of tools in one object of counts that are looked at; the rest is noise. */
+const TOOLS_MAX = 16;
+const TOOL_NAME = /^[a-z][a-z0-9_]{0,40}$/;
+
+/** Calls of tools from an object of counts whose names end in `suffix`: `web_search_requests` is `web_search`. */
+export function toolCounts(value: unknown, suffix: string): Record<string, number> | undefined {
+  const counts: JsonObject | undefined = objectOf(value);
+  if (!counts) return undefined;
+  const calls: Record<string, number> = {};
+  let found = 0;
+  for (const [name, count] of Object.entries(counts)) {
+    const tool = name.endsWith(suffix) ? name.slice(0, -suffix.length) : "";
+    const believed = believableCount(count);
+    if (!believed || !TOOL_NAME.test(tool)) continue;
+    calls[tool] = believed;
+    found += 1;
+    if (found === TOOLS_MAX) break;
+  }
+  return calls;
+}
+
+/** Two counts of the same calls: the larger one of each tool. */
+export function mergedCalls(
+  one: Readonly<Record<string, number>>,
+  other: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  const merged: Record<string, number> = { ...one };
+  for (const [tool, calls] of Object.entries(other)) merged[tool] = Math.max(merged[tool] ?? 0, calls);
+  return merged;
+}

@@ -1,0 +1,86 @@
+/** What messages events and content blocks hold of a model's output (protocols.md 1.2.3, 1.2.4). */
+import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
+import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
+
+/** Events without output of their own, or whose output is looked at by name. */
+const DELTA_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "partial_json", "signature", "citation", "data"]);
+const ENDING_KNOWN: ReadonlySet<string> = new Set(["stop_reason", "stop_sequence", "stop_details", "container"]);
+const BLOCK_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "signature", "data", "input", "citations"]);
+const SILENT: ReadonlySet<unknown> = new Set(["content_block_stop", "message_stop", "ping", "error"]);
+
+/** Counts a stream. */
+export class MessagesOutput implements OutputCounter {
+  readonly #produced = new Produced();
+
+  counts(): ProducedCounts {
+    return this.#produced.counts();
+  }
+
+  see(type: unknown, payload: JsonObject): boolean {
+    const found = look(this.#produced, type, payload);
+    if (found) this.#produced.noteDelta();
+    return found;
+  }
+}
+
+/** Counts the blocks of a whole message. */
+export function countContent(content: unknown): ProducedCounts {
+  const produced = new Produced();
+  countBlocks(produced, content);
+  return produced.counts();
+}
+
+function look(produced: Produced, type: unknown, payload: JsonObject): boolean {
+  if (SILENT.has(type)) return false;
+  if (type === "message_start") return countBlocks(produced, objectOf(payload.message)?.content);
+  const delta = objectOf(payload.delta);
+  if (type === "message_delta") return delta !== undefined && countUnknown(produced, delta, ENDING_KNOWN);
+  if (type === "content_block_start") return countBlock(produced, objectOf(payload.content_block));
+  // Deltas, of events and of kinds that are new to us, too.
+  return delta ? countDelta(produced, delta) : produced.unknown(payload.delta);
+}
+
+function countDelta(produced: Produced, delta: JsonObject): boolean {
+  let found = produced.text(delta.text);
+  found = produced.text(delta.thinking) || found;
+  found = produced.text(delta.partial_json) || found;
+  found = produced.opaque(delta.data) || found;
+  countSignature(produced, delta.signature);
+  // A source is delivered, but its words are the search's and not the model's.
+  found ||= delta.citation !== undefined && delta.citation !== null;
+  return countUnknown(produced, delta, DELTA_KNOWN) || found;
+}
+
+/** Signatures that hold the sealed reasoning itself are long; the short ones prove something and say nothing. */
+const SIGNATURE_CHARS_SHORT = 1_024;
+
+function countSignature(produced: Produced, signature: unknown): void {
+  if (typeof signature === "string" && signature.length > SIGNATURE_CHARS_SHORT) produced.opaque(signature);
+}
+
+/** @returns whether the blocks hold any output. */
+function countBlocks(produced: Produced, content: unknown): boolean {
+  let found = false;
+  for (const block of arrayOf(content)) found = countBlock(produced, objectOf(block)) || found;
+  return found;
+}
+
+/** Counts a content block as it stands in a whole message or at its start; false while it is still empty. */
+function countBlock(produced: Produced, block: JsonObject | undefined): boolean {
+  if (!block) return false;
+  const { type } = block;
+  if (typeof type === "string" && type.endsWith("_tool_result")) return true; // The server's tool said it: it is input.
+  if (typeof type === "string" && type.endsWith("tool_use")) return countCall(produced, block);
+  let found = produced.text(block.text);
+  found = produced.text(block.thinking) || found;
+  found = produced.opaque(block.data) || found;
+  countSignature(produced, block.signature);
+  return countUnknown(produced, block, BLOCK_KNOWN) || found;
+}
+
+function countCall(produced: Produced, block: JsonObject): boolean {
+  produced.text(block.name);
+  const input = objectOf(block.input);
+  if (input && Object.keys(input).length > 0) produced.text(JSON.stringify(input));
+  return true;
+}

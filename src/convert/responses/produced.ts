@@ -1,0 +1,124 @@
+/** What responses events and items hold of a model's output (protocols.md 1.3.2, 1.3.3). */
+import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
+import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
+
+const CALL_ITEM = /_call$/;
+const LAST: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
+/** Members of an item that are looked at by name, or that are bookkeeping. */
+const ITEM_KNOWN: ReadonlySet<string> = new Set([
+  ...["content", "summary", "encrypted_content", "name", "arguments", "input", "result", "namespace", "action"],
+  ...[
+    "queries",
+    "results",
+    "container_id",
+    "outputs",
+    "server_label",
+    "size",
+    "quality",
+    "background",
+    "output_format",
+  ],
+]);
+const PART_KNOWN: ReadonlySet<string> = new Set(["text", "refusal", "annotations", "transcript", "data"]);
+/** Items whose deltas and last form are told apart; beyond it an item counts in full, twice where both come. */
+const ITEMS_MAX = 4_096;
+
+/**
+ * Counts a stream. What an item's last form says counts only where its deltas have not said it: servers repeat
+ * everything there, and some say it nowhere else.
+ */
+export class ResponsesOutput implements OutputCounter {
+  readonly #produced = new Produced();
+  /** Places of items of which deltas, or a last form, have said something. */
+  readonly #told = new Set<number>();
+
+  counts(): ProducedCounts {
+    return this.#produced.counts();
+  }
+
+  /** Looks at one event. @returns whether it holds any output. */
+  see(type: unknown, payload: JsonObject): boolean {
+    const found = this.#look(type, payload);
+    if (found) this.#produced.noteDelta();
+    return found;
+  }
+
+  #look(type: unknown, payload: JsonObject): boolean {
+    if (typeof type !== "string") return false;
+    if (LAST.has(type)) return this.#seeLast(objectOf(payload.response)?.output);
+    if (type === "response.output_item.added") return this.#seeItem(payload, false);
+    if (type === "response.output_item.done") return this.#seeItem(payload, true);
+    if (type.endsWith(".done") || type.endsWith(".added")) return false;
+    const delta = this.#seeDelta(type, payload);
+    if (delta) this.#note(payload.output_index);
+    return delta;
+  }
+
+  #seeDelta(type: string, payload: JsonObject): boolean {
+    const { delta } = payload;
+    if (type.startsWith("response.audio.")) return this.#produced.media(delta);
+    const partial = this.#produced.media(payload.partial_image_b64);
+    if (typeof delta === "string") return this.#produced.text(delta) || partial;
+    return this.#produced.unknown(delta) || partial;
+  }
+
+  /** @param isLast whether the item is told whole, at its end. */
+  #seeItem(payload: JsonObject, isLast: boolean): boolean {
+    const item = objectOf(payload.item);
+    if (!item) return false;
+    const place = payload.output_index;
+    if (isLast && typeof place === "number" && this.#told.has(place)) {
+      // What is sealed comes in the last form only.
+      return this.#produced.opaque(item.encrypted_content);
+    }
+    const found = countItem(this.#produced, item);
+    // A call that opens has its name only.
+    if (found && (isLast || !CALL_ITEM.test(String(item.type)))) this.#note(place);
+    return found;
+  }
+
+  /** The last event repeats the whole output; servers that say everything there only have told nothing before. */
+  #seeLast(output: unknown): boolean {
+    let found = false;
+    for (const [place, value] of arrayOf(output).entries()) {
+      const item = objectOf(value);
+      if (item && !this.#told.has(place)) found = countItem(this.#produced, item) || found;
+    }
+    return found;
+  }
+
+  #note(place: unknown): void {
+    if (typeof place === "number" && this.#told.size < ITEMS_MAX) this.#told.add(place);
+  }
+}
+
+/** Counts the output of a whole response. */
+export function countOutput(output: unknown): ProducedCounts {
+  const produced = new Produced();
+  for (const item of arrayOf(output)) {
+    const object = objectOf(item);
+    if (object) countItem(produced, object);
+  }
+  return produced.counts();
+}
+
+/** @returns whether the item holds any output; a call does from its first word. */
+function countItem(produced: Produced, item: JsonObject): boolean {
+  let found = CALL_ITEM.test(String(item.type));
+  if (typeof item.name === "string" && found) produced.text(item.name);
+  for (const value of [item.arguments, item.input]) found = produced.text(value) || found;
+  found = produced.opaque(item.encrypted_content) || found;
+  found = produced.media(item.result) || found;
+  for (const part of [...arrayOf(item.content), ...arrayOf(item.summary)]) found = countPart(produced, part) || found;
+  return countUnknown(produced, item, ITEM_KNOWN) || found;
+}
+
+function countPart(produced: Produced, value: unknown): boolean {
+  const part = objectOf(value);
+  if (!part) return produced.unknown(value);
+  let found = produced.text(part.text);
+  found = produced.text(part.refusal) || found;
+  found = produced.text(part.transcript) || found;
+  found = produced.media(part.data) || found;
+  return countUnknown(produced, part, PART_KNOWN) || found;
+}

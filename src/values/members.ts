@@ -1,0 +1,200 @@
+/**
+ * Which members a request's body may have, and what becomes of the others: what a request may buy is listed, not guessed
+ * (DESIGN.md promise 14). The tables are in `members/`, one file per protocol; here they are held against the bytes of a
+ * body, so that a name that stands twice, or is spelled with escapes, cannot mean one thing here and another upstream.
+ */
+import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/json.ts";
+import { CHAT } from "./members/chat.ts";
+import { MESSAGES } from "./members/messages.ts";
+import { RESPONSES } from "./members/responses.ts";
+import { isOverlong, mistakenFor, type Shape, type Standing } from "./members/shape.ts";
+import type { Protocol } from "./protocol.ts";
+
+export type { Shape, Standing } from "./members/shape.ts";
+
+/** The members of a request by protocol. */
+export const MEMBERS: Readonly<Record<Protocol, Shape>> = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
+
+/** Members that an upstream gets though they are not listed, by its configuration. */
+export interface PassedMembers {
+  /** Whether all do. */
+  readonly all: boolean;
+  /** Those that do by name; a nested one with a dot (`reasoning.budget`). */
+  readonly names: ReadonlySet<string>;
+}
+
+export const NONE_PASSED: PassedMembers = Object.freeze({ all: false, names: new Set<string>() });
+
+/** Why a body must be refused for the name of a member. */
+export interface NameFault {
+  /** `many`: more than `UNLISTED_MAX` names are not listed; `path` and `known` are of the one that is too much. */
+  readonly fault: "mistaken" | "escaped" | "duplicate" | "many";
+  /** The name as written (escapes decoded), with the names that lead to it. */
+  readonly path: string;
+  /** The known name that it could be taken for, or is. */
+  readonly known: string;
+}
+
+export interface Inspected {
+  readonly fault: NameFault | undefined;
+  /**
+   * Dotted paths of the members that an upstream gets only by its configuration, each once, in their order; not more
+   * than `SURPLUS_MAX`. Empty: there are none.
+   */
+  readonly surplus: readonly string[];
+}
+
+/** More names than any header repeats and any person reads. */
+export const SURPLUS_MAX = 100;
+
+/** How many names a body may have that are not listed: each is folded and taken out, which nobody may have at length. */
+export const UNLISTED_MAX = 10_000;
+
+/** Looks at every name that the protocol's shape reaches. @param scan of this very body. */
+export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan): Inspected {
+  const inspector = new Inspector();
+  const top: Place = { shape: MEMBERS[protocol], path: "" };
+  for (const { name, nameStart, valueStart } of scan.members) {
+    const inner = inspector.see(name, isWrittenAt(body, nameStart, name), false, top);
+    if (inner) visitNames(body, valueStart, inner, inspector.see);
+    if (inspector.fault) break;
+  }
+  return { fault: inspector.fault, surplus: [...inspector.surplus] };
+}
+
+/** Where a name stands: what its object may have, and the names that lead to it, each followed by a dot. */
+interface Place {
+  readonly shape: Shape;
+  readonly path: string;
+}
+
+class Inspector {
+  fault: NameFault | undefined;
+  readonly surplus = new Set<string>();
+  #unlisted = 0;
+
+  /** @returns the place of what stands under the name, if its names matter. */
+  readonly see = (name: string, plain: boolean, again: boolean, { shape, path }: Place): Place | undefined => {
+    if (this.fault) return undefined;
+    const standing = shape.standings.get(name);
+    if (again) this.#blame("duplicate", path + name, name);
+    if (standing === undefined || standing === "envelope") {
+      const known = standing === undefined ? mistakenFor(name, shape) : undefined;
+      if (known !== undefined) this.#blame("mistaken", path + name, known);
+      if (++this.#unlisted > UNLISTED_MAX) this.#blame("many", path + name, name);
+      if (this.surplus.size < SURPLUS_MAX) this.surplus.add(path + name);
+    }
+    if (standing === undefined) return undefined;
+    if (!plain) this.#blame("escaped", path + name, name);
+    const inner = shape.inside.get(name);
+    return inner && { shape: inner, path: `${path}${name}.` };
+  };
+
+  /** The first fault is the one to tell. */
+  #blame(fault: NameFault["fault"], path: string, known: string): void {
+    this.fault ??= { fault, path, known };
+  }
+}
+
+/** Whether the name that stands at `at` is written as it is; only asked of names in ASCII. */
+function isWrittenAt(body: Uint8Array, at: number, name: string): boolean {
+  for (let i = 0; i < name.length; i++) if (body[at + 1 + i] !== name.charCodeAt(i)) return false;
+  return body[at + 1 + name.length] === QUOTE;
+}
+
+const QUOTE = 0x22;
+const OPEN_ARRAY = 0x5b;
+
+export interface Pruned {
+  /** Top-level members to take out. */
+  readonly remove: readonly string[];
+  /** Top-level members whose value has lost something, as raw JSON. */
+  readonly set: Readonly<Record<string, Uint8Array>>;
+  /** Dotted paths of all that is left out, each once; not more than `SURPLUS_MAX`. */
+  readonly dropped: readonly string[];
+}
+
+/** What must go from a body before an upstream gets it. @param scan of this very body. */
+export function pruneMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan, passed: PassedMembers): Pruned {
+  const top = MEMBERS[protocol];
+  const pruner = new Pruner(passed);
+  const remove: string[] = [];
+  const set: Record<string, Uint8Array> = Object.create(null);
+  for (const { name, valueStart, valueEnd } of scan.members) {
+    if (!pruner.keeps(name, name, top)) {
+      remove.push(name);
+      continue;
+    }
+    const inner = top.inside.get(name);
+    if (!inner) continue;
+    const raw = body.subarray(valueStart, valueEnd);
+    const pruned = pruner.value(raw, inner, name);
+    if (pruned !== raw) set[name] = pruned;
+  }
+  return { remove, set, dropped: [...pruner.dropped] };
+}
+
+class Pruner {
+  readonly dropped = new Set<string>();
+  readonly #passed: PassedMembers;
+
+  constructor(passed: PassedMembers) {
+    this.#passed = passed;
+  }
+
+  keeps(name: string, path: string, shape: Shape): boolean {
+    const standing = shape.standings.get(name);
+    const kept = standing === undefined ? this.#passes(name, path, shape) : this.#keepsKnown(standing, path);
+    if (!kept && this.dropped.size < SURPLUS_MAX) this.dropped.add(path);
+    return kept;
+  }
+
+  #keepsKnown(standing: Standing, path: string): boolean {
+    return standing !== "envelope" || this.#passed.names.has(path);
+  }
+
+  #passes(name: string, path: string, shape: Shape): boolean {
+    const { all, names } = this.#passed;
+    // A name that could be taken for a known one has been refused by now; were it not, it must not pass.
+    return (all || names.has(path)) && !isOverlong(name) && mistakenFor(name, shape) === undefined;
+  }
+
+  /** The value itself when nothing goes. */
+  value(raw: Uint8Array, shape: Shape, path: string): Uint8Array {
+    if (raw[0] !== OPEN_ARRAY) return this.#object(raw, shape, path);
+    const elements = [...elementSpans(raw)].map(({ start, end }) => raw.subarray(start, end));
+    const pruned = elements.map((element) => this.value(element, shape, path));
+    return pruned.every((element, index) => element === elements[index]) ? raw : listed("[", pruned, "]");
+  }
+
+  #object(raw: Uint8Array, shape: Shape, path: string): Uint8Array {
+    const kept: { readonly name: Uint8Array; readonly value: Uint8Array }[] = [];
+    let changed = false;
+    for (const { name, nameStart, start, end } of memberSpans(raw)) {
+      const here = `${path}.${name}`;
+      if (!this.keeps(name, here, shape)) {
+        changed = true;
+        continue;
+      }
+      const inner = shape.inside.get(name);
+      const value = raw.subarray(start, end);
+      const pruned = inner ? this.value(value, inner, here) : value;
+      changed ||= pruned !== value;
+      kept.push({ name: raw.subarray(nameStart, start), value: pruned });
+    }
+    if (!changed) return raw;
+    const members = kept.map((member) => Buffer.concat([member.name, member.value]));
+    return listed("{", members, "}");
+  }
+}
+
+function listed(open: string, pieces: readonly Uint8Array[], close: string): Buffer {
+  const parts: Uint8Array[] = [Buffer.from(open)];
+  for (const [index, piece] of pieces.entries()) {
+    if (index > 0) parts.push(COMMA);
+    parts.push(piece);
+  }
+  return Buffer.concat([...parts, Buffer.from(close)]);
+}
+
+const COMMA = Buffer.from(",");

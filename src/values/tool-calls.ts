@@ -1,0 +1,82 @@
+/**
+ * Hosted tools, which cost by the call. A request offers one under the name that has a price; the server counts its calls
+ * under a name of its own, which may differ.
+ */
+
+/** Calls of one tool in one request above which a count is a lie: no server runs so many before it answers. */
+export const TOOL_CALLS_BELIEVED_MAX = 10_000;
+
+/** Names for one and the same tool, by the one that stands for all of them. */
+const FAMILIES: ReadonlyMap<string, string> = new Map([
+  ["web_search_options", "web_search"],
+  ["search_parameters", "live_search"],
+  ["computer_use", "computer"],
+  ["mcp_servers", "mcp"],
+  ["mcp_toolset", "mcp"],
+]);
+
+/** The name that stands for all names of a tool. */
+export function toolFamily(name: string): string {
+  return FAMILIES.get(name) ?? name;
+}
+
+/** Why nobody is charged for calls that a server counts. */
+export type UnpaidReason = "not_offered" | "over_maximum";
+
+/** Calls of one tool that no client pays for. */
+export interface UnpaidCalls {
+  /** As the server counts it. */
+  readonly tool: string;
+  /** At most TOOL_CALLS_BELIEVED_MAX. */
+  readonly calls: number;
+  readonly reason: UnpaidReason;
+}
+
+/** What is made of a server's count. */
+export interface ToolBill {
+  /** Calls that the client pays for, by price name. */
+  readonly charged: Readonly<Record<string, number>>;
+  readonly unpaid: readonly UnpaidCalls[];
+}
+
+/**
+ * Parts the calls that a server counts into those that the client pays for and the rest: it pays for the tools that its
+ * request has offered, up to `max` calls of each.
+ * @param offered price names of the tools that the request has offered.
+ */
+export function billTools(
+  counted: Readonly<Record<string, number>>,
+  offered: readonly string[],
+  max: number,
+): ToolBill {
+  const charged: Record<string, number> = {};
+  const unpaid: UnpaidCalls[] = [];
+  const leave = (tool: string, calls: number, reason: UnpaidReason) => {
+    if (calls > 0) unpaid.push({ tool, calls: Math.min(calls, TOOL_CALLS_BELIEVED_MAX), reason });
+  };
+  for (const [tool, calls] of Object.entries(counted)) {
+    const name = offered.find((one) => toolFamily(one) === toolFamily(tool));
+    if (name === undefined) {
+      leave(tool, calls, "not_offered");
+      continue;
+    }
+    const before = charged[name] ?? 0;
+    const paid = Math.min(before + calls, max);
+    if (paid > 0) charged[name] = paid;
+    leave(tool, before + calls - paid, "over_maximum");
+  }
+  return { charged, unpaid };
+}
+
+/** The price names of a table for calls as servers count them; calls without a price are left out. */
+export function pricedCalls(
+  unpaid: readonly UnpaidCalls[],
+  prices: ReadonlyMap<string, bigint>,
+): Readonly<Record<string, number>> {
+  const calls: Record<string, number> = {};
+  for (const one of unpaid) {
+    const name = [...prices.keys()].find((priced) => toolFamily(priced) === toolFamily(one.tool));
+    if (name !== undefined) calls[name] = (calls[name] ?? 0) + one.calls;
+  }
+  return calls;
+}

@@ -1,0 +1,44 @@
+/** The tables of docs/members.md, from the code; `npm run members` writes them behind the words that a person wrote. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { SHARED } from "../../src/values/members/shared.ts";
+import { MEMBERS, type Shape, type Standing } from "../../src/values/members.ts";
+import { PROTOCOL_NAMES } from "../../src/values/protocol.ts";
+
+const FILE = "docs/members.md";
+const FIRST_TABLE = "## On every protocol\n";
+const STANDINGS: readonly Standing[] = ["plain", "tier", "option", "limit", "state", "envelope"];
+
+const coded = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(" ");
+
+/** A shape's members by standing; those that another shape has already shown are left out. */
+function byStanding({ standings }: Shape, shown?: Shape): string {
+  const lines = STANDINGS.map((standing) => {
+    const names = [...standings].filter(([name, own]) => own === standing && shown?.standings.get(name) !== own);
+    return names.length === 0 ? "" : `| ${standing} | ${coded(names.map(([name]) => name))} |\n`;
+  });
+  return `\n| standing | members |\n| --- | --- |\n${lines.join("")}`;
+}
+
+function* objects({ inside }: Shape, path: readonly string[]): Generator<string> {
+  for (const [name, inner] of inside) {
+    const here = [...path, name];
+    const names = [...inner.standings].map(([own, standing]) =>
+      standing === "plain" ? `\`${own}\`` : `\`${own}\` (${standing})`,
+    );
+    yield `| \`${here.join(".")}\` | ${names.join(" ")} |\n`;
+    yield* objects(inner, here);
+  }
+}
+
+/** The whole document: the words before the first table as they stand, the tables as the code has them. */
+export function membersDocument(): string {
+  const words = readFileSync(FILE, "utf8").split(FIRST_TABLE)[0] as string;
+  const protocols = PROTOCOL_NAMES.map((protocol) => {
+    const shape = MEMBERS[protocol];
+    const below = `\n| object | its members |\n| --- | --- |\n${[...objects(shape, [])].join("")}`;
+    return `\n## On ${protocol}\n${byStanding(shape, SHARED)}${below}`;
+  });
+  return `${words}${FIRST_TABLE}${byStanding(SHARED)}${protocols.join("")}`;
+}
+
+if (import.meta.main) writeFileSync(FILE, membersDocument());
