@@ -19,6 +19,7 @@ import { older, openStoreEpoch, type StoreEpoch } from "./store-epoch.ts";
 import { type EpochFile, epochFile } from "./store-epoch-file.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
+import { ZERO } from "./values/money.ts";
 import type { JournalSettings } from "./values/settings.ts";
 import type { Clock } from "./values/time.ts";
 
@@ -214,7 +215,11 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
   const upstream = ask.upstream ?? "none";
   metrics.addUsd(metrics.spend, { group, model }, answer.charged);
   metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
-  metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, ask.absorbed);
+  // Charged or absorbed, what has left unpaid is above 0 in one of the two.
+  const isCharged = ask.leftUnpaid !== undefined && answer.charged + answer.absorbed > 0n;
+  if (ask.leftUnpaid) metrics.leftUnpaid.inc({ group, paid_by: isCharged ? "client" : "absorbed" });
+  const absorbed = isCharged ? ZERO : ask.absorbed;
+  metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, absorbed);
   for (const { upstream: tried, cause, amount } of ask.attempts ?? []) {
     metrics.addUsd(metrics.absorbed, { group, upstream: tried, cause }, amount);
   }

@@ -296,7 +296,9 @@ export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts)
   const { route } = ending;
   if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   const pace = route && paceOf(run, route, parts);
-  const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts });
+  // A drain that cuts what still runs closes connections too, and that is not the client's doing.
+  const leftAllowance = parts.cut.aborted ? undefined : parts.settings().leftAllowance;
+  const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts, leftAllowance });
   run.record.charged(charge);
   if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
   await parts.settler.settle(charge.ask);

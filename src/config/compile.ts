@@ -1,5 +1,6 @@
 /** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
 import { availableParallelism } from "node:os";
+import { type NanoUsd, nanoUsd } from "../values/money.ts";
 import { Secret } from "../values/secret.ts";
 import type { Address, JournalSettings, Settings, StoreSettings } from "../values/settings.ts";
 import {
@@ -14,6 +15,7 @@ import {
 import { type Known, readCatalog } from "./catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import type { Sources } from "./expand.ts";
+import { readUsd } from "./prices.ts";
 import type { Path } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -55,6 +57,7 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
     workers: readWorkers(reader, file, store),
     heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
     upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
+    leftAllowance: readAllowance(reader, file.client_gone_allowance),
     idempotency: {
       enabled: file.idempotency?.enabled ?? DEFAULTS.idempotencyEnabled,
       keepMs: reader.durationMs(
@@ -80,6 +83,11 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
 
 function timer(reader: Reader, path: Path, text: string | undefined, defaultMs: number): number {
   return reader.durationMs(path, text, defaultMs, LIMITS.timerMsMax);
+}
+
+function readAllowance(reader: Reader, usd: string | number | undefined): NanoUsd {
+  const path = ["client_gone_allowance"];
+  return nanoUsd(readUsd(reader, path, usd ?? DEFAULTS.leftAllowanceUsd) ?? 0n);
 }
 
 function readListener(reader: Reader, path: Path, text: string | undefined, defaultText: string): Address {

@@ -58,9 +58,19 @@ export interface AttemptAccount {
   readonly notes: readonly AttemptNote[];
   /** Failed tries that cost something, in their order. */
   readonly absorbed: readonly AbsorbedAttempt[];
+  /** The try that the client has left, where its upstream had the request; it is not among `absorbed`. */
+  readonly left?: LeftTry | undefined;
+}
+
+/** A try that had no answer yet when its client left. */
+export interface LeftTry {
+  readonly route: Route;
+  readonly metered: Metered;
 }
 
 const ESTIMATE_BYTES_PER_TOKEN = 4;
+/** The outcome of a try, or the end of a reply, whose client left. */
+export const CLIENT_GONE = "client_gone";
 
 /** Judges every try of a request. @param answered undefined when none was answered. */
 export function accountFor(
@@ -70,16 +80,18 @@ export function accountFor(
 ): AttemptAccount {
   const notes: AttemptNote[] = [];
   const absorbed: AbsorbedAttempt[] = [];
+  let left: LeftTry | undefined;
   for (const attempt of attempts) {
     if (attempt.outcome === "ok") {
       if (answered) notes.push(noteOfAnswer(attempt, terms, answered));
       continue;
     }
-    const { note, line } = judgeFailed(attempt, terms);
+    const { note, line, sent } = judgeFailed(attempt, terms);
     notes.push(note);
-    if (line) absorbed.push(line);
+    if (attempt.outcome === CLIENT_GONE) left = sent;
+    else if (line) absorbed.push(line);
   }
-  return { notes, absorbed };
+  return { notes, absorbed, left };
 }
 
 function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: AnsweredFacts): AttemptNote {
@@ -107,11 +119,11 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 function judgeFailed(
   attempt: AttemptFacts,
   terms: ChargeTerms,
-): { readonly note: AttemptNote; readonly line: AbsorbedAttempt | undefined } {
+): { readonly note: AttemptNote; readonly line?: AbsorbedAttempt | undefined; readonly sent?: LeftTry } {
   const free = !attempt.sentToUpstream ? "not_sent" : attempt.refusedByUpstream ? "refused" : undefined;
   const route = routeOf(attempt, terms);
   if (free !== undefined || route === undefined) {
-    return { note: noteOfFailure(attempt, 0, 0, ZERO, free ?? "unknown_route"), line: undefined };
+    return { note: noteOfFailure(attempt, 0, 0, ZERO, free ?? "unknown_route") };
   }
   const metered = estimate(attempt, terms);
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
@@ -128,6 +140,7 @@ function judgeFailed(
   return {
     note: noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent"),
     line: amount > 0n ? { upstream, cause: outcome, amount, memo } : undefined,
+    sent: { route, metered },
   };
 }
 
@@ -138,7 +151,7 @@ function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: Ch
     // As for a stream that its client left: the dearer of the two.
     usage: {
       ...NO_USAGE,
-      input: outcome === "client_gone" ? terms.inputTokens : terms.inputEstimate,
+      input: outcome === CLIENT_GONE ? terms.inputTokens : terms.inputEstimate,
       output: Math.min(output, most),
     },
     counted: "estimate",

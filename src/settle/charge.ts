@@ -10,7 +10,7 @@ import type { RequestId } from "../values/request-id.ts";
 import { NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
 import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.ts";
 import { withOptions } from "./asked-options.ts";
-import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
+import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
@@ -41,6 +41,11 @@ export interface Ending {
   readonly pace?: Pace | undefined;
   /** Every try, in order, the answered one included. */
   readonly attempts?: readonly AttemptFacts[] | undefined;
+  /**
+   * What an account may cost in a day by leaving before it is given anything; undefined where that is not asked, since it
+   * was not the client that ended the request.
+   */
+  readonly leftAllowance?: NanoUsd | undefined;
 }
 
 export interface Charge {
@@ -56,7 +61,8 @@ export interface Charge {
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { route, attempts = [] } = ending;
   if (!route) {
-    const ask = unanswered(terms, accountFor(attempts, terms, undefined));
+    const account = accountFor(attempts, terms, undefined);
+    const ask = account.left ? leftUnanswered(terms, ending, account, account.left) : unanswered(terms, account);
     return { ask, metered: undefined, surprises: [], unpaidCalls: [] };
   }
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
@@ -90,10 +96,20 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
   };
 }
 
-const CLIENT_GONE = "client_gone";
 const UPSTREAM_CAUSE = "upstream_";
 
 type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
+
+/** The client left before its upstream had answered: as one that leaves an answer before it is given anything of it. */
+function leftUnanswered(
+  terms: ChargeTerms,
+  ending: Ending,
+  { absorbed: failed, notes }: AttemptAccount,
+  { route, metered }: LeftTry,
+): SettleAsk {
+  const ask = absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, { metered, attempts: notes });
+  return withAbsorbed(ask, failed);
+}
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
 function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {
@@ -157,17 +173,15 @@ function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly Unpa
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and what the line says of it. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "attempts">;
+type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts">;
 
 function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
-  const { usage, counted } = figures.metered;
-  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
-  // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3).
-  const bounded = counted === "upstream" ? amount : leastNano(amount, terms.hold);
+  const { usage } = figures.metered;
+  const { amount, snapshot } = owedFor(terms, figures.metered);
   return {
     ...voidOf(terms),
     voided: false,
-    amount: terms.unmetered ? ZERO : bounded,
+    amount: terms.unmetered ? ZERO : amount,
     upstream: ending.route?.upstream,
     tokensUsed: limitedTokens(terms, usage),
     tokens: tokenSumsOf(usage),
@@ -175,12 +189,21 @@ function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk
   };
 }
 
+/** An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3). */
+function owedFor(terms: ChargeTerms, { usage, counted }: Metered) {
+  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+  return { amount: counted === "upstream" ? amount : leastNano(amount, terms.hold), snapshot };
+}
+
 /** A count that cannot be is paid for, but it does not shut an account out of its limit for hours. */
 function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
   return Math.min(totalInput(usage) + usage.output, model.contextTokens + model.maxOutputTokens * terms.choices);
 }
 
-/** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
+/**
+ * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has left, the
+ * store charges it all the same once its account has done so too often.
+ */
 function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, figures.metered.usage, terms.terms.tier);
   return {
@@ -189,8 +212,31 @@ function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Fig
     absorbedCause: ending.cause,
     upstream: route.upstream,
     memo: memo(terms, ending, { ...figures, snapshot }),
+    ...leftUnpaid(terms, ending, route, figures),
   };
 }
+
+type LeftMembers = Pick<SettleAsk, "leftUnpaid" | "tokensUsed" | "tokens">;
+
+/** What the client pays in place of that, the same as if it had left behind the first byte. */
+function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): Partial<LeftMembers> {
+  const { cause, leftAllowance: allowance } = ending;
+  if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};
+  const { metered } = figures;
+  const { amount, snapshot } = owedFor(terms, metered);
+  if (amount === ZERO) return {};
+  const { usage } = metered;
+  // Of a reply that had come to its end, too, the client was given nothing.
+  const answered = { route, metered, delivered: true, complete: false, cause };
+  const notes = accountFor(ending.attempts ?? [], terms, answered).notes;
+  const attempts = notes.map((note) => (note.outcome === CLIENT_GONE ? { ...note, paid_by: "client" } : note));
+  const said = memo(terms, { ...ending, complete: false }, { ...figures, attempts, snapshot, paid: ALLOWANCE_USED });
+  const tokensUsed = limitedTokens(terms, usage);
+  return { leftUnpaid: { allowance, amount, memo: said }, tokensUsed, tokens: tokenSumsOf(usage) };
+}
+
+/** Why a client pays for what it was not given. */
+const ALLOWANCE_USED = "allowance_used";
 
 function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFacts, "snapshot">): string {
   return memoOf({

@@ -18,6 +18,8 @@ export interface MemoFacts {
   readonly answeredBy?: string | undefined;
   /** Calls of hosted tools that the server counts and nobody is charged for. */
   readonly unpaidCalls?: readonly UnpaidCalls[] | undefined;
+  /** Why the client pays although it was given nothing. */
+  readonly paid?: string | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
@@ -44,6 +46,7 @@ export function memoOf(facts: MemoFacts): string {
     final: counted === "upstream" && facts.ended !== COMPLETE ? true : undefined,
     surprise: surprises?.length ? surprises.join(",") : undefined,
     ended: facts.ended,
+    paid: facts.paid,
     hold: String(facts.hold),
     catalog: facts.catalog,
     upstream: facts.upstream,

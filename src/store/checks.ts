@@ -12,7 +12,7 @@ import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./opening.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
-import { ABSORBED_ATTEMPTS_MAX, type SettleAsk } from "./settlement.ts";
+import { ABSORBED_ATTEMPTS_MAX, type LeftUnpaid, type SettleAsk } from "./settlement.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;
@@ -103,9 +103,20 @@ export function checkSettle(ask: SettleAsk): void {
   for (const { amount, memo } of attempts) {
     demand(isAmount(amount) && amount > 0n && memo.length <= TEXT_CHARS_MAX, "an attempt has an amount and a memo");
   }
+  if (ask.leftUnpaid) checkLeftUnpaid(ask, ask.leftUnpaid);
   if (!ask.idempotency) return;
   checkIdempotency(ask.idempotency);
   demand(isCount(ask.idempotency.untilMs, Number.MAX_SAFE_INTEGER), "an idempotency key ends at an instant");
+}
+
+function checkLeftUnpaid({ voided, kind, entitlement }: SettleAsk, { allowance, amount, memo }: LeftUnpaid): void {
+  demand(voided, "only who is given nothing has left unpaid");
+  demand(
+    isAmount(allowance) && isAmount(amount) && amount > 0n,
+    "an allowance is an amount, and so is a charge above 0",
+  );
+  demand(memo.length <= TEXT_CHARS_MAX, "a memo is short");
+  demand(kind !== "time_card" || entitlement !== undefined, "a time card charge names its card");
 }
 
 export function checkCredit(payment: Parameters<Store["credit"]>[1]): void {

@@ -16,6 +16,16 @@ export interface AbsorbedAttempt {
   readonly memo: string;
 }
 
+/** What a client that left before it was given anything is charged once its account's allowance for that is used up. */
+export interface LeftUnpaid {
+  /** What an account may cost the operator in this way; it comes back evenly over a day. 0: everything is charged. */
+  readonly allowance: NanoUsd;
+  /** Above 0. */
+  readonly amount: NanoUsd;
+  /** As SettleAsk.memo, of the charge. */
+  readonly memo: string;
+}
+
 /** Tries of one request that may have lines of their own. */
 export const ABSORBED_ATTEMPTS_MAX = 8;
 
@@ -50,6 +60,11 @@ export interface SettleAsk {
   readonly attempts?: readonly AbsorbedAttempt[] | undefined;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
+  /**
+   * Of a voided request whose client has left. `absorbed` is taken from the account's allowance and absorbed where it fits
+   * into what is left of that; else this is charged in its place, with `tokensUsed` and `tokens`, and nothing is voided.
+   */
+  readonly leftUnpaid?: LeftUnpaid | undefined;
   /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */
   readonly idempotency?: KeptRequest | undefined;
 }

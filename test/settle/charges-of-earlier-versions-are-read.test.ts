@@ -17,6 +17,13 @@ const NEWER: SettleAsk = {
   attempts: [{ upstream: "east", cause: "upstream_timeout", amount: nanoUsd(7n), memo: '{"input":1}' }],
 };
 
+const LEFT: SettleAsk = {
+  ...ASK,
+  amount: nanoUsd(0n),
+  voided: true,
+  leftUnpaid: { allowance: nanoUsd(0n), amount: nanoUsd(9n), memo: '{"paid":"allowance_used"}' },
+};
+
 const read = (ask: object) => decodeCharge(encode({ ask, orphan: false }))?.ask;
 
 test("without tokens by kind and without attempts, as 0.1.0 wrote it", () => {
@@ -27,11 +34,18 @@ test("with both", () => {
   assert.deepEqual(read(NEWER), NEWER);
 });
 
+test("with what a client that left is charged once its allowance is used up", () => {
+  assert.deepEqual(read(LEFT), LEFT);
+});
+
 test("what has not their form is no record", () => {
   for (const wrong of [
     { tokens: { input: 1 } },
     { tokens: { ...NEWER.tokens, output: -1 } },
     { tokens: 7 },
+    { leftUnpaid: { amount: "9", memo: "{}" } },
+    { leftUnpaid: { allowance: "0", amount: "nine", memo: "{}" } },
+    { leftUnpaid: 7 },
     { attempts: {} },
     { attempts: [{ upstream: "east", cause: "c", memo: "{}" }] },
     { attempts: [{ upstream: "east", cause: "c", memo: "{}", amount: "-1" }] },

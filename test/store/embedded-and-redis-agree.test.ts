@@ -180,6 +180,7 @@ class Run {
       tokens: o.tokens,
       attempts: o.attempts,
       voided,
+      leftUnpaid: voided ? o.leftUnpaid : undefined,
       idempotency: kept,
     });
     if (kept) this.#markExpiries.push(kept.untilMs - 1);

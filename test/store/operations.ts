@@ -76,6 +76,14 @@ const operation = {
       }),
       { maxLength: 2 },
     ),
+    leftUnpaid: fc.option(
+      fc.record({
+        allowance: fc.constantFrom(0n, 150n, 400n, 9_000_000_000_000_000n).map(nanoUsd),
+        amount: amount.map((nano) => nanoUsd(nano + (nano < 200n ? 1n : 0n))),
+        memo: fc.constant('{"paid":"allowance_used"}'),
+      }),
+      { nil: undefined },
+    ),
     voided: fc.boolean(),
     model: fc.constantFrom("m1", "m2"),
     ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),

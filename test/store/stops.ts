@@ -71,6 +71,13 @@ function charge(rid: number, changes: Parameters<typeof settleAsk>[2] = {}, admi
   return settleAsk(ask(rid), permit, { ...used, memo: '{"input":40}', ...changes });
 }
 
+/** A request that costs 9 within an allowance, or is charged at 40. */
+function leftUnpaid(rid: number, allowance = 18n): SettleAsk {
+  const left = { allowance: nanoUsd(allowance), amount: nanoUsd(40n), memo: '{"paid":"allowance_used"}' };
+  const absorbed = { amount: 0n, voided: true, absorbed: 9n, absorbedCause: "client_gone", upstream: "east" };
+  return charge(rid, { ...absorbed, leftUnpaid: left, ...(rid === 1 ? { idempotency: KEPT } : {}) });
+}
+
 const cardCharge = (rid: number, entitlement: string, changes: Parameters<typeof settleAsk>[2] = {}): SettleAsk =>
   charge(rid, { group: "cards", kind: "time_card", entitlement, tokensPerMinute: undefined, ...changes });
 
@@ -259,6 +266,18 @@ export const SCENES: readonly Scene[] = [
       await admit(s, ask(1));
     },
     charge(1, { amount: 0n, voided: true, absorbed: 9n, absorbedCause: "client_gone", upstream: "east" }),
+  ),
+  ...([true, false] as const).map((charged) =>
+    settles(
+      `a client that left, ${charged ? "beyond" : "within"} its allowance`,
+      async (s) => {
+        await account(s);
+        await admit(s, ask(1, { idempotency: KEY }));
+        await admit(s, ask(2));
+        await s.store.settle(leftUnpaid(2));
+      },
+      leftUnpaid(1, charged ? 17n : 18n),
+    ),
   ),
   settles("a voided request that was never admitted", (s) => account(s), charge(1, { amount: 0n, voided: true })),
   settles(

@@ -129,13 +129,14 @@ function askOf(json: Json | undefined): SettleAsk | undefined {
     (json.tokensPerMinute === undefined || isCount(json.tokensPerMinute)) &&
     areTokens(json.tokens);
   const attempts = json.attempts === undefined ? [] : attemptsOf(json.attempts);
-  if (!wellFormed || amount === undefined || absorbed === undefined || !attempts) return undefined;
+  const left = json.leftUnpaid === undefined ? {} : leftOf(objectOf(json.leftUnpaid));
+  if (!wellFormed || amount === undefined || absorbed === undefined || !attempts || !left) return undefined;
   // JSON leaves out what is undefined; the contract names it.
   const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
   const texts = { entitlement, absorbedCause, upstream };
   const tries = attempts.length > 0 ? { attempts } : {};
   const kept = keptOf(json.idempotency);
-  return { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries } as unknown as SettleAsk;
+  return { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries, ...left } as unknown as SettleAsk;
 }
 
 /** Records of older versions have none; a charge is never given up for it. */
@@ -148,6 +149,14 @@ function keptOf(value: unknown): { readonly idempotency?: KeptRequest | undefine
     typeof json.streamed === "boolean" &&
     isCount(json.untilMs);
   return { idempotency: wellFormed ? (json as unknown as KeptRequest) : undefined };
+}
+
+/** Records of earlier versions have none. */
+function leftOf(json: Json | undefined): Pick<SettleAsk, "leftUnpaid"> | undefined {
+  const allowance = amountOf(json?.allowance);
+  const amount = amountOf(json?.amount);
+  if (typeof json?.memo !== "string" || allowance === undefined || amount === undefined) return undefined;
+  return { leftUnpaid: { allowance, amount, memo: json.memo } };
 }
 
 function attemptsOf(value: unknown): AbsorbedAttempt[] | undefined {

@@ -71,14 +71,19 @@ function settleArguments(ask: SettleAsk): readonly string[] {
       const { debit, credit } = attemptAccounts(attempt);
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
+    ...leftTexts(ask),
   ];
 }
 
-/** Fingerprint, state and end of the request's idempotency key as JSON; empty without one. */
+/** Fingerprint, state and end of the request's idempotency key as JSON, and the state once charged; empty without one. */
 function keptTexts({ idempotency, voided }: SettleAsk): string {
   if (idempotency === undefined) return "";
-  const state = voided ? "voided" : idempotency.streamed ? "streamed" : "finished";
-  return JSON.stringify([idempotency.fingerprint, state, `${idempotency.untilMs}`]);
+  const charged = idempotency.streamed ? "streamed" : "finished";
+  return JSON.stringify([idempotency.fingerprint, voided ? "voided" : charged, `${idempotency.untilMs}`, charged]);
+}
+
+function leftTexts({ leftUnpaid: left }: SettleAsk): readonly string[] {
+  return left === undefined ? [""] : [`${left.allowance}`, `${left.amount}`, left.memo];
 }
 
 function toAnswer(reply: readonly string[]): SettleAnswer {
