@@ -244,6 +244,7 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFa
     tier: terms.terms.tier,
     ended: ending.complete ? COMPLETE : ending.cause,
     hold: terms.hold,
+    heldDear: terms.heldDear,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
     answeredBy: ending.measured.answeredBy,

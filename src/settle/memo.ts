@@ -10,6 +10,8 @@ export interface MemoFacts {
   /** `complete`, or why the answer was cut or nobody got it. */
   readonly ended: string;
   readonly hold: bigint;
+  /** Whether that was the dearest, for an account whose charges were above its holds again and again. */
+  readonly heldDear?: boolean | undefined;
   readonly catalog: string;
   readonly upstream: string | undefined;
   /** What the upstream's count says that cannot be. */
@@ -48,6 +50,7 @@ export function memoOf(facts: MemoFacts): string {
     ended: facts.ended,
     paid: facts.paid,
     hold: String(facts.hold),
+    held: facts.heldDear ? "dearest" : undefined,
     catalog: facts.catalog,
     upstream: facts.upstream,
     answered_by: facts.answeredBy,

@@ -65,6 +65,28 @@ export function takeAllowed(
   return { debt: left + cost, atMs: laterMs };
 }
 
+/** How long a charge above its hold is remembered, and how much is at the most, so that an account is not shut in for ever. */
+const OVERRUN_MS = 7 * 86_400_000;
+const OVERRUNS_MAX = 12;
+/** So many of them are one too many. */
+const OVERRUNS_DEAR = 3;
+
+/** Whether a charge is above its hold by more than a trifle, an eighth of it. */
+export function isOverrun(owed: number, hold: number): boolean {
+  return owed - hold > Math.floor(hold / 8);
+}
+
+/** Counts a charge above its hold (the debt is milliseconds, which drain by themselves). */
+export function addOverrun(bucket: Bucket | undefined, nowMs: number): Bucket {
+  const { debt, atMs } = drain(bucket, 1, nowMs);
+  return { debt: Math.min(OVERRUNS_MAX * OVERRUN_MS, debt + OVERRUN_MS), atMs };
+}
+
+/** Whether there were so many lately that the account is held at the dearest. */
+export function isHeldDear(bucket: Bucket | undefined, nowMs: number): boolean {
+  return drain(bucket, 1, nowMs).debt > (OVERRUNS_DEAR - 1) * OVERRUN_MS;
+}
+
 export function bucketState(drained: Bucket, limit: number, nowMs: number): BucketState {
   return {
     limit,

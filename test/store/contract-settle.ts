@@ -213,6 +213,50 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
+  test("an account whose charges are above their holds again and again is held at the dearest (promise 1)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sdear", { funds: 3_000n });
+    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
+    const heldFor = async (rid: number, amount: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid), groups });
+      const permit = admitted(await store.admit(request));
+      assert.deepEqual(await store.admit(request), permit, "the same again");
+      await store.settle(settleAsk(request, permit, { amount }));
+      return [permit.hold, permit.dear === true];
+    };
+    // 112 is a trifle more than 100.
+    assert.deepEqual(await heldFor(1, 112n), [100n, false]);
+    assert.deepEqual(await heldFor(2, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(3, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(4, 500n), [100n, false]);
+    assert.deepEqual(await heldFor(5, 400n), [400n, true]);
+    assert.deepEqual(await heldFor(6, 1_500n), [400n, true]);
+    // 262 are free: less than the least of the dear hold, and more than the usual one.
+    const poor = admitAsk({ tag, requestId: ridOf(7), groups });
+    assert.equal(causeOf(await store.admit(poor)), "insufficient_balance");
+    // Who offers no dear hold holds as ever.
+    const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(8) })));
+    assert.deepEqual([older.hold, older.dear], [100n, undefined]);
+    assertIdentities(await stateOf(store, tag));
+  });
+
+  test("twelve at once beyond their holds are counted each, and what was voided is not", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Stwelve", { funds: 5_000n });
+    const requests = Array.from({ length: 12 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
+    const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
+    const ends = requests.map((request, i) =>
+      settleAsk(
+        request,
+        permits[i] as (typeof permits)[0],
+        i < 4 ? { voided: true, absorbed: 900n } : { amount: 300n },
+      ),
+    );
+    await Promise.all([...ends, ...ends].map((end) => store.settle(end)));
+    const days = (await stateOf(store, tag)).buckets.over?.debt ?? 0;
+    assert.equal(Math.ceil(days / DAY_MS), 8 * 7);
+  });
+
   test("failed tries are lines of their own, behind the charge, written once (lessons A4)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Stries");
@@ -315,6 +359,24 @@ export function settlementTests(ask: Ask): void {
 
 /** Those for which the store's clock is in the test's hand. */
 export function settlementTimeTests(ask: Ask): void {
+  test("an account is held as ever a week after its charges have kept to their holds", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sweek", { funds: 10_000n });
+    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
+    const held = async (rid: number, amount: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid), groups });
+      const permit = admitted(await store.admit(request));
+      await store.settle(settleAsk(request, permit, { amount }));
+      return permit.hold;
+    };
+    const start = nowMs();
+    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n), 100n);
+    setTime(start + 7 * DAY_MS - 60_000);
+    assert.equal(await held(4, 200n), 400n);
+    setTime(start + 7 * DAY_MS + 60_000);
+    assert.equal(await held(5, 50n), 100n);
+  });
+
   test("an allowance comes back over a day", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sday");

@@ -24,15 +24,19 @@ const termsOf = fc
   .record({
     group,
     holdFull: amount,
+    dear: fc.option(fc.bigInt(0n, 300n), { nil: undefined }),
     part: fc.integer({ min: 0, max: 4 }),
     requestsPerMinute: limit,
     tokensPerMinute: limit,
     concurrency: fc.constantFrom(2, 10, 100, 100),
     perKey: fc.boolean(),
   })
-  .map(({ part, ...rest }): GroupTerms => {
+  .map(({ part, dear: more, ...rest }): GroupTerms => {
     const kind = rest.group === "cards" || rest.group === "more" ? "time_card" : "pay_per_use";
-    return terms({ ...rest, kind, holdMin: (rest.holdFull * BigInt(part)) / 4n });
+    const holdMin = (rest.holdFull * BigInt(part)) / 4n;
+    const small = more !== undefined && rest.holdFull <= 200n;
+    const dear = small ? { holdFull: nanoUsd(rest.holdFull + more), holdMin: nanoUsd(holdMin + more / 2n) } : undefined;
+    return terms({ ...rest, kind, holdMin, dear });
   });
 
 /** One of two idempotency keys with one of two bodies; half of the requests have none. */

@@ -252,6 +252,16 @@ export const SCENES: readonly Scene[] = [
     charge(1, { amount: 1_500n, absorbed: 7n, absorbedCause: "client_gone", upstream: "east", attempts: ATTEMPTS }),
   ),
   settles(
+    "a charge above its hold, again",
+    async (s) => {
+      await account(s);
+      await admit(s, ask(1));
+      await admit(s, ask(2));
+      await s.store.settle(charge(2, { amount: 250n }));
+    },
+    charge(1, { amount: 250n }),
+  ),
+  settles(
     "a voided request",
     async (s) => {
       await account(s);

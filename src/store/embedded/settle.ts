@@ -4,9 +4,17 @@
  */
 import { nanoUsd, ZERO } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { type Bucket, drain, take, takeAllowed } from "../buckets.ts";
+import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
-import { attemptAccounts, dayField, LEFT_BUCKET, limitScope, settleAccounts, tokenBucket } from "../names.ts";
+import {
+  attemptAccounts,
+  dayField,
+  LEFT_BUCKET,
+  limitScope,
+  OVERRUN_BUCKET,
+  settleAccounts,
+  tokenBucket,
+} from "../names.ts";
 import type { LedgerLine } from "../records.ts";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
 import { countsOfRequest } from "../token-sums.ts";
@@ -39,8 +47,11 @@ export function settle(context: Context, asked: SettleAsk): SettleAnswer {
   const shares = shareOut(context, ask, account, live);
   db.commitNormal(() => post(context, ask, shares, hold, nowMs));
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  releaseHold(live, requestId);
+  const held = releaseHold(live, requestId);
   if (left) live.buckets.set(LEFT_BUCKET, left);
+  if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
+    live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
+  }
   correctTokens(live, ask, hold, nowMs);
   return {
     outcome: "settled",

@@ -33,3 +33,20 @@ local function take_allowed(stored, allowance, cost, now)
   if allowance == 0 or cost > allowance - left then return nil end
   return text(left + cost) .. ':' .. text(later)
 end
+
+-- Charges above their holds, counted in milliseconds that drain by themselves: seven days each, twelve of them at the most.
+-- Three within the time are one too many.
+local OVERRUN_MS = 604800000
+
+local function is_overrun(owed, hold)
+  return owed - hold > math.floor(hold / 8)
+end
+
+local function add_overrun(stored, now)
+  local count = drain(stored, 1, now)
+  return text(math.min(12 * OVERRUN_MS, count.debt + OVERRUN_MS)) .. ':' .. text(count.at)
+end
+
+local function is_held_dear(stored, now)
+  return drain(stored, 1, now).debt > 2 * OVERRUN_MS
+end

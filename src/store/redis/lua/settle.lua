@@ -141,6 +141,11 @@ if not voided then
   end
 end
 
+if hold and not voided and is_overrun(owed, hold) then
+  fields[#fields + 1] = 'tb:over'
+  fields[#fields + 1] = add_overrun(redis.call('HGET', account, 'tb:over'), now)
+end
+
 -- The mark names the first line, if there is one.
 local last, at, first = stored_number(seq, account .. ' seq'), text(now), ''
 local writes = not voided or lost > 0 or attempts > 0
