@@ -167,6 +167,9 @@ export function settlementTests(ask: Ask): void {
       });
       const answer = await store.settle(gone);
       assert.deepEqual(await store.settle(gone), { outcome: "duplicate" });
+      const other = await store.settle({ ...gone, leftUnpaid: { ...gone.leftUnpaid, amount: nanoUsd(61n) } as never });
+      const same = answer.outcome === "settled" && answer.charged === 0n;
+      assert.deepEqual(other, same ? { outcome: "duplicate" } : { outcome: "mismatch", recorded: 60n });
       return answer.outcome === "settled" ? [answer.charged, answer.absorbed, answer.balance] : [answer.outcome];
     };
     assert.deepEqual(await leave(1), [0n, 0n, 1_000n]);

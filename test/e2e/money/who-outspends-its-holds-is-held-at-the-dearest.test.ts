@@ -104,4 +104,12 @@ test("the dearest is a token a byte and all that the model can give, for each ch
   const openBytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", ...open })).length);
   assert.equal(await chat(1n, 20, open)(), openBytes * 3_000n + BigInt(OUTPUT) * 15_000n);
   assert.equal(limitSent(here), OUTPUT);
+  // What covers less lowers the limit as far as the dear input leaves room.
+  const { balance = nanoUsd(0n) } = (await here.store.getAccount(account.tag)) ?? {};
+  const asked = { max_tokens: 30_000 };
+  const askedBytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", ...asked })).length);
+  const funds = askedBytes * 3_000n + 1_000n * 15_000n;
+  await here.store.credit(account.tag, { id: "rest", amount: funds - balance - 1n, kind: "adjust", note: "" });
+  assert.equal(await chat(1n, 20, asked)(), funds);
+  assert.equal(limitSent(here), 1_000);
 });
