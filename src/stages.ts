@@ -25,6 +25,7 @@ import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
 import { randomBase62, type WellFormedKey } from "./values/key.ts";
+import { nanoUsd } from "./values/money.ts";
 import { PROTOCOLS } from "./values/protocol.ts";
 import { Secret } from "./values/secret.ts";
 
@@ -297,7 +298,7 @@ export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts)
   if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   const pace = route && paceOf(run, route, parts);
   // A drain that cuts what still runs closes connections too, and that is not the client's doing.
-  const leftAllowance = parts.cut.aborted ? undefined : parts.settings().leftAllowance;
+  const leftAllowance = parts.cut.aborted ? undefined : nanoUsd(BigInt(parts.settings().leftAllowanceNano));
   const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts, leftAllowance });
   run.record.charged(charge);
   if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);

@@ -1,6 +1,5 @@
 /** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
 import { availableParallelism } from "node:os";
-import { type NanoUsd, nanoUsd } from "../values/money.ts";
 import { Secret } from "../values/secret.ts";
 import type { Address, JournalSettings, Settings, StoreSettings } from "../values/settings.ts";
 import {
@@ -57,7 +56,7 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
     workers: readWorkers(reader, file, store),
     heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
     upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
-    leftAllowance: readAllowance(reader, file.client_gone_allowance),
+    leftAllowanceNano: readAllowance(reader, file.client_gone_allowance),
     idempotency: {
       enabled: file.idempotency?.enabled ?? DEFAULTS.idempotencyEnabled,
       keepMs: reader.durationMs(
@@ -85,9 +84,9 @@ function timer(reader: Reader, path: Path, text: string | undefined, defaultMs: 
   return reader.durationMs(path, text, defaultMs, LIMITS.timerMsMax);
 }
 
-function readAllowance(reader: Reader, usd: string | number | undefined): NanoUsd {
+function readAllowance(reader: Reader, usd: string | number | undefined): number {
   const path = ["client_gone_allowance"];
-  return nanoUsd(readUsd(reader, path, usd ?? DEFAULTS.leftAllowanceUsd) ?? 0n);
+  return Number(readUsd(reader, path, usd ?? DEFAULTS.leftAllowanceUsd) ?? 0n);
 }
 
 function readListener(reader: Reader, path: Path, text: string | undefined, defaultText: string): Address {

@@ -67,7 +67,7 @@ test("what the example calls defaults are the defaults", () => {
     "listen",
     "admin",
     "journal",
-    "leftAllowance",
+    "leftAllowanceNano",
     "bodyBytesMax",
     "drain",
     "heartbeatMs",
