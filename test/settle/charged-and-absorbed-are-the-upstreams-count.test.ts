@@ -93,6 +93,9 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       assert.equal(chargeTerms.hold, hold);
       const ending = endingOf(now);
       const { ask, metered } = settlementOf(chargeTerms, ending);
+      // A card without a quota pays for nobody who left either, and nobody is asked where a drain cut.
+      assert.equal(settlementOf({ ...chargeTerms, unmetered: true }, ending).ask.leftUnpaid, undefined);
+      assert.equal(settlementOf(chargeTerms, { ...ending, leftAllowance: undefined }).ask.leftUnpaid, undefined);
       assert.equal((await store.settle(ask)).outcome, "settled");
 
       const lines = (await store.readLedger(account.tag, 0, 10)).filter(({ kind }) => kind !== "topup");
