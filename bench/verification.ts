@@ -14,6 +14,7 @@ import { parseArgs } from "node:util";
 import type { Store } from "../src/store/contract.ts";
 import { slotOf } from "../src/store/redis/slots.ts";
 import { tokenSumsOf } from "../src/store/token-sums.ts";
+import { nanoUsd } from "../src/values/money.ts";
 import { recompute, usageOfMemo } from "../src/values/recompute.ts";
 import { newRequestId } from "../src/values/request-id.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../test/rig/gateway.ts";
@@ -108,13 +109,17 @@ async function fill(here: GatewayHere, account: TestAccount, lines: number): Pro
   const tokens = usageOfMemo(memo);
   const amount = recompute(memo)?.owed;
   if (!line || !tokens || amount === undefined) throw new Error("no charge to copy");
+  const said = JSON.parse(memo) as Record<"cost" | "upstream" | "upstream_model", string>;
+  const bill = { requests: 1, tokens: tokenSumsOf(tokens), absorbed: nanoUsd(0n), charged: true };
+  const { upstream } = said;
+  const costs = [{ ...bill, upstream, model: said.upstream_model, cost: nanoUsd(BigInt(said.cost)) }];
   const now = Date.now();
   let left = lines - 2;
   const one = async () => {
     while (left-- > 0) {
       const requestId = newRequestId(now, randomBytes);
       const permit = { storeTimeMs: now, group: line.group, keyId: line.key, entitlement: undefined };
-      const facts = { amount, memo, model: line.model, tokens: tokenSumsOf(tokens), upstream: "up-chat" };
+      const facts = { amount, memo, model: line.model, tokens: tokenSumsOf(tokens), upstream, costs };
       await here.store.settle(settleAsk({ tag: account.tag, requestId, groups: [] }, permit, facts));
     }
   };

@@ -2,6 +2,15 @@
 import { type Dashboard, UNIT } from "./panels.ts";
 
 const SPENT = '{group=~"$group",model=~"$model"}';
+const COST = '{group=~"$group",model=~"$model",upstream=~"$upstream"}';
+
+/** What was charged less what it cost; a model whose requests have all been absorbed has cost alone. */
+function margin(by: string, spent: string, cost: string): string {
+  const charged = `sum${by} (${spent})`;
+  const paid = `sum${by} (${cost})`;
+  const nothing = by === "" ? "vector(0)" : `${paid} * 0`;
+  return `(${charged} or ${nothing}) - (${paid} or ${by === "" ? "vector(0)" : `${charged} * 0`})`;
+}
 
 export const MONEY: Dashboard = {
   uid: "tollgate-money",
@@ -123,6 +132,97 @@ export const MONEY: Dashboard = {
             {
               expr: `1000 * sum by (group) (rate(tollgate_spend_usd_total${SPENT}[$__rate_interval])) / sum by (group) (rate(tollgate_tokens_total{group=~"$group",model=~"$model",kind!="reasoning"}[$__rate_interval]))`,
               legend: "{{group}}",
+            },
+          ],
+          width: 12,
+        },
+      ],
+    },
+    {
+      title: "What it cost and what it earned",
+      panels: [
+        {
+          kind: "timeseries",
+          title: "Charged per model (USD per hour)",
+          description:
+            "What clients pay, at the models' prices and the groups' multipliers. Cards without a quota pay once, elsewhere.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `3600 * sum by (model) (rate(tollgate_spend_usd_total${SPENT}[$__rate_interval]))`,
+              legend: "{{model}}",
+            },
+          ],
+          width: 6,
+        },
+        {
+          kind: "timeseries",
+          title: "Cost per upstream (USD per hour)",
+          description:
+            "What each upstream is expected to bill, at the routes' `cost`. Compare with the invoice: `tollgate reconcile`.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `3600 * sum by (upstream) (rate(tollgate_cost_usd_total${COST}[$__rate_interval]))`,
+              legend: "{{upstream}}",
+            },
+          ],
+          width: 6,
+        },
+        {
+          kind: "timeseries",
+          title: "Absorbed per group (USD per hour)",
+          description:
+            "What no client pays for. What upstreams bill of it is in the cost already; a bill above an account's funds is not.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: '3600 * sum by (group) (rate(tollgate_absorbed_usd_total{group=~"$group"}[$__rate_interval]))',
+              legend: "{{group}}",
+            },
+          ],
+          width: 6,
+        },
+        {
+          kind: "timeseries",
+          title: "Margin per model (USD per hour)",
+          description:
+            "Charged less cost. Below 0: the model is sold below what it costs, or most of its cost is absorbed.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: `3600 * (${margin(
+                " by (model)",
+                `rate(tollgate_spend_usd_total${SPENT}[$__rate_interval])`,
+                `rate(tollgate_cost_usd_total${SPENT}[$__rate_interval])`,
+              )})`,
+              legend: "{{model}}",
+            },
+          ],
+          signed: true,
+          width: 6,
+        },
+        {
+          kind: "stat",
+          title: "Cost in this time range (USD)",
+          description: "What upstreams are expected to bill, absorbed attempts included.",
+          unit: UNIT.usd,
+          queries: [{ expr: `sum(increase(tollgate_cost_usd_total${SPENT}[$__range]))`, legend: "cost" }],
+          width: 12,
+        },
+        {
+          kind: "stat",
+          title: "Margin in this time range (USD)",
+          description: "Charged less cost; `tollgate usage --by model` has the exact figures.",
+          unit: UNIT.usd,
+          queries: [
+            {
+              expr: margin(
+                "",
+                `increase(tollgate_spend_usd_total${SPENT}[$__range])`,
+                `increase(tollgate_cost_usd_total${SPENT}[$__range])`,
+              ),
+              legend: "margin",
             },
           ],
           width: 12,

@@ -48,6 +48,8 @@ export interface Panel {
   readonly queries: readonly Query[];
   /** From where on the value is yellow, and from where on red; `below` turns both round. */
   readonly thresholds?: { readonly warn: number; readonly alarm: number; readonly below?: boolean };
+  /** Values below 0 have a meaning and are drawn. */
+  readonly signed?: true;
   /** Of 24 columns; 8 for a series and 4 for a figure unless given. */
   readonly width?: number;
 }
@@ -125,10 +127,11 @@ function drawn(panel: Panel): StatBuilder | TableBuilder | TimeseriesBuilder {
   return builder;
 }
 
-function builderOf({ kind, thresholds }: Panel): StatBuilder | TableBuilder | TimeseriesBuilder {
+function builderOf({ kind, thresholds, signed }: Panel): StatBuilder | TableBuilder | TimeseriesBuilder {
   if (kind === "stat") return new StatBuilder();
   if (kind === "table") return new TableBuilder();
-  const series = new TimeseriesBuilder().min(0).fillOpacity(10).lineWidth(1);
+  const series = new TimeseriesBuilder().fillOpacity(10).lineWidth(1);
+  if (!signed) series.min(0);
   const dashed = new GraphThresholdsStyleConfigBuilder().mode(GraphThresholdsStyleMode.Dashed);
   return thresholds ? series.thresholdsStyle(dashed) : series;
 }

@@ -13,6 +13,7 @@ import * as codes from "./cli/code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./cli/explain-command.ts";
 import { CliFailure } from "./cli/failure.ts";
 import { type LedgerOptions, showOrExport } from "./cli/ledger-commands.ts";
+import { RECONCILE, type ReconcileOptions, reconcile } from "./cli/reconcile-command.ts";
 import { confirmStore, storeStatus } from "./cli/store-commands.ts";
 import { type ProgressOut, Terminal } from "./cli/terminal.ts";
 import { showUpstreams } from "./cli/upstreams-command.ts";
@@ -314,9 +315,13 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .command("usage")
     .description("what was spent, by account or by another thing, per UTC day of the request")
     .option("--account <name>", "of one account; of all when left out")
-    .option("--by <thing>", "group, model, key or day; account when left out")
+    .option("--by <thing>", "group, model, key, day or upstream; account when left out")
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
     .option("--format <format>", "table, csv or json", "table")
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
+  const comparing = program.command("reconcile").description(RECONCILE.description);
+  for (const [flags, words] of RECONCILE.required) comparing.requiredOption(flags, words);
+  for (const [flags, words, standard] of RECONCILE.options) comparing.option(flags, words, standard);
+  comparing.action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
 }

@@ -12,6 +12,7 @@ import { openCharging } from "./charging.ts";
 import { sweepClaims } from "./claim-sweeper.ts";
 import { diffSettings, keepUntilRestart } from "./config.ts";
 import { createConsole, listenAt } from "./console/server.ts";
+import { toldTo } from "./console/told.ts";
 import type { UpstreamState } from "./console/upstreams.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { explainFor } from "./explain-ask.ts";
@@ -21,14 +22,14 @@ import { watchLedger } from "./ledger-watch.ts";
 import { takeOverJournals } from "./left-journals.ts";
 import { LeftStreams } from "./left-streams.ts";
 import { createOverload } from "./overload.ts";
-import { drainListener, publicListener } from "./public-listener.ts";
+import { drainListener, publicListener, reasonOf } from "./public-listener.ts";
 import { createRecorder } from "./record.ts";
 import type { PipelineParts } from "./run.ts";
 import { createSealing } from "./sealing.ts";
 import { abandoned } from "./settle/charge.ts";
 import { Observed } from "./settle/observed.ts";
 import type { Store } from "./store/contract.ts";
-import { openStore } from "./store/open.ts";
+import { type OpenOptions, openStore } from "./store/open.ts";
 import { demandFitness, watchHealth } from "./store-health.ts";
 import { storeKeeper } from "./store-status.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   readonly settings: Settings;
   readonly clock?: Clock;
   readonly log?: Log;
+  /** How long steps on Redis may take, where it is not to be the usual. */
+  readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs">;
   /** Which side this process serves where a gateway is several of them (workers.ts); both unless given. */
   readonly serves?: "clients" | "operators";
   /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
@@ -116,7 +119,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
-  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message) });
+  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message), ...options.storeTimes });
   await demandFitness(opened, log);
   // An embedded store is in this process: it is neither away nor far, and a slow one is slow for all.
   const timed = timedStore(opened, metrics, clock);
@@ -245,13 +248,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       return { ready: all.length === 0, reasons: all, notes: [...(options.notes?.() ?? [])] };
     },
     clock,
-    log: (line) => log.info(line, "admin"),
-    onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
-    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens from an address"),
-    onCodeFailure({ account, outcome, blocksNow }) {
-      metrics.codeFailures.inc({ outcome });
-      if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");
-    },
+    ...toldTo(log, metrics),
   });
 
   let closing: Promise<void> | undefined;
@@ -325,8 +322,4 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       }
     },
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -76,6 +76,7 @@ export async function drainListener(
   cancel();
 }
 
-function reasonOf(error: unknown): string {
+/** The stack of what was thrown, for the log. */
+export function reasonOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

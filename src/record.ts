@@ -2,6 +2,7 @@
  * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
  * Labels come from the configuration only; prompts and keys never come near.
  */
+import { reportCharge } from "./charge-report.ts";
 import type { AttemptRecord } from "./dispatch/ask.ts";
 import { RequestTrace } from "./request-trace.ts";
 import type { Charge } from "./settle/charge.ts";
@@ -201,40 +202,10 @@ export class RequestRecord {
   charged(charge: Charge): void {
     this.#charge = charge;
     this.#settlingSinceMs = this.#parts.clock.monotonicMs();
-    const { metered, ask, unpaidCalls } = charge;
-    this.#surprised(charge);
     const { group, model } = this.#labels();
     const upstream = this.#attempts.at(-1)?.upstream ?? "none";
-    for (const { calls, reason } of unpaidCalls) {
-      this.#parts.metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
-    }
-    if (!metered || ask.voided) return;
-    const { usage } = metered;
-    this.#pace(usage.output);
-    for (const [kind, count] of [
-      ["input", usage.input],
-      ["cached_input", usage.cachedInput],
-      ["cache_write", usage.cacheWrite + usage.cacheWrite1h],
-      ["output", usage.output],
-      ["reasoning", usage.reasoning],
-    ] as const) {
-      if (count > 0) this.#parts.metrics.tokens.inc({ group, model, kind }, count);
-    }
-  }
-
-  /** A count that cannot be, as far as the catalog knows: the catalog is wrong, or the upstream is. */
-  #surprised({ surprises, ask, metered }: Charge): void {
-    if (!metered) return;
-    const { metrics, log } = this.#parts;
-    const { model } = this.#labels();
-    const upstream = ask.upstream ?? "none";
-    metrics.expectCounts(upstream, model);
-    if (surprises.length === 0) return;
-    for (const kind of surprises) metrics.surprisingCounts.inc({ upstream, model, kind });
-    const { usage } = metered;
-    const counts = { input_tokens: totalInput(usage), output_tokens: usage.output };
-    const facts = { request: this.#facts.requestId, upstream, model, surprise: surprises.join(","), ...counts };
-    log.warn(facts, "an upstream counts more than it was asked for, or more than the model can do");
+    reportCharge(charge, { requestId: this.#facts.requestId, group, model, upstream }, this.#parts);
+    if (charge.metered && !charge.ask.voided) this.#pace(charge.metered.usage.output);
   }
 
   /** The charge is durable, which is what the end of the client's answer has waited for. */

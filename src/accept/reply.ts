@@ -132,7 +132,12 @@ export class Reply {
     if (this.#openedBefore()) return;
     const close = this.#context.mustClose() || this.#context.bodyPending();
     this.#res.writeHead(status, close ? [...headers, "connection", "close"] : [...headers]);
-    this.#res.flushHeaders();
+    // Not `flushHeaders`: that writes bytes beyond ASCII, which Node has read as Latin-1, as UTF-8. Node keeps what is
+    // written for the next turn, unless somebody else holds it back.
+    const { socket } = this.#res;
+    socket?.cork();
+    this.#res.write(NO_BYTES);
+    socket?.uncork();
   }
 
   /**

@@ -2,6 +2,7 @@
 import { formatUsd } from "../values/money.ts";
 import type { AdminClient, Fields } from "./admin-client.ts";
 import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import { readAmount } from "./amounts.ts";
 import { csv } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
 import { patientClient } from "./patient-client.ts";
@@ -16,6 +17,15 @@ export interface UsageOptions {
   readonly format?: string;
 }
 
+/** Money as the admin API names it, and how a table heads it. */
+const MONEY = {
+  usd: "CHARGED USD",
+  cost_usd: "COST USD",
+  absorbed_usd: "ABSORBED USD",
+  margin_usd: "MARGIN USD",
+} as const;
+const MONEY_MEMBERS = Object.keys(MONEY) as (keyof typeof MONEY)[];
+
 /** What the admin API counts beside money, and how a table heads it. */
 const COUNTS = {
   requests: "REQUESTS",
@@ -28,11 +38,11 @@ const COUNTS = {
 const COUNT_MEMBERS = Object.keys(COUNTS) as (keyof typeof COUNTS)[];
 
 interface Sum {
-  readonly usd: bigint;
+  readonly money: readonly bigint[];
   readonly counts: readonly number[];
 }
 
-const NOTHING: Sum = { usd: 0n, counts: COUNT_MEMBERS.map(() => 0) };
+const NOTHING: Sum = { money: MONEY_MEMBERS.map(() => 0n), counts: COUNT_MEMBERS.map(() => 0) };
 
 /** @throws CliFailure 2 for a format that is none */
 export async function showUsage(impatient: AdminClient, options: UsageOptions, terminal: Terminal): Promise<Outcome> {
@@ -60,31 +70,32 @@ export async function showUsage(impatient: AdminClient, options: UsageOptions, t
   const total = shown([...sums.values()].reduce(added, NOTHING));
   const json = { since: body.since, until: body.until, by: name, items: rows, total, total_usd: total.usd };
   if (format === "json") return { json, text: `${JSON.stringify(json)}\n` };
-  if (format === "csv") return { json, text: csv([name, "usd", ...COUNT_MEMBERS], rows) };
+  if (format === "csv") return { json, text: csv([name, ...MONEY_MEMBERS, ...COUNT_MEMBERS], rows) };
   const columns = [
     { title: name.toUpperCase(), member: name },
-    { title: "USD", member: "usd", right: true },
+    ...MONEY_MEMBERS.map((member) => ({ title: MONEY[member], member, right: true })),
     ...COUNT_MEMBERS.map((member) => ({ title: COUNTS[member], member, right: true })),
   ];
   const heading = `From ${cell(body.since)} to ${cell(body.until)}, UTC\n`;
   return { json, text: heading + table(columns, [...rows, { [name]: "total", ...total }]) };
 }
 
-function shown({ usd, counts }: Sum): Fields {
+function shown({ money, counts }: Sum): Fields {
+  const amounts = MONEY_MEMBERS.map((member, index): [string, string] => [member, formatUsd(money[index] ?? 0n)]);
   const named = COUNT_MEMBERS.map((member, index): [string, number] => [member, counts[index] ?? 0]);
-  return { usd: formatUsd(usd), ...Object.fromEntries(named) };
+  return Object.fromEntries<string | number>([...amounts, ...named]);
 }
 
 function added(a: Sum, b: Sum): Sum {
-  return { usd: a.usd + b.usd, counts: a.counts.map((count, index) => count + (b.counts[index] ?? 0)) };
+  return {
+    money: a.money.map((amount, index) => amount + (b.money[index] ?? 0n)),
+    counts: a.counts.map((count, index) => count + (b.counts[index] ?? 0)),
+  };
 }
 
-/** An amount as the admin API writes it; sums over accounts may pass what one account may hold. */
 function readSum(item: Fields): Sum {
-  const match = /^([0-9]+)\.([0-9]{1,9})$/.exec(String(item.usd));
-  if (match === null) throw new CliFailure(1, "The gateway's answer has an amount that is none.");
-  const [, whole = "", fraction = ""] = match;
-  // A gateway of an earlier version tells no counts.
-  const counts = COUNT_MEMBERS.map((member) => Number(item[member] ?? 0));
-  return { usd: BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0")), counts };
+  return {
+    money: MONEY_MEMBERS.map((member) => readAmount(item[member])),
+    counts: COUNT_MEMBERS.map((member) => Number(item[member] ?? 0)),
+  };
 }

@@ -112,7 +112,9 @@ const route = section(
         }),
       ),
     ),
-    cost: optional(price("What the upstream charges you; prices what you absorb. Default: the model's price.")),
+    cost: optional(
+      price("What the upstream charges you; prices cost, margin and what you absorb. Default: the model's price."),
+    ),
     capabilities: optional(capabilities("What this route can do, where it differs from the model's.")),
   },
 );

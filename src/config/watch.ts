@@ -47,15 +47,11 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   let cancel = () => {};
   /** What the last attempt was made of, by path: this and nothing else is looked at. */
   let tried = new Map<string, string>();
-  /** Texts of what can be read only once: a pipe, a terminal. */
+  /** Texts of what the start has read and nobody can read again: a pipe, a terminal. */
   const readOnce = new Map<string, string>();
   /** What a look has found that differs from `tried`, and since when there is a difference. */
   let changed: { readonly to: string; readonly sinceMs: number } | undefined;
 
-  const note = (path: string, found: Found): void => {
-    if (isFollowed(path)) tried.set(path, digest(found));
-    else if ("text" in found) readOnce.set(path, found.text);
-  };
   const lookIn = (ms: number): void => {
     cancel();
     if (!closed) cancel = clock.after(ms, () => void look());
@@ -88,7 +84,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
       env,
       readFile(path) {
         const found = seen.get(path) ?? findNow(path, options.readFile, readOnce);
-        note(path, found);
+        if (!readOnce.has(path)) tried.set(path, digest(found));
         if ("text" in found) return found.text;
         throw Object.assign(new Error(found.code), { code: found.code });
       },
@@ -97,7 +93,10 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     if ("settings" in loaded) options.onSettings(loaded.settings, loaded.copy);
     else options.onProblems(loaded.problems);
   };
-  for (const [path, text] of [[file, copy.text] as const, ...copy.files]) note(path, { text });
+  for (const [path, text] of [[file, copy.text] as const, ...copy.files]) {
+    if (isReadable(path)) tried.set(path, digest({ text }));
+    else readOnce.set(path, text);
+  }
   lookIn(SETTLE_MS);
   return {
     reload() {
@@ -122,11 +121,12 @@ export function loadFile(file: string, sources: Sources): Loaded {
   return loadText(file, text, sources);
 }
 
-/** What is neither a file nor missing is not looked at again: reading a pipe takes what is in it. */
-function isFollowed(path: string): boolean {
+/** Whether a path can be read again and again: reading a pipe takes what is in it, and waits for somebody to write. */
+function isReadable(path: string): boolean {
   try {
     return statSync(path).isFile();
   } catch {
+    // What is missing says so itself when it is read.
     return true;
   }
 }
@@ -139,9 +139,11 @@ async function findLater(path: string): Promise<Found> {
   }
 }
 
+/** What is no file is told of and followed all the same: the next one who writes there may put a file in its place. */
 function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyMap<string, string>): Found {
   const kept = readOnce.get(path);
-  if (kept !== undefined && !isFollowed(path)) return { text: kept };
+  if (kept !== undefined) return { text: kept };
+  if (!isReadable(path)) return { code: "not a file" };
   try {
     return { text: readNow(path) };
   } catch (error) {

@@ -65,15 +65,18 @@ export const MovementShape = object("Movement", {
 });
 
 const COUNTS = {
-  usd: usd("What was spent", "2.50"),
-  requests: count("Requests that were charged.", 42),
+  usd: usd("What was charged", "2.50"),
+  cost_usd: usd("What upstreams are expected to bill, at the routes' cost prices", "1.80"),
+  absorbed_usd: usd("What no client paid for: the sum of the `absorbed` ledger lines", "0.05"),
+  margin_usd: usd("What was charged less what it cost; negative: a loss", "0.70"),
+  requests: count("Requests that were charged; by upstream those that it may bill, absorbed ones among them.", 42),
   input_tokens: count("Input tokens.", 1000),
   cached_input_tokens: count("Input tokens that came from a cache.", 100),
   cache_write_tokens: count("Input tokens that went into a cache.", 100),
   output_tokens: count("Output tokens.", 2000),
   reasoning_tokens: count("Output tokens that were reasoning.", 500),
 };
-const BY = ["account", "group", "model", "key", "day"];
+const BY = ["account", "group", "model", "key", "day", "upstream"];
 export const UsagePage = page(
   "UsagePage",
   object(
@@ -92,6 +95,20 @@ export const UsagePage = page(
     by: oneOf("What the sums are by.", ...BY),
     total: object("UsageTotal", COUNTS),
     total_usd: usd("What was spent in all, on this page", "2.50"),
+  },
+);
+
+export const UpstreamUsagePage = page(
+  "UpstreamUsagePage",
+  object("UpstreamUsage", {
+    day: day("The UTC day on which the requests were admitted."),
+    model: text("The model's name at the upstream.", "vendor/model-1"),
+    ...COUNTS,
+  }),
+  {
+    since: day("The first day, UTC."),
+    until: day("The last day, UTC."),
+    upstream: text("The upstream.", "east"),
   },
 );
 

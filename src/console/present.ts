@@ -134,6 +134,17 @@ export function showUsageTotal({ amount, counts }: UsageTotal): Record<string, s
   };
 }
 
+/** The same with what it cost and earned, which is for operators alone. */
+export function showCostedTotal(total: UsageTotal): Record<string, string | number> {
+  const { amount, cost, absorbed } = total;
+  return {
+    ...showUsageTotal(total),
+    cost_usd: formatUsd(cost),
+    absorbed_usd: formatUsd(absorbed),
+    margin_usd: formatUsd(amount - cost),
+  };
+}
+
 /** A memo of a charge is a flat JSON object (store contract, SettleAsk.memo); one that is none is shown as it is. */
 function readUsage(memo: string): object | string | null {
   if (memo === "") return null;

@@ -46,6 +46,13 @@ const KeyId = Type.String({
   examples: ["key_4tR0000abcXyZ01234"],
 });
 
+const UpstreamName = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+  description: "the name of an upstream, 1 to 64 characters of A-Z a-z 0-9 . _ -, the first a letter or digit",
+  "x-remedy": "Take the name from the configuration, or from tollgate usage --by upstream.",
+  examples: ["east"],
+});
+
 const CodeId = Type.String({
   pattern: "^code_[0-9A-Za-z]{16}$",
   description: "the id of a code: code_ and 16 letters or digits",
@@ -190,9 +197,9 @@ export const UsageQuery = Type.Object(
     account: Type.Optional(Name),
     by: Type.Optional(
       Type.Union(
-        ["account", "group", "model", "key", "day"].map((by) => Type.Literal(by)),
+        ["account", "group", "model", "key", "day", "upstream"].map((by) => Type.Literal(by)),
         {
-          description: "one of account, group, model, key, day",
+          description: "one of account, group, model, key, day, upstream",
           "x-remedy": "Leave it out for one line per account.",
         },
       ),
@@ -204,6 +211,18 @@ export const UsageQuery = Type.Object(
   },
   closed,
 );
+
+export const UpstreamUsageQuery = Type.Object(
+  {
+    since: Type.Optional(Day),
+    until: Type.Optional(Day),
+    cursor: Type.Optional(Place),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const UpstreamPath = Type.Object({ upstream: UpstreamName }, closed);
 
 /** An operator's word that the store is to be used as it is. */
 export const StoreConfirmation = Type.Object(

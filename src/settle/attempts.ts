@@ -2,12 +2,13 @@
  * What each try at an upstream cost, who pays for it and why (lessons A4, guarantee 5). One of them at most was answered;
  * a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
  */
-import type { AbsorbedAttempt } from "../store/settlement.ts";
+import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import { NO_USAGE, totalInput } from "../values/tokens.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
+import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
 
@@ -58,7 +59,9 @@ export interface AttemptAccount {
   readonly notes: readonly AttemptNote[];
   /** Failed tries that cost something, in their order. */
   readonly absorbed: readonly AbsorbedAttempt[];
-  /** The try that the client has left, where its upstream had the request; it is not among `absorbed`. */
+  /** What each of them costs. */
+  readonly costs: readonly UpstreamCost[];
+  /** The try that the client has left, where its upstream had the request; it is not among the others. */
   readonly left?: LeftTry | undefined;
 }
 
@@ -81,17 +84,22 @@ export function accountFor(
   const notes: AttemptNote[] = [];
   const absorbed: AbsorbedAttempt[] = [];
   let left: LeftTry | undefined;
+  const costs: UpstreamCost[] = [];
   for (const attempt of attempts) {
     if (attempt.outcome === "ok") {
       if (answered) notes.push(noteOfAnswer(attempt, terms, answered));
       continue;
     }
-    const { note, line, sent } = judgeFailed(attempt, terms);
+    const { note, line, cost, sent } = judgeFailed(attempt, terms);
     notes.push(note);
-    if (attempt.outcome === CLIENT_GONE) left = sent;
-    else if (line) absorbed.push(line);
+    if (attempt.outcome === CLIENT_GONE) {
+      left = sent;
+      continue;
+    }
+    if (line) absorbed.push(line);
+    if (cost) costs.push(cost);
   }
-  return { notes, absorbed, left };
+  return { notes, absorbed, costs, left };
 }
 
 function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: AnsweredFacts): AttemptNote {
@@ -119,7 +127,12 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 function judgeFailed(
   attempt: AttemptFacts,
   terms: ChargeTerms,
-): { readonly note: AttemptNote; readonly line?: AbsorbedAttempt | undefined; readonly sent?: LeftTry } {
+): {
+  readonly note: AttemptNote;
+  readonly line?: AbsorbedAttempt | undefined;
+  readonly cost?: UpstreamCost | undefined;
+  readonly sent?: LeftTry;
+} {
   const free = !attempt.sentToUpstream ? "not_sent" : attempt.refusedByUpstream ? "refused" : undefined;
   const route = routeOf(attempt, terms);
   if (free !== undefined || route === undefined) {
@@ -127,7 +140,7 @@ function judgeFailed(
   }
   const metered = estimate(attempt, terms);
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const { upstream, outcome } = attempt;
+  const { upstream, model, outcome } = attempt;
   const memo = memoOf({
     metered,
     snapshot,
@@ -136,12 +149,14 @@ function judgeFailed(
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream,
+    upstreamModel: model,
+    cost: amount,
   });
-  return {
-    note: noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent"),
-    line: amount > 0n ? { upstream, cause: outcome, amount, memo } : undefined,
-    sent: { route, metered },
-  };
+  const note = noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent");
+  const sent = { route, metered };
+  if (amount === 0n) return { note, sent };
+  const line = { upstream, cause: outcome, amount, memo };
+  return { note, line, cost: absorbedCost(route, metered.usage, amount), sent };
 }
 
 function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: ChargeTerms): Metered {

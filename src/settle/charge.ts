@@ -1,5 +1,5 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
-import type { AbsorbedAttempt, SettleAsk } from "../store/settlement.ts";
+import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
@@ -12,6 +12,7 @@ import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.t
 import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
+import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
   type Evidence,
@@ -68,9 +69,14 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
   const account = accountFor(attempts, terms, { ...ending, route, metered });
-  const figures = { metered, surprises, unpaidCalls, attempts: account.notes };
-  const ask = ending.delivered ? posted(terms, ending, figures) : absorbed(terms, ending, route, figures);
-  const lines = [...account.absorbed, ...unpaidLine(terms, route, unpaidCalls)];
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const unpaid = unpaidLine(terms, route, unpaidCalls);
+  const others = [...account.costs, ...unpaid.costs];
+  const figures = { metered, surprises, unpaidCalls, attempts: account.notes, cost, others };
+  const ask = ending.delivered
+    ? posted(terms, ending, route, figures)
+    : absorbed(terms, ending, route, { ...figures, snapshot });
+  const lines = [...account.absorbed, ...unpaid.lines];
   return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
 
@@ -104,20 +110,22 @@ type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
 function leftUnanswered(
   terms: ChargeTerms,
   ending: Ending,
-  { absorbed: failed, notes }: AttemptAccount,
+  { absorbed: failed, notes, costs: others }: AttemptAccount,
   { route, metered }: LeftTry,
 ): SettleAsk {
-  const ask = absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, { metered, attempts: notes });
-  return withAbsorbed(ask, failed);
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const figures = { metered, attempts: notes, cost, snapshot, others };
+  return withAbsorbed(absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, figures), failed);
 }
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
-function unanswered(terms: ChargeTerms, { absorbed, notes }: AttemptAccount): SettleAsk {
+function unanswered(terms: ChargeTerms, { absorbed, notes, costs }: AttemptAccount): SettleAsk {
   const last = absorbed.at(-1);
   if (!last) return voidOf(terms);
   // No other line of the request has them.
   const memo = JSON.stringify({ ...JSON.parse(last.memo), attempts: notes });
-  return withAbsorbed(voidOf(terms), [...absorbed.slice(0, -1), { ...last, memo }]);
+  const lines = [...absorbed.slice(0, -1), { ...last, memo }];
+  return withAbsorbed({ ...voidOf(terms), costs: eachOnce(costs) }, lines);
 }
 
 function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): SettleAsk {
@@ -152,11 +160,15 @@ function meteredOf(
 }
 
 /** What calls that nobody pays for cost the operator, as a line of its own; none where the route has no price for them. */
-function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly UnpaidCalls[]): readonly AbsorbedAttempt[] {
+function unpaidLine(
+  terms: ChargeTerms,
+  route: Route,
+  unpaidCalls: readonly UnpaidCalls[],
+): { readonly lines: readonly AbsorbedAttempt[]; readonly costs: readonly UpstreamCost[] } {
   const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
   const usage = { ...NO_USAGE, toolCalls };
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
-  if (amount === 0n) return [];
+  if (amount === 0n) return { lines: [], costs: [] };
   const memo = memoOf({
     metered: { usage, counted: "upstream" },
     snapshot,
@@ -165,26 +177,34 @@ function unpaidLine(terms: ChargeTerms, route: Route, unpaidCalls: readonly Unpa
     hold: terms.hold,
     catalog: terms.catalogVersion,
     upstream: route.upstream,
+    upstreamModel: route.upstreamModel,
+    cost: amount,
   });
-  return [{ upstream: route.upstream, cause: UNPAID_CALLS, amount, memo }];
+  const line = { upstream: route.upstream, cause: UNPAID_CALLS, amount, memo };
+  return { lines: [line], costs: [absorbedCost(route, usage, amount)] };
 }
 
 /** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and what the line says of it. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts">;
+type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
+  /** What the upstream bills beside the answer. */
+  readonly others: readonly UpstreamCost[];
+};
+type Snapped = Figures & Pick<MemoFacts, "snapshot">;
 
-function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
+function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
   const { usage } = figures.metered;
   const { amount, snapshot } = owedFor(terms, figures.metered);
   return {
     ...voidOf(terms),
     voided: false,
     amount: terms.unmetered ? ZERO : amount,
-    upstream: ending.route?.upstream,
+    upstream: route.upstream,
     tokensUsed: limitedTokens(terms, usage),
     tokens: tokenSumsOf(usage),
+    costs: eachOnce([chargedCost(route, usage, figures.cost), ...figures.others]),
     memo: memo(terms, ending, { ...figures, snapshot }),
   };
 }
@@ -204,14 +224,15 @@ function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
  * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has left, the
  * store charges it all the same once its account has done so too often.
  */
-function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, figures.metered.usage, terms.terms.tier);
+function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): SettleAsk {
+  const { metered, cost, others } = figures;
   return {
     ...voidOf(terms),
-    absorbed: amount,
+    absorbed: figures.cost,
     absorbedCause: ending.cause,
     upstream: route.upstream,
-    memo: memo(terms, ending, { ...figures, snapshot }),
+    costs: eachOnce([absorbedCost(route, metered.usage, cost), ...others]),
+    memo: memo(terms, ending, figures),
     ...leftUnpaid(terms, ending, route, figures),
   };
 }
@@ -219,10 +240,10 @@ function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Fig
 type LeftMembers = Pick<SettleAsk, "leftUnpaid" | "tokensUsed" | "tokens">;
 
 /** What the client pays in place of that, the same as if it had left behind the first byte. */
-function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): Partial<LeftMembers> {
+function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): Partial<LeftMembers> {
   const { cause, leftAllowance: allowance } = ending;
   if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};
-  const { metered } = figures;
+  const { metered, cost, others } = figures;
   const { amount, snapshot } = owedFor(terms, metered);
   if (amount === ZERO) return {};
   const { usage } = metered;
@@ -231,14 +252,15 @@ function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: F
   const notes = accountFor(ending.attempts ?? [], terms, answered).notes;
   const attempts = notes.map((note) => (note.outcome === CLIENT_GONE ? { ...note, paid_by: "client" } : note));
   const said = memo(terms, { ...ending, complete: false }, { ...figures, attempts, snapshot, paid: ALLOWANCE_USED });
+  const costs = eachOnce([chargedCost(route, usage, cost), ...others]);
   const tokensUsed = limitedTokens(terms, usage);
-  return { leftUnpaid: { allowance, amount, memo: said }, tokensUsed, tokens: tokenSumsOf(usage) };
+  return { leftUnpaid: { allowance, amount, memo: said, costs }, tokensUsed, tokens: tokenSumsOf(usage) };
 }
 
 /** Why a client pays for what it was not given. */
 const ALLOWANCE_USED = "allowance_used";
 
-function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFacts, "snapshot">): string {
+function memo(terms: ChargeTerms, ending: Ending, figures: Snapped): string {
   return memoOf({
     ...figures,
     tier: terms.terms.tier,
@@ -247,6 +269,7 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFa
     heldDear: terms.heldDear,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
+    upstreamModel: ending.route?.upstreamModel,
     answeredBy: ending.measured.answeredBy,
   });
 }

@@ -1,4 +1,5 @@
 /** What a ledger line says of itself: everything that anybody needs to compute its amount again. */
+import type { NanoUsd } from "../values/money.ts";
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
 import type { UnpaidCalls } from "../values/tool-calls.ts";
 import type { Metered } from "./meter.ts";
@@ -16,6 +17,10 @@ export interface MemoFacts {
   readonly upstream: string | undefined;
   /** What the upstream's count says that cannot be. */
   readonly surprises?: readonly string[] | undefined;
+  /** The model's name there. */
+  readonly upstreamModel: string | undefined;
+  /** What the line's tokens and calls cost the operator, at the route's cost prices. */
+  readonly cost: NanoUsd;
   /** The model that answered by the upstream's own word, where that is another than the one asked for and charged. */
   readonly answeredBy?: string | undefined;
   /** Calls of hosted tools that the server counts and nobody is charged for. */
@@ -53,6 +58,8 @@ export function memoOf(facts: MemoFacts): string {
     held: facts.heldDear ? "dearest" : undefined,
     catalog: facts.catalog,
     upstream: facts.upstream,
+    upstream_model: facts.upstreamModel,
+    cost: String(facts.cost),
     answered_by: facts.answeredBy,
     attempts: attempts?.length ? attempts : undefined,
   });

@@ -12,7 +12,14 @@ import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./opening.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
-import { ABSORBED_ATTEMPTS_MAX, type LeftUnpaid, type SettleAsk } from "./settlement.ts";
+import {
+  ABSORBED_ATTEMPTS_MAX,
+  chargedInstead,
+  type LeftUnpaid,
+  type SettleAsk,
+  UPSTREAM_COSTS_MAX,
+  type UpstreamCost,
+} from "./settlement.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;
@@ -106,13 +113,16 @@ export function checkSettle(ask: SettleAsk): void {
   for (const { amount, memo } of attempts) {
     demand(isAmount(amount) && amount > 0n && memo.length <= TEXT_CHARS_MAX, "an attempt has an amount and a memo");
   }
+  checkCosts(ask);
   if (ask.leftUnpaid) checkLeftUnpaid(ask, ask.leftUnpaid);
   if (!ask.idempotency) return;
   checkIdempotency(ask.idempotency);
   demand(isCount(ask.idempotency.untilMs, Number.MAX_SAFE_INTEGER), "an idempotency key ends at an instant");
 }
 
-function checkLeftUnpaid({ voided, kind, entitlement }: SettleAsk, { allowance, amount, memo }: LeftUnpaid): void {
+function checkLeftUnpaid(ask: SettleAsk, left: LeftUnpaid): void {
+  const { voided, kind, entitlement } = ask;
+  const { allowance, amount, memo } = left;
   demand(voided, "only who is given nothing has left unpaid");
   demand(
     isAmount(allowance) && isAmount(amount) && amount > 0n,
@@ -120,6 +130,31 @@ function checkLeftUnpaid({ voided, kind, entitlement }: SettleAsk, { allowance, 
   );
   demand(memo.length <= TEXT_CHARS_MAX, "a memo is short");
   demand(kind !== "time_card" || entitlement !== undefined, "a time card charge names its card");
+  checkCosts(chargedInstead(ask, left));
+}
+
+/** Upstreams and models become fields of the sums per day, so that each stands there once. */
+function checkCosts({ costs, voided }: SettleAsk): void {
+  if (!costs) return;
+  demand(costs.length <= UPSTREAM_COSTS_MAX, "costs are few");
+  demand(
+    new Set(costs.map(({ upstream, model }) => `${upstream}|${model}`)).size === costs.length,
+    "costs are told once",
+  );
+  demand(costs.filter(({ charged }) => charged).length === (voided ? 0 : 1), "a charge is for one of its costs");
+  for (const cost of costs) checkCost(cost);
+}
+
+function checkCost({ upstream, model, requests, tokens, cost, absorbed }: UpstreamCost): void {
+  checkName(upstream, "an upstream");
+  demand(!upstream.includes("|"), "the name of an upstream has no bar in it");
+  checkName(model, "an upstream's model");
+  const counts = [requests, ...Object.values(tokens)];
+  demand(
+    counts.every((count) => isCount(count, UPSTREAM_COSTS_MAX * TOKENS_MAX)),
+    "tokens by upstream are counts",
+  );
+  demand(isAmount(cost) && isAmount(absorbed) && absorbed <= cost, "a cost is an amount, absorbed a part of it");
 }
 
 export function checkCredit(payment: Parameters<Store["credit"]>[1]): void {

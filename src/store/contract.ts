@@ -31,6 +31,7 @@ import type {
   Page,
   RedeemAnswer,
   Redemption,
+  UpstreamDaySum,
 } from "./records.ts";
 import type { SettleAnswer, SettleAsk } from "./settlement.ts";
 
@@ -174,6 +175,11 @@ export interface Store extends Epochs {
    * @param cursor the `next` of the page before.
    */
   pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined): Promise<Page<DaySum>>;
+  /**
+   * Sums per day by upstream and its model, in such steps. Where several pages have the same day, upstream and model, each has
+   * a part of it: add them up.
+   */
+  pageUpstreamDays(tag: AccountTag, span: DaySpan, cursor: string | undefined): Promise<Page<UpstreamDaySum>>;
 
   /** Figures of an account at one instant, for audits (figures.ts). Undefined when there is no such account. */
   readFigures(tag: AccountTag, ask: FiguresAsk): Promise<Figures | undefined>;

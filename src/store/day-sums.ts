@@ -1,7 +1,8 @@
 /** What was charged per UTC day: spans of days, and sums over them. */
 import { nanoUsd } from "../values/money.ts";
 import { utcDay } from "../values/time.ts";
-import { DAYS_MAX, type DaySum } from "./records.ts";
+import { partsOfUpstreamField } from "./names.ts";
+import { DAYS_MAX, type DaySum, type UpstreamDaySum } from "./records.ts";
 import { addCounts, NO_COUNTS, type UsageCounts } from "./token-sums.ts";
 
 const DAY_MS = 86_400_000;
@@ -26,8 +27,13 @@ export function partsOfField(field: string): Pick<DaySum, "group" | "model" | "k
   return { group, model, key };
 }
 
-export function daySumOf(day: string, field: string, amount: bigint, counts: UsageCounts): DaySum {
-  return { day, ...partsOfField(field), amount: nanoUsd(amount), counts };
+export function daySumOf(day: string, field: string, total: UsageTotal): DaySum {
+  return { day, ...partsOfField(field), ...total, amount: nanoUsd(total.amount) };
+}
+
+/** @param field as `upstreamField` spells it. */
+export function upstreamDaySumOf(day: string, field: string, total: UsageTotal): UpstreamDaySum {
+  return { day, ...partsOfUpstreamField(field), ...total, amount: nanoUsd(total.amount) };
 }
 
 /** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */
@@ -71,21 +77,38 @@ export function daysOfSpan(since: string, until: string): string[] {
 
 /** What sums add up to; over several accounts the amount may pass what one account may hold. */
 export interface UsageTotal {
+  /** What was charged. */
   readonly amount: bigint;
   readonly counts: UsageCounts;
+  /** What upstreams are expected to bill, at the routes' cost prices. */
+  readonly cost: bigint;
+  /** The sum of the `absorbed` lines. */
+  readonly absorbed: bigint;
 }
 
-export const NO_USAGE_TOTAL: UsageTotal = Object.freeze({ amount: 0n, counts: NO_COUNTS });
+/** Sums of money beside what was charged, as stores name them. */
+export const MONEY_KINDS = ["cost", "absorbed"] as const;
+
+export const NO_USAGE_TOTAL: UsageTotal = Object.freeze({ amount: 0n, counts: NO_COUNTS, cost: 0n, absorbed: 0n });
 
 export function addTotals(a: UsageTotal, b: UsageTotal): UsageTotal {
-  return { amount: a.amount + b.amount, counts: addCounts(a.counts, b.counts) };
+  return {
+    amount: a.amount + b.amount,
+    counts: addCounts(a.counts, b.counts),
+    cost: a.cost + b.cost,
+    absorbed: a.absorbed + b.absorbed,
+  };
 }
 
 /** What sums may be added up by. */
 export type SumMember = "day" | "group" | "model" | "key";
 
 /** Adds sums to what there is of them already, by one of their members. */
-export function addSums(totals: Map<string, UsageTotal>, sums: readonly DaySum[], member: SumMember): void {
+export function addSums<M extends string>(
+  totals: Map<string, UsageTotal>,
+  sums: readonly (UsageTotal & Readonly<Record<M, string>>)[],
+  member: M,
+): void {
   for (const sum of sums) totals.set(sum[member], addTotals(totals.get(sum[member]) ?? NO_USAGE_TOTAL, sum));
 }
 

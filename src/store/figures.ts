@@ -11,7 +11,7 @@ import type { Account, Entitlement } from "./records.ts";
 export const FIGURES_MAX = 200;
 /** Days that one portion may ask for: the days on which a charge may still come in. */
 export const FIGURES_DAYS_MAX = 8;
-/** Fields of the sums per day that one portion may ask for; each has seven figures on each day. */
+/** Fields of the sums per day that one portion may ask for; each has ten figures on each day. */
 export const FIGURES_FIELDS_MAX = 50;
 
 /** What a portion is to hold beside the account's own figures. Whatever is left out is not read. */

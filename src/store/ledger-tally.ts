@@ -4,13 +4,14 @@
  */
 
 import type { AccountTag } from "../values/key.ts";
-import { type Memo, usageOfMemo } from "../values/recompute.ts";
+import type { Memo } from "../values/recompute.ts";
 import type { CardSums, LedgerSums } from "./audit/snapshot.ts";
+import { sumsOfLine } from "./day-costs.ts";
 import { addTotals, NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
-import { accountId, dayField, entitlementAccount } from "./names.ts";
+import { accountId, entitlementAccount } from "./names.ts";
 import type { OpeningFacts } from "./opening.ts";
 import type { LedgerLine } from "./records.ts";
-import { countsOfRequest, NO_COUNTS, tokenSumsOf } from "./token-sums.ts";
+import { NO_COUNTS } from "./token-sums.ts";
 
 /** Groups, models and keys whose sums are kept apart; of an account with more of them only the groups are. */
 export const FIELDS_MAX = 100_000;
@@ -84,13 +85,14 @@ export class LedgerTally {
     this.#fields = new Map();
     replace(this.#totals, facts.totals);
     const charged = [...facts.charged].map(
-      ([group, amount]) => [group, { amount, counts: facts.counts?.get(group) ?? NO_COUNTS }] as const,
+      ([group, amount]) =>
+        [group, { ...NO_USAGE_TOTAL, amount, counts: facts.counts?.get(group) ?? NO_COUNTS }] as const,
     );
     replace(this.#charged, new Map(charged));
     replace(this.#cards, facts.cards);
   }
 
-  /** @param memo what a charge was computed from. */
+  /** @param memo what a charge or an absorbed cost was computed from. */
   add(line: LedgerLine, memo: Memo | undefined): void {
     const { debit, credit, amount, kind, atMs } = line;
     const { first, last } = this.#instants ?? { first: atMs, last: atMs };
@@ -99,7 +101,7 @@ export class LedgerTally {
     this.#total(credit, amount);
     const moved = this.moved(line);
     this.#balance += moved;
-    if (kind === "usage") this.#count(line, memo);
+    this.#count(line, memo);
     if (kind === "usage" && debit === this.#own) this.#spent += amount;
     if (kind === "topup" || kind === "adjust") {
       this.#topped += moved;
@@ -121,13 +123,17 @@ export class LedgerTally {
     return account.split(":", 1)[0] as string;
   }
 
-  #count({ group, model, key, amount }: LedgerLine, memo: Memo | undefined): void {
-    const usage = memo && usageOfMemo(memo);
-    const one: UsageTotal = { amount, counts: countsOfRequest(usage && tokenSumsOf(usage)) };
-    this.#charged.set(group, addTotals(this.#charged.get(group) ?? NO_USAGE_TOTAL, one));
-    const field = dayField(group, model, key);
-    this.#fields?.set(field, addTotals(this.#fields.get(field) ?? NO_USAGE_TOTAL, one));
-    if (this.#fields && this.#fields.size > FIELDS_MAX) this.#fields = undefined;
+  #count(line: LedgerLine, memo: Memo | undefined): void {
+    const sums = sumsOfLine(line, memo);
+    const [own] = sums;
+    if (own && line.kind === "usage") {
+      const { group } = line;
+      this.#charged.set(group, addTotals(this.#charged.get(group) ?? NO_USAGE_TOTAL, own[1]));
+    }
+    for (const [field, sum] of sums) {
+      this.#fields?.set(field, addTotals(this.#fields.get(field) ?? NO_USAGE_TOTAL, sum));
+      if (this.#fields && this.#fields.size > FIELDS_MAX) this.#fields = undefined;
+    }
   }
 
   #total(account: string, amount: bigint): void {

@@ -115,7 +115,8 @@ export class LedgerWalk {
     if (completes && this.#request) this.#request.overHold += line.amount;
     if (!goesOn || line.kind === "usage") this.#endRequest();
     const memo = charges && !completes ? readMemo(line.memo) : undefined;
-    this.tally.add(line, memo);
+    // A line that completes a charge says what the charge's own line says.
+    this.tally.add(line, completes ? this.#request?.usage?.memo : memo);
     if (line.kind === "topup" || line.kind === "adjust") {
       this.#paymentsOut.push({ id: line.reference, line: line.seq, amount: this.tally.moved(line) });
     }

@@ -28,8 +28,25 @@ export const cardsAccount = (card: string): string => `cards:${card}`;
 /** Field of a day's sums. */
 export const dayField = (group: string, model: string, keyId: string): string => `${group}|${model}|${keyId}`;
 
-/** Field of a day's counts: no kind of count has a bar in its name. */
-export const countField = (kind: string, field: string): string => `${kind}|${field}`;
+/** Before the names of an upstream and its model; no group begins with it. */
+const UPSTREAM_MARK = "^";
+
+/** The field under which a day's sums of an upstream and its model are spoken of; an upstream's name has no bar in it. */
+export const upstreamField = (upstream: string, model: string): string => `${UPSTREAM_MARK}${upstream}|${model}`;
+export const isUpstreamField = (field: string): boolean => field.startsWith(UPSTREAM_MARK);
+
+/** Upstream and model of such a field. */
+export function partsOfUpstreamField(field: string): { readonly upstream: string; readonly model: string } {
+  const bar = field.indexOf("|");
+  return { upstream: field.slice(UPSTREAM_MARK.length, bar), model: field.slice(bar + 1) };
+}
+
+/**
+ * Field of a day's counts: no kind of count has a bar in its name. What is of an upstream begins with the mark, so that
+ * versions that know of no such sums take it for nothing of theirs.
+ */
+export const countField = (kind: string, field: string): string =>
+  isUpstreamField(field) ? `${UPSTREAM_MARK}${kind}|${field.slice(UPSTREAM_MARK.length)}` : `${kind}|${field}`;
 
 /** The double-entry accounts that a settlement may name. */
 export interface SettleAccounts {

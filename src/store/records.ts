@@ -140,6 +140,26 @@ export interface DaySum {
   readonly amount: NanoUsd;
   /** 0 throughout for what was charged before counts were kept. */
   readonly counts: UsageCounts;
+  /** What upstreams are expected to bill for it, and what was absorbed; 0 for what was charged before costs were kept. */
+  readonly cost: bigint;
+  readonly absorbed: bigint;
+}
+
+/**
+ * What one model of an upstream is expected to bill for one UTC day (of admission), and what was charged for it. Requests and
+ * tokens are those on its bill: answers that nobody got and failed tries are among them.
+ */
+export interface UpstreamDaySum {
+  /** YYYY-MM-DD. */
+  readonly day: string;
+  readonly upstream: string;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** What clients were charged. */
+  readonly amount: NanoUsd;
+  readonly counts: UsageCounts;
+  readonly cost: bigint;
+  readonly absorbed: bigint;
 }
 
 /** Days that one reading of day sums may span. */
@@ -170,6 +190,9 @@ export interface AccountState {
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;
   /** The same, of requests and tokens; what was charged before counts were kept has none. */
   readonly counts: Readonly<Record<string, Readonly<Record<string, UsageCounts>>>>;
+  /** The same, of costs: `cost absorbed`; and of upstreams: day -> (`upstream model` -> all that is kept of it). */
+  readonly costs: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly upstreams: Readonly<Record<string, Readonly<Record<string, Omit<UpstreamDaySum, "day">>>>>;
   /** Idempotency keys that have not ended, by the key's hash. */
   readonly idempotency: readonly {
     readonly key: string;

@@ -2,7 +2,7 @@
 import type { GroupKind } from "../values/catalog.ts";
 import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
-import type { NanoUsd } from "../values/money.ts";
+import { type NanoUsd, ZERO } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { TokenSums } from "./token-sums.ts";
 
@@ -24,10 +24,29 @@ export interface LeftUnpaid {
   readonly amount: NanoUsd;
   /** As SettleAsk.memo, of the charge. */
   readonly memo: string;
+  /** As SettleAsk.costs, of the charge: one of them is what the client pays for, and not absorbed. */
+  readonly costs: readonly UpstreamCost[];
 }
 
 /** Tries of one request that may have lines of their own. */
 export const ABSORBED_ATTEMPTS_MAX = 8;
+
+/** What a model of an upstream is expected to bill for a request, at the cost prices of its route. */
+export interface UpstreamCost {
+  readonly upstream: string;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** Tries that are on the bill, and their tokens; those of a try that failed are estimated. */
+  readonly requests: number;
+  readonly tokens: TokenSums;
+  readonly cost: NanoUsd;
+  /** The part of the cost that has `absorbed` lines, as no client pays for it. */
+  readonly absorbed: NanoUsd;
+  /** Whether the request's charge, and what the payer's funds did not cover of it, is for this one; one has it at most. */
+  readonly charged: boolean;
+}
+/** One for each try, and one that was answered. */
+export const UPSTREAM_COSTS_MAX = ABSORBED_ATTEMPTS_MAX + 1;
 
 /** How the request ended for the money. */
 export interface SettleAsk {
@@ -58,15 +77,22 @@ export interface SettleAsk {
   readonly voided: boolean;
   /** Failed tries, each an `absorbed` line behind the others; asks of earlier versions have none. */
   readonly attempts?: readonly AbsorbedAttempt[] | undefined;
+  /** What the request costs, each upstream and model once; asks of earlier versions have none. */
+  readonly costs?: readonly UpstreamCost[] | undefined;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
   /**
    * Of a voided request whose client has left. `absorbed` is taken from the account's allowance and absorbed where it fits
-   * into what is left of that; else this is charged in its place, with `tokensUsed` and `tokens`, and nothing is voided.
+   * into what is left of that; else this is charged in its place, with `tokensUsed` and `tokens`, and nothing is voided (chargedInstead).
    */
   readonly leftUnpaid?: LeftUnpaid | undefined;
   /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */
   readonly idempotency?: KeptRequest | undefined;
+}
+
+/** What is settled in place of an absorption: the charge of a client that left before it was given anything. */
+export function chargedInstead(ask: SettleAsk, { amount, memo, costs }: LeftUnpaid): SettleAsk {
+  return { ...ask, voided: false, amount, absorbed: ZERO, memo, costs };
 }
 
 export type SettleAnswer =

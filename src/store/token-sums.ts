@@ -18,6 +18,21 @@ export function tokenSumsOf({ input, cachedInput, cacheWrite, cacheWrite1h, outp
   return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
 }
 
+export function addTokens(a: TokenSums, b: TokenSums): TokenSums {
+  return {
+    input: a.input + b.input,
+    cachedInput: a.cachedInput + b.cachedInput,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  };
+}
+
+/** Whether what nobody pays for was a request of its own; calls of tools alone came with another one. */
+export function requestsOf({ input, cachedInput, cacheWrite, output }: TokenSums): 0 | 1 {
+  return input + cachedInput + cacheWrite + output > 0 ? 1 : 0;
+}
+
 /** Requests that were charged, those that a card without a quota paid for included, and their tokens. */
 export interface UsageCounts extends TokenSums {
   readonly requests: number;

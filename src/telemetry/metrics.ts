@@ -143,6 +143,11 @@ export function createMetrics() {
       ["group", "paid_by"],
     ),
     spend: counter("spend_usd_total", "US dollars charged to clients.", ["group", "model"]),
+    cost: counter(
+      "cost_usd_total",
+      "US dollars that upstreams are expected to bill, at the routes' cost prices, absorbed attempts included.",
+      ["group", "model", "upstream"],
+    ),
     absorbed: counter("absorbed_usd_total", "US dollars of upstream cost that no client pays for, by cause.", [
       "group",
       "upstream",

@@ -7,3 +7,9 @@ export function addressBucket(address: string): string {
   const [left = ""] = address.split("::");
   return `${left.split(":").slice(0, 4).join(":")}::/64`;
 }
+
+/** The network of a bucket that may be one holder's too: a /48 of IPv6 is what a site is given, and has 65,536 buckets. */
+export function networkOf(bucket: string): string | undefined {
+  if (!bucket.includes(":")) return undefined;
+  return `${bucket.split(":").slice(0, 3).join(":")}::/48`;
+}

@@ -20,6 +20,23 @@ test("row 30: after 20 failures in a minute an address is told to wait, until th
   assert.equal(failed.failed("1.1.1.1"), undefined);
 });
 
+test("row 30: to ask how long an address has to wait is no failure, and there is no wait behind its minute", () => {
+  const clock = standingClock();
+  const failed = new FailedKeys(clock);
+  for (let i = 0; i < 20; i += 1) failed.failed("1.1.1.1");
+  for (let i = 0; i < 3; i += 1) assert.equal(failed.waitS("1.1.1.1"), undefined);
+  failed.failed("1.1.1.1");
+  assert.deepEqual(
+    [failed.waitS("1.1.1.1"), failed.waitS("2.2.2.2"), failed.waitS(undefined)],
+    [60, undefined, undefined],
+  );
+  clock.nowMs = 59_999;
+  assert.equal(failed.waitS("1.1.1.1"), 1);
+  clock.nowMs = 60_000;
+  assert.equal(failed.waitS("1.1.1.1"), undefined);
+  assert.equal(failed.size, 1, "who only asked is not remembered");
+});
+
 test("row 30: no trustworthy address, no limit", () => {
   const failed = new FailedKeys(standingClock());
   for (let i = 0; i < 100; i += 1) assert.equal(failed.failed(undefined), undefined);

@@ -6,7 +6,7 @@ import type { RedeemAnswer } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { startRedis, type TestRedis } from "../rig/redis.ts";
 import { makeAccount } from "../store/asks.ts";
-import { embeddedBench, openUrl } from "../store/benches.ts";
+import { embeddedBench, openUrl, PATIENT } from "../store/benches.ts";
 import { card, sell } from "./house.ts";
 
 const FACE_VALUE = 5_000_000_000n;
@@ -23,7 +23,7 @@ async function embedded(): Promise<Form> {
 
 async function redis(): Promise<Form> {
   const server: TestRedis = await startRedis();
-  const stores = await Promise.all(Array.from({ length: 4 }, () => openUrl(server)));
+  const stores = await Promise.all(Array.from({ length: 4 }, () => openUrl(server, PATIENT)));
   const close = async () => {
     await Promise.all(stores.map((store) => store.close()));
     await server.stop();

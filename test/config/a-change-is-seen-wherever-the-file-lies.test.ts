@@ -108,6 +108,19 @@ test("a file that never rests is taken as it is after a second", async (t) => {
   assert.equal(scene.problems.length, 0);
 });
 
+test("a change that was taken back counts for nothing: the next one has its own time to rest", async (t) => {
+  const scene = await watched(t);
+  writeFileSync(scene.file, `${better}# taken back\n`);
+  await scene.look();
+  writeFileSync(scene.file, good);
+  await scene.look(CHANGE_LOOKS);
+  writeFileSync(scene.file, better.slice(0, 100));
+  await scene.look();
+  writeFileSync(scene.file, better);
+  await scene.look(CHANGE_LOOKS);
+  assert.deepEqual([heartbeats(scene), scene.problems.length], [[7_000], 0]);
+});
+
 test("a busy neighbour changes nothing, neither the moment nor the number of attempts", async (t) => {
   const scene = await watched(t);
   const busy = () => writeFileSync(join(scene.folder, "tollgate.log"), "a line\n", { flag: "a" });
@@ -195,6 +208,47 @@ test("a configuration out of a pipe is read once", async (t) => {
   scene.watch.reload();
   assert.deepEqual([heartbeats(scene), scene.problems.length], [[10_000], 0]);
 });
+
+for (const [what, put] of Object.entries({
+  folder: (path: string) => mkdirSync(path),
+  pipe: (path: string) => execFileSync("mkfifo", [path]),
+  device: (path: string) => symlinkSync("/dev/zero", path),
+})) {
+  test(`a ${what} in the file's place is told of, stops nothing, and the next file there is read`, async (t) => {
+    const scene = await watched(t);
+    rmSync(scene.file);
+    put(scene.file);
+    await scene.look(CHANGE_LOOKS);
+    assert.match(scene.problems[0]?.[0]?.message ?? "", /not a file/);
+    // SIGHUP does not wait for somebody to write into a pipe.
+    scene.watch.reload();
+    assert.equal(scene.problems.length, 2);
+    rmSync(scene.file, { recursive: true });
+    writeFileSync(scene.file, better);
+    await scene.look(CHANGE_LOOKS);
+    assert.deepEqual(heartbeats(scene), [7_000]);
+  });
+
+  test(`a ${what} in a secret's place is told of, and the next file there is read`, async (t) => {
+    const scene = await watched(t, {
+      place(folder, text) {
+        writeFileSync(join(folder, "secret"), "a-secret-of-the-upstream");
+        const file = join(folder, "tollgate.yaml");
+        writeFileSync(file, text.replace("chat, base_url", `chat, api_key: "file:${folder}/secret", base_url`));
+        return file;
+      },
+    });
+    const secret = join(scene.folder, "secret");
+    rmSync(secret);
+    put(secret);
+    await scene.look(CHANGE_LOOKS);
+    assert.equal(scene.problems.length, 1);
+    rmSync(secret, { recursive: true });
+    writeFileSync(secret, "another-secret-of-it");
+    await scene.look(CHANGE_LOOKS);
+    assert.deepEqual([scene.settings.length, scene.problems.length], [1, 1]);
+  });
+}
 
 test("SIGHUP during a look is not undone by what the look has seen", async (t) => {
   const scene = await watched(t);

@@ -108,9 +108,10 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("GET", "/admin/v1/ledger/verification", 200, undefined, {}, "?account=alice");
   await ask("GET", "/admin/v1/ledger/marks", 200);
   await ask("GET", "/admin/v1/ledger/marks", 404, undefined, {}, "?account=nobody");
-  for (const by of ["account", "group", "model", "key", "day"]) {
+  for (const by of ["account", "group", "model", "key", "day", "upstream"]) {
     await ask("GET", "/admin/v1/usage", 200, undefined, {}, `?by=${by}`);
   }
+  await ask("GET", "/admin/v1/upstreams/{upstream}/usage", 200, undefined, { upstream: "up-chat" });
   for (const model of ["chat-1", "messages-1", "nothing"]) {
     await ask("POST", "/admin/v1/explain", 200, { key_id: id, model, protocol: "chat" });
   }

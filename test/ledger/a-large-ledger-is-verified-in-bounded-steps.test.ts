@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { type Store, StoreError } from "../../src/store/contract.ts";
 import { auditAccount } from "../../src/store/ledger-audit.ts";
 import { overlay } from "../../src/store/overlay.ts";
+import { nanoUsd } from "../../src/values/money.ts";
 import { newRequestId } from "../../src/values/request-id.ts";
 import { type Clock, systemClock } from "../../src/values/time.ts";
 import { run } from "../cli/captured-run.ts";
@@ -20,6 +21,7 @@ import { openTestStore } from "../console/test-store.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
 import { startRedis } from "../rig/redis.ts";
 import { makeAccount, settleAsk } from "../store/asks.ts";
+import { PATIENT } from "../store/benches.ts";
 import { served } from "./house.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -33,13 +35,16 @@ async function fill(here: GatewayHere, account: TestAccount, lines: number): Pro
   await served(here, account);
   const [, line] = await here.store.readLedger(account.tag, 0, 2);
   assert.ok(line);
-  const { input, output } = JSON.parse(line.memo) as { input: number; output: number };
+  const said = JSON.parse(line.memo) as Record<"cost" | "upstream" | "upstream_model", string> & Record<string, number>;
+  const { input = 0, output = 0, upstream, upstream_model } = said;
   const tokens = { input, cachedInput: 0, cacheWrite: 0, output, reasoning: 0 };
   const permit = { storeTimeMs: Date.now(), group: line.group, keyId: account.keyId, entitlement: undefined };
   const { amount, memo, model } = line;
+  const cost = { upstream, model: upstream_model, requests: 1, tokens, absorbed: nanoUsd(0n), charged: true };
+  const costs = [{ ...cost, cost: nanoUsd(BigInt(said.cost)) }];
   const asks = Array.from({ length: lines - 2 }, () => {
     const requestId = newRequestId(Date.now(), randomBytes);
-    return settleAsk({ tag: account.tag, requestId, groups: [] }, permit, { amount, memo, model, tokens });
+    return settleAsk({ tag: account.tag, requestId, groups: [] }, permit, { amount, memo, model, tokens, costs });
   });
   for (let at = 0; at < asks.length; at += 100) {
     await Promise.all(asks.slice(at, at + 100).map((ask) => here.store.settle(ask)));
@@ -49,7 +54,7 @@ async function fill(here: GatewayHere, account: TestAccount, lines: number): Pro
 test("every command that walks a ledger works in a database of a million other keys, which only verify goes through, once", async (t) => {
   const redis = await startRedis({ args: ["--appendonly", "yes", "--maxmemory-policy", "noeviction"] });
   t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   const account = await here.account({ usd: "1000" });
   await fill(here, account, LINES);

@@ -69,7 +69,11 @@ async function carryOut({ here, account, keys }: House, step: string): Promise<v
       return;
     }
     case "ask":
-      here.simulator.program({ usage: { input, output, cached, cacheWrite, cacheWrite1h: 0, reasoning: 0 } });
+      here.simulator.program({
+        usage: { input, output, cached, cacheWrite, cacheWrite1h: 0, reasoning: 0 },
+        // A server that counts no output has written none: else its count is half a count.
+        ...(output === 0 ? { texts: [] } : {}),
+      });
       return served(here, key);
     case "over":
       here.simulator.program({ usage: { input, output }, ignoreLimit: true });

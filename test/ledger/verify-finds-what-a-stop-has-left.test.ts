@@ -10,8 +10,8 @@ import type { AccountTag } from "../../src/values/key.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { startRedis } from "../rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "../store/asks.ts";
-import { openUrl } from "../store/benches.ts";
-import { differences, openTheatre, PATIENT, SCENES, stopOnce, TAG, type Theatre } from "../store/stops.ts";
+import { openUrl, PATIENT } from "../store/benches.ts";
+import { differences, openTheatre, SCENES, stopOnce, TAG, type Theatre } from "../store/stops.ts";
 
 let theatre: Theatre;
 before(async () => {

@@ -14,7 +14,7 @@ import { ADMIN_TOKEN, startConsole } from "../console/running-console.ts";
 import { openTestStore } from "../console/test-store.ts";
 import { startRedis } from "../rig/redis.ts";
 import { makeAccount, ridOf } from "../store/asks.ts";
-import { PATIENT } from "../store/stops.ts";
+import { PATIENT } from "../store/benches.ts";
 
 /** A clock on which each look at it takes a while. */
 function busyClock(msPerLook: number): Clock {

@@ -131,7 +131,7 @@ describe("in the embedded store", () => {
     {
       name: "the model of a sum",
       sql: "UPDATE days SET field = replace(field, 'chat-1', 'chat-2') WHERE tag = ? AND field LIKE 'money|chat-1|%'",
-      checks: ["day_sums", "day_counts"],
+      checks: ["day_sums", "day_counts", "day_costs"],
     },
     {
       name: "a sum of another day",
@@ -150,6 +150,34 @@ describe("in the embedded store", () => {
       checks: ["day_counts"],
     },
     {
+      name: "the cost of a day",
+      sql: "UPDATE days SET cost = cost + 1 WHERE tag = ? AND field LIKE 'money|chat-1|%'",
+      checks: ["day_costs"],
+      words: /: All days in the group money, model chat-1, key \S+ have cost \S+ USD in place of \S+\.$/m,
+    },
+    {
+      name: "what was absorbed on a day",
+      sql: "UPDATE days SET absorbed = absorbed + 1 WHERE tag = ? AND field LIKE 'money|chat-1|%'",
+      checks: ["day_costs"],
+    },
+    {
+      name: "the cost of an upstream",
+      sql: "UPDATE days SET cost = cost + 1, output = output + 1 WHERE tag = ? AND field = '^up-chat|chat-1'",
+      checks: ["upstream_sums"],
+      words:
+        /: All days of the upstream up-chat and its model chat-1 have cost \S+ USD in place of \S+, \d+ output tokens in place of \d+\.$/m,
+    },
+    {
+      name: "what an upstream was charged for",
+      sql: "UPDATE days SET amount = amount - 1 WHERE tag = ? AND field = '^up-chat|chat-1'",
+      checks: ["upstream_sums"],
+    },
+    {
+      name: "the cost in a memo",
+      sql: `UPDATE ledger SET memo = replace(memo, '"cost":"', '"cost":"1') WHERE tag = ? AND seq = 3`,
+      checks: ["attempts", "day_costs", "upstream_sums"],
+    },
+    {
       name: "the balance of a line",
       sql: "UPDATE ledger SET bal = bal - 5 WHERE tag = ? AND seq = 3",
       checks: ["line_balance"],
@@ -158,7 +186,7 @@ describe("in the embedded store", () => {
     {
       name: "the amount of a charge",
       sql: "UPDATE ledger SET amount = amount - 5 WHERE tag = ? AND seq = 3",
-      checks: ["line_balance", "charge", "settled_mark", "day_sums", "balance", "spent"],
+      checks: ["line_balance", "charge", "settled_mark", "day_sums", "upstream_sums", "balance", "spent"],
       words: /, line 3: charge: The charge of \S+ is \S+ USD, its tokens at its prices give \S+\.$/m,
     },
     {
@@ -169,13 +197,13 @@ describe("in the embedded store", () => {
     {
       name: "the tokens of a charge",
       sql: `UPDATE ledger SET memo = replace(memo, '"output":', '"output":1') WHERE tag = ? AND seq = 4`,
-      checks: ["charge", "attempts", "day_counts"],
+      checks: ["charge", "attempts", "day_counts", "upstream_sums"],
       words: /, line 4: attempts: The attempt at \S+ cost \S+ USD, its tokens give \S+\.$/m,
     },
     {
       name: "a memo that is none",
       sql: "UPDATE ledger SET memo = '{}' WHERE tag = ? AND seq = 4",
-      checks: ["charge", "day_counts"],
+      checks: ["charge", "day_counts", "day_costs", "upstream_sums"],
       words: /, line 4: charge: Its memo does not hold the figures that it was computed from\.$/m,
     },
     {
@@ -192,7 +220,7 @@ describe("in the embedded store", () => {
     {
       name: "the model of a charge",
       sql: "UPDATE ledger SET model = 'chat-2' WHERE tag = ? AND seq = 3",
-      checks: ["day_sums", "day_counts"],
+      checks: ["day_sums", "day_counts", "day_costs"],
     },
     {
       name: "whose request a charge was of",
@@ -202,7 +230,16 @@ describe("in the embedded store", () => {
     {
       name: "a line that is gone",
       sql: "DELETE FROM ledger WHERE tag = ? AND seq = 4",
-      checks: ["line_order", "line_balance", "day_sums", "day_counts", "balance", "spent"],
+      checks: [
+        "line_order",
+        "line_balance",
+        "day_sums",
+        "day_counts",
+        "day_costs",
+        "upstream_sums",
+        "balance",
+        "spent",
+      ],
       words: /, line 5: line_order: The lines are not numbered without gaps: line 4 is missing before it\.$/m,
     },
     {
@@ -417,6 +454,30 @@ describe("on Redis", () => {
       checks: ["day_counts"],
     },
     {
+      name: "the cost of a day",
+      commands: ({ at, account }) => [
+        ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, `cost|money|chat-1|${account.keyId}`, "1"],
+      ],
+      checks: ["day_costs"],
+    },
+    {
+      name: "what an upstream was charged for, and its tokens",
+      commands: ({ at }) => [
+        ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^charged|up-chat|chat-1", "1"],
+        ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^input|up-chat|chat-1", "-1"],
+      ],
+      checks: ["upstream_sums"],
+      words: /: All days of the upstream up-chat and its model chat-1 have charged \S+ USD in place of \S+, \d+ input/m,
+    },
+    {
+      name: "a model of an upstream that nobody asked",
+      commands: ({ at }) => [
+        ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^cost|up-chat|ghost|^", "1"],
+      ],
+      checks: ["upstream_sums"],
+      words: /: All days of the upstream up-chat and its model ghost\|\^ have cost/m,
+    },
+    {
       name: "a settled mark that is gone",
       commands: ({ at, charged }) => [["DEL", `${at}:d:${charged}`]],
       checks: ["settled_mark"],
@@ -487,7 +548,7 @@ describe("on Redis", () => {
       commands: ({ at }) => [["HSET", `${at}:lo`, "seq", "3", "line", "x"]],
       checks: [
         ...["line_order", "line_unreadable", "line_balance", "balance", "spent", "topped_up"],
-        ...["card_without_line", "day_sums", "day_counts", "payment_count"],
+        ...["card_without_line", "day_sums", "day_counts", "day_costs", "upstream_sums", "payment_count"],
       ],
     },
     {

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { formatProblem, loadConfig } from "../../src/config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/server.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -120,6 +120,7 @@ export async function startGatewayHere(
     store?: string;
     simulator?: SimulatorOptions;
     clock?: Clock;
+    storeTimes?: GatewayOptions["storeTimes"];
     settings?: (settings: Settings) => Settings;
   } = {},
 ): Promise<GatewayHere> {
@@ -136,6 +137,7 @@ export async function startGatewayHere(
       settings,
       log,
       ...(options.clock ? { clock: options.clock } : {}),
+      ...(options.storeTimes ? { storeTimes: options.storeTimes } : {}),
     });
   } catch (error) {
     // A simulator left behind would keep the failed test's process alive.

@@ -4,7 +4,7 @@ import test from "node:test";
 import { decodeCharge, encode } from "../../src/settle/journal/payload.ts";
 import type { SettleAsk } from "../../src/store/settlement.ts";
 import { nanoUsd } from "../../src/values/money.ts";
-import { ridOf, settleAsk, tagOf } from "../store/asks.ts";
+import { leftUnpaid, ridOf, settleAsk, tagOf } from "../store/asks.ts";
 
 const ASK: SettleAsk = settleAsk(
   { tag: tagOf("Journal"), requestId: ridOf(1), groups: [] },
@@ -21,7 +21,7 @@ const LEFT: SettleAsk = {
   ...ASK,
   amount: nanoUsd(0n),
   voided: true,
-  leftUnpaid: { allowance: nanoUsd(0n), amount: nanoUsd(9n), memo: '{"paid":"allowance_used"}' },
+  leftUnpaid: leftUnpaid(0n, 9n, { memo: '{"paid":"allowance_used"}' }),
 };
 
 const read = (ask: object) => decodeCharge(encode({ ask, orphan: false }))?.ask;
@@ -43,8 +43,10 @@ test("what has not their form is no record", () => {
     { tokens: { input: 1 } },
     { tokens: { ...NEWER.tokens, output: -1 } },
     { tokens: 7 },
-    { leftUnpaid: { amount: "9", memo: "{}" } },
-    { leftUnpaid: { allowance: "0", amount: "nine", memo: "{}" } },
+    { leftUnpaid: { ...LEFT.leftUnpaid, allowance: undefined } },
+    { leftUnpaid: { ...LEFT.leftUnpaid, amount: "nine" } },
+    { leftUnpaid: { ...LEFT.leftUnpaid, costs: undefined } },
+    { leftUnpaid: { ...LEFT.leftUnpaid, costs: [{ upstream: "east" }] } },
     { leftUnpaid: 7 },
     { attempts: {} },
     { attempts: [{ upstream: "east", cause: "c", memo: "{}" }] },

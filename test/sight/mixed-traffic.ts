@@ -74,6 +74,11 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   // A server that counts searches that nobody asked for.
   simulator.program({ body: { ...REPLY, usage: { ...REPLY.usage, num_search_queries: 3 } } });
   await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
+  // A server that counts more output than its model can give.
+  simulator.program({
+    body: { ...REPLY, usage: { prompt_tokens: 4, completion_tokens: 40_000, total_tokens: 40_004 } },
+  });
+  await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
   // An upstream that fails, and one whose credential is refused.
   simulator.program({ fault: { status: 500 } }, { times: 2 });
   await read(ask(here, "chat", rich.key));

@@ -4,11 +4,11 @@ import { after, before, test } from "node:test";
 import { openStore } from "../../src/store/open.ts";
 import { loadScripts } from "../../src/store/redis/scripts.ts";
 import { Secret } from "../../src/values/secret.ts";
+import { PATIENT } from "./benches.ts";
 import {
   differences,
   type Keyspace,
   openTheatre,
-  PATIENT,
   type Played,
   play,
   SCENES,

@@ -6,13 +6,13 @@ import { loadScripts } from "../../src/store/redis/scripts.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { admitAsk, DAY_MS, ridOf, settleAsk, terms } from "./asks.ts";
+import { PATIENT } from "./benches.ts";
 import { assertIdentities } from "./contract-settle.ts";
 import {
   differences,
   finishOthers,
   type Keyspace,
   openTheatre,
-  PATIENT,
   SCENES,
   type Scene,
   START_MS,

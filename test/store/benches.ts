@@ -3,14 +3,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Store } from "../../src/store/contract.ts";
-import { openStore } from "../../src/store/open.ts";
+import { type OpenOptions, openStore } from "../../src/store/open.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { startRedis, startRedisCluster, startSentinel, type TestRedis } from "../rig/redis.ts";
 import type { Bench } from "./contract.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
 
-export const openUrl = (redis: TestRedis): Promise<Store> => openStore({ kind: "redis", url: new Secret(redis.url) });
+/** For tests that are not about time: a step may take as long as a busy machine needs, and is not tried again. */
+export const PATIENT = { commandTimeoutMs: 20_000, stepTimeoutMs: 40_000 } as const;
+
+export const openUrl = (redis: TestRedis, options: OpenOptions = {}): Promise<Store> =>
+  openStore({ kind: "redis", url: new Secret(redis.url) }, options);
 
 export async function embeddedBench(): Promise<Bench & { readonly dir: string }> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-embedded-"));

@@ -114,11 +114,12 @@ export function codeTests(ask: Ask): void {
     const voided = { voided: true, absorbed: 7n, absorbedCause: "client_gone", upstream: "east", tokens };
     await store.settle(settleAsk(refused, admitted(await store.admit(refused)), voided));
     const sum = { day, group: "cards", key: "key_Cdays" };
+    const free = { cost: 0n, absorbed: 0n };
     const one = { requests: 1, input: 100, cachedInput: 20, cacheWrite: 3, output: 41, reasoning: 5 };
     const two = { requests: 2, input: 200, cachedInput: 40, cacheWrite: 6, output: 82, reasoning: 10 };
     assert.deepEqual(await store.readDays(tag, day, day), [
-      { ...sum, model: "big-1", amount: 20n, counts: two },
-      { ...sum, model: "big-2", amount: 10n, counts: one },
+      { ...sum, model: "big-1", amount: 20n, counts: two, ...free },
+      { ...sum, model: "big-2", amount: 10n, counts: one, ...free },
     ]);
     const dayAt = (offset: number) => utcDay(Date.parse(day) + offset * DAY_MS);
     assert.equal((await store.readDays(tag, dayAt(-365), day)).length, 2);

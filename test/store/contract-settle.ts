@@ -14,6 +14,7 @@ import {
   causeOf,
   DAY_MS,
   hashOf,
+  leftUnpaid,
   makeAccount,
   ridOf,
   settleAsk,
@@ -162,7 +163,7 @@ export function settlementTests(ask: Ask): void {
         tokensUsed: 30,
         tokens: { input: 30, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 },
         memo: '{"who":"nobody"}',
-        leftUnpaid: { allowance: nanoUsd(allowance), amount: nanoUsd(60n), memo: '{"who":"client"}' },
+        leftUnpaid: leftUnpaid(allowance, 60n, { memo: '{"who":"client"}' }),
         idempotency: { ...key, streamed: false, untilMs: permit.storeTimeMs + 60_000 },
       });
       const answer = await store.settle(gone);
@@ -202,10 +203,8 @@ export function settlementTests(ask: Ask): void {
     const tag = await makeAccount(store, "Sthirty", { funds: 5_000n });
     const requests = Array.from({ length: 30 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
     const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
-    const leftUnpaid = { allowance: nanoUsd(100n), amount: nanoUsd(60n), memo: "{}" };
-    const gone = requests.map((request, i) =>
-      settleAsk(request, permits[i] as (typeof permits)[0], { voided: true, absorbed: 30n, leftUnpaid }),
-    );
+    const facts = { voided: true, absorbed: 30n, leftUnpaid: leftUnpaid(100n, 60n) };
+    const gone = requests.map((request, i) => settleAsk(request, permits[i] as (typeof permits)[0], facts));
     const answers = await Promise.all([...gone, ...gone].map((one) => store.settle(one)));
     const charged = answers.map((answer) => (answer.outcome === "settled" ? answer.charged : undefined));
     const count = (of: bigint | undefined) => charged.filter((one) => one === of).length;
@@ -386,8 +385,8 @@ export function settlementTimeTests(ask: Ask): void {
     const leave = async (rid: number) => {
       const request = admitAsk({ tag, requestId: ridOf(rid) });
       const permit = admitted(await store.admit(request));
-      const leftUnpaid = { allowance: nanoUsd(100n), amount: nanoUsd(1n), memo: "{}" };
-      const answer = await store.settle(settleAsk(request, permit, { voided: true, absorbed: 50n, leftUnpaid }));
+      const facts = { voided: true, absorbed: 50n, leftUnpaid: leftUnpaid(100n, 1n) };
+      const answer = await store.settle(settleAsk(request, permit, facts));
       return answer.outcome === "settled" && answer.charged === 0n;
     };
     const start = nowMs();

@@ -4,6 +4,7 @@ import type { Store } from "../../src/store/contract.ts";
 import { admissionTests } from "./contract-admit.ts";
 import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
 import { codeTests } from "./contract-codes.ts";
+import { costTests } from "./contract-costs.ts";
 import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
 import { figureTests } from "./contract-figures.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
@@ -39,6 +40,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     codeTests(ask);
     idempotencyTests(ask);
     archiveRefusalTests(ask);
+    costTests(ask);
     figureTests(ask);
     if (!clock) return;
     limitTests(ask);

@@ -44,6 +44,25 @@ const idempotency = fc.option(fc.record({ key: fc.constantFrom("i1", "i2"), body
   nil: undefined,
 });
 
+/** What a request costs by upstream; how much of each is absorbed is told in quarters. */
+const costs = fc.uniqueArray(
+  fc.record({
+    upstream: fc.constantFrom("east", "west"),
+    model: fc.constantFrom("m", "m|^x"),
+    requests: fc.integer({ min: 0, max: 2 }),
+    tokens: fc.record({
+      input: tokens,
+      cachedInput: tokens,
+      cacheWrite: tokens,
+      output: tokens,
+      reasoning: tokens,
+    }),
+    cost: amount,
+    absorbedPart: fc.bigInt(0n, 4n),
+  }),
+  { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
+);
+
 const operation = {
   admit: fc.record({
     do: fc.constant("admit" as const),
@@ -85,9 +104,12 @@ const operation = {
         allowance: fc.constantFrom(0n, 150n, 400n, 9_000_000_000_000_000n).map(nanoUsd),
         amount: amount.map((nano) => nanoUsd(nano + (nano < 200n ? 1n : 0n))),
         memo: fc.constant('{"paid":"allowance_used"}'),
+        // Of an ask without costs; else they are the ask's own.
+        costs,
       }),
       { nil: undefined },
     ),
+    costs: fc.option(costs, { nil: undefined }),
     voided: fc.boolean(),
     model: fc.constantFrom("m1", "m2"),
     ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),

@@ -10,7 +10,8 @@ import { parseArgs } from "node:util";
 import type * as open from "../../src/store/open.ts";
 import type * as scripts from "../../src/store/redis/scripts.ts";
 import { Secret } from "../../src/values/secret.ts";
-import { differences, type Keyspace, openTheatre, PATIENT, type Played, play, SCENES, type Scene } from "./stops.ts";
+import { PATIENT } from "./benches.ts";
+import { differences, type Keyspace, openTheatre, type Played, play, SCENES, type Scene } from "./stops.ts";
 
 /** What a place in the keyspace is about, for people; the first that fits. */
 const AREAS: readonly (readonly [RegExp, string])[] = [

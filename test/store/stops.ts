@@ -21,6 +21,7 @@ import {
   cardTerms,
   codeHashOf,
   DAY_MS,
+  leftUnpaid,
   makeAccount,
   ridOf,
   settleAsk,
@@ -32,9 +33,6 @@ import { archiveAsk, archiveThrough } from "./contract-archive.ts";
 export const START_MS = Date.UTC(2026, 5, 1, 12);
 const NAME = "Stopped";
 export const TAG = tagOf(NAME);
-
-/** A step that is late on a busy machine would be tried again, and count twice in a limit. */
-export const PATIENT = { commandTimeoutMs: 20_000, stepTimeoutMs: 40_000 } as const;
 
 /** What a scene plays on. */
 export interface Stage {
@@ -72,9 +70,10 @@ function charge(rid: number, changes: Parameters<typeof settleAsk>[2] = {}, admi
 }
 
 /** A request that costs 9 within an allowance, or is charged at 40. */
-function leftUnpaid(rid: number, allowance = 18n): SettleAsk {
-  const left = { allowance: nanoUsd(allowance), amount: nanoUsd(40n), memo: '{"paid":"allowance_used"}' };
-  const absorbed = { amount: 0n, voided: true, absorbed: 9n, absorbedCause: "client_gone", upstream: "east" };
+function leaves(rid: number, allowance = 18n): SettleAsk {
+  const left = leftUnpaid(allowance, 40n, { memo: '{"paid":"allowance_used"}', cost: 9n });
+  const costs = left.costs.map((cost) => ({ ...cost, absorbed: cost.cost, charged: false }));
+  const absorbed = { amount: 0n, voided: true, absorbed: 9n, absorbedCause: "client_gone", upstream: "east", costs };
   return charge(rid, { ...absorbed, leftUnpaid: left, ...(rid === 1 ? { idempotency: KEPT } : {}) });
 }
 
@@ -284,9 +283,9 @@ export const SCENES: readonly Scene[] = [
         await account(s);
         await admit(s, ask(1, { idempotency: KEY }));
         await admit(s, ask(2));
-        await s.store.settle(leftUnpaid(2));
+        await s.store.settle(leaves(2));
       },
-      leftUnpaid(1, charged ? 17n : 18n),
+      leaves(1, charged ? 17n : 18n),
     ),
   ),
   settles("a voided request that was never admitted", (s) => account(s), charge(1, { amount: 0n, voided: true })),

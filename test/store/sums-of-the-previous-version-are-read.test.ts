@@ -19,7 +19,16 @@ const STEPS_BEFORE = 3;
 
 async function assertOldSum(store: Store): Promise<void> {
   assert.deepEqual(await store.readDays(TAG, "2026-06-01", "2026-06-02"), [
-    { day: "2026-06-01", group: "big", model: "m", key: "key_1", amount: 40n, counts: NO_COUNTS },
+    {
+      day: "2026-06-01",
+      group: "big",
+      model: "m",
+      key: "key_1",
+      amount: 40n,
+      counts: NO_COUNTS,
+      cost: 0n,
+      absorbed: 0n,
+    },
   ]);
 }
 

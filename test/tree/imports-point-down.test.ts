@@ -49,6 +49,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   fastify: ["src/console/server.ts"],
   "@fastify/swagger": ["src/console/openapi.ts"],
   commander: ["src/cli.ts"],
+  "csv-parse": ["src/cli/invoice/csv-file.ts"],
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],
   "pino-pretty": ["src/telemetry/log.ts"],

@@ -34,6 +34,13 @@ for (const [name, code] of Object.entries(CODINGS)) {
   });
 }
 
+test("row H3: the coded text may begin anywhere in a run of its alphabet", () => {
+  const text = newKey(newAccountTag(randomBytes), randomBytes).text;
+  for (const front of ["", "a", "ab", "abc", "abcd"]) {
+    assert.ok(containsKey(front + Buffer.from(text).toString("base64")), front);
+  }
+});
+
 test("row H3: a mistyped key that stands by itself is one, glued to more it is not", () => {
   const text = newKey(newAccountTag(randomBytes), randomBytes).text;
   const mistyped = `${text.slice(0, -1)}${text.endsWith("0") ? "1" : "0"}`;

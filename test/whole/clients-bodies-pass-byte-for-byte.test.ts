@@ -80,10 +80,10 @@ for (const { name, protocol, body } of GOLDENS) {
   });
 }
 
-/** A whole reply without a limit of its own gets the model's. */
+/** A request without a limit of its own gets one: a stream the most that the model can give, a whole reply the default. */
 function limited(protocol: Protocol, sent: string): string {
   const json = JSON.parse(sent) as Record<string, unknown>;
   const { limitFields } = PROTOCOLS[protocol];
-  if (json.stream === true || limitFields.some((field) => json[field] !== undefined)) return sent;
-  return sent.replace(/\}\s*$/, `,"${limitFields[0]}":8192}`);
+  if (limitFields.some((field) => json[field] !== undefined)) return sent;
+  return sent.replace(/\}(\s*)$/, `,"${limitFields[0]}":${json.stream === true ? 128_000 : 8_192}}$1`);
 }

@@ -67,6 +67,7 @@ export class SiteAddress {
 /** Agents that keep no connection; that of TLS remembers sessions, which saves most of a handshake. */
 const HTTP_AGENT = new HttpAgent({ keepAlive: false });
 const TLS_AGENT = new TlsAgent({ keepAlive: false });
+const NO_BYTES = new Uint8Array(0);
 
 export interface CallOptions {
   readonly address: SiteAddress;
@@ -134,7 +135,8 @@ export class SiteCall {
       return;
     }
     this.#body = body;
-    this.#request.flushHeaders();
+    // Not `flushHeaders`: that writes bytes beyond ASCII, which Node has read as Latin-1, as UTF-8.
+    this.#request.write(NO_BYTES);
     body.pipe(this.#request);
   }
 

@@ -38,8 +38,11 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   "x-real-ip",
 ]);
 
-/** Fields by which a site could make a front serve a file of its own, or change how it sends. */
-const NOT_RETURNED = /^x-(?:accel-|sendfile$)/;
+/**
+ * Fields by which a site could make a front serve a file of its own, change how it sends, or take this gateway for ill
+ * (Envoy's x-envoy-immediate-health-check-fail), and those that say who answered.
+ */
+const NOT_RETURNED = /^x-(?:accel-|sendfile$|envoy-|request-id$|tollgate-)/;
 
 /** Visible ASCII (RFC 9112 section 3.2, RFC 3986 section 2), less what starts a fragment, which no target has. */
 const TARGET = /^[!"\x24-\x7e]+$/;
@@ -114,19 +117,22 @@ const LISTS: Readonly<Record<string, string>> = { cookie: ";", "sec-websocket-pr
 
 /** @returns the value without keys of ours; undefined when nothing is left of it. */
 function withoutKeys(name: string, value: string): string | undefined {
-  if (MEANT_AS_KEY[name]?.test(value)) return undefined;
-  if (!containsKey(value)) return value;
+  const isMeant = (text: string) => MEANT_AS_KEY[name]?.test(text) === true || containsKey(text);
+  if (!isMeant(value)) return value;
   const separator = LISTS[name];
   if (separator === undefined) return undefined;
-  const kept = value.split(separator).filter((part) => !containsKey(part));
+  const kept = value.split(separator).filter((part) => !isMeant(part));
   const joined = kept.join(separator).trim();
-  return joined === "" || containsKey(joined) ? undefined : joined;
+  return joined === "" || isMeant(joined) ? undefined : joined;
 }
 
 /** Where keys of ours belong, what begins like one is one, though mistyped. */
 const MEANT_AS_KEY: Readonly<Record<string, RegExp>> = {
-  authorization: /^bearer +sk-/i,
-  "x-api-key": /^sk-/,
+  authorization: /^(?:bearer[ \t]+)?["']?sk-/i,
+  "api-key": /^["']?sk-/,
+  "sec-websocket-protocol": /(?:^|[,.\s])sk-/,
+  "x-api-key": /^["']?sk-/,
+  "x-goog-api-key": /^["']?sk-/,
 };
 
 /** What an answer has to be before any of it is passed on. */
@@ -164,7 +170,9 @@ export function answerHead({ statusCode, rawHeaders }: AnswerHead): RawHead {
     if (hop.has(name) || NOT_RETURNED.test(name.replaceAll("_", "-"))) continue;
     // RFC 9110 section 8.6: these have no length to speak of.
     if (name === "content-length" && (statusCode === 101 || statusCode === 204)) continue;
-    head.push(name, rawHeaders[at + 1] as string);
+    const value = rawHeaders[at + 1] as string;
+    // As a number, since 010 is ten here and may be eight elsewhere.
+    head.push(name, name === "content-length" ? String(Number(value)) : value);
   }
   return head;
 }

@@ -2,10 +2,10 @@
  * Who may have a connection to the site now. Visitors need no key, so all that tells them apart is their address.
  *
  * An address takes a place only while it holds fewer than are free. Alone it gets half of all, two get a third each, and
- * whoever is new finds one, however many the others keep busy and however slowly they use them. The same rule shares out
- * the line in front.
+ * whoever is new finds one, however many the others keep busy and however slowly they use them. The same holds for all
+ * addresses of an IPv6 network together. The same rule shares out the line in front.
  */
-import { addressBucket } from "../../values/address-bucket.ts";
+import { addressBucket, networkOf } from "../../values/address-bucket.ts";
 
 export interface PlaceLimits {
   readonly placesMax: number;
@@ -67,20 +67,23 @@ export class SitePlaces {
   }
 
   #mayTake(owner: string): boolean {
-    return (this.#held.get(owner) ?? 0) < this.#limits.placesMax - this.#taken;
+    const free = this.#limits.placesMax - this.#taken;
+    return holdersOf(owner).every((holder) => (this.#held.get(holder) ?? 0) < free);
   }
 
   #take(owner: string): Leave {
     this.#taken += 1;
-    this.#held.set(owner, (this.#held.get(owner) ?? 0) + 1);
+    for (const holder of holdersOf(owner)) this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1);
     let left = false;
     return () => {
       if (left) return;
       left = true;
       this.#taken -= 1;
-      const held = (this.#held.get(owner) ?? 0) - 1;
-      if (held > 0) this.#held.set(owner, held);
-      else this.#held.delete(owner);
+      for (const holder of holdersOf(owner)) {
+        const held = (this.#held.get(holder) ?? 0) - 1;
+        if (held > 0) this.#held.set(holder, held);
+        else this.#held.delete(holder);
+      }
       this.#serveLines();
     };
   }
@@ -109,4 +112,10 @@ export class SitePlaces {
     this.#waiting -= 1;
     if (line.length === 0) this.#lines.delete(owner);
   }
+}
+
+/** Under which names a place is counted: the address's own, and its network's. */
+function holdersOf(owner: string): readonly string[] {
+  const network = networkOf(owner);
+  return network === undefined ? [owner] : [owner, network];
 }

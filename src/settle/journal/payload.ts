@@ -1,5 +1,5 @@
 /** What records say, as JSON and back. Amounts are decimal strings; what cannot be read back is no record. */
-import type { AbsorbedAttempt, SettleAsk } from "../../store/settlement.ts";
+import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../../store/settlement.ts";
 import type { KeptRequest } from "../../values/idempotency.ts";
 import { parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -129,14 +129,17 @@ function askOf(json: Json | undefined): SettleAsk | undefined {
     (json.tokensPerMinute === undefined || isCount(json.tokensPerMinute)) &&
     areTokens(json.tokens);
   const attempts = json.attempts === undefined ? [] : attemptsOf(json.attempts);
+  const costs = json.costs === undefined ? [] : costsOf(json.costs);
   const left = json.leftUnpaid === undefined ? {} : leftOf(objectOf(json.leftUnpaid));
-  if (!wellFormed || amount === undefined || absorbed === undefined || !attempts || !left) return undefined;
+  if (!wellFormed || amount === undefined || absorbed === undefined) return undefined;
+  if (!attempts || !costs || !left) return undefined;
   // JSON leaves out what is undefined; the contract names it.
   const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
   const texts = { entitlement, absorbedCause, upstream };
   const tries = attempts.length > 0 ? { attempts } : {};
   const kept = keptOf(json.idempotency);
-  return { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries, ...left } as unknown as SettleAsk;
+  const charge = { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries, ...left };
+  return (json.costs === undefined ? charge : { ...charge, costs }) as unknown as SettleAsk;
 }
 
 /** Records of older versions have none; a charge is never given up for it. */
@@ -155,8 +158,9 @@ function keptOf(value: unknown): { readonly idempotency?: KeptRequest | undefine
 function leftOf(json: Json | undefined): Pick<SettleAsk, "leftUnpaid"> | undefined {
   const allowance = amountOf(json?.allowance);
   const amount = amountOf(json?.amount);
-  if (typeof json?.memo !== "string" || allowance === undefined || amount === undefined) return undefined;
-  return { leftUnpaid: { allowance, amount, memo: json.memo } };
+  const costs = costsOf(json?.costs);
+  if (typeof json?.memo !== "string" || allowance === undefined || amount === undefined || !costs) return undefined;
+  return { leftUnpaid: { allowance, amount, memo: json.memo, costs } };
 }
 
 function attemptsOf(value: unknown): AbsorbedAttempt[] | undefined {
@@ -171,6 +175,21 @@ function attemptOf(json: Json | undefined): AbsorbedAttempt | undefined {
   const { upstream, cause, memo } = json;
   const texts = typeof upstream === "string" && typeof cause === "string" && typeof memo === "string";
   return texts ? { upstream, cause, amount, memo } : undefined;
+}
+
+function costsOf(value: unknown): UpstreamCost[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const costs = value.map((one) => costOf(objectOf(one))).filter((cost) => cost !== undefined);
+  return costs.length === value.length ? costs : undefined;
+}
+
+function costOf(json: Json | undefined): UpstreamCost | undefined {
+  const [cost, absorbed] = [amountOf(json?.cost), amountOf(json?.absorbed)];
+  if (!json || cost === undefined || absorbed === undefined) return undefined;
+  const { upstream, model, requests, tokens, charged } = json;
+  if (typeof upstream !== "string" || typeof model !== "string" || typeof charged !== "boolean") return undefined;
+  if (!isCount(requests) || tokens === undefined || !areTokens(tokens)) return undefined;
+  return { upstream, model, requests, tokens: tokens as UpstreamCost["tokens"], cost, absorbed, charged };
 }
 
 /** Records of earlier versions have no tokens by kind. */

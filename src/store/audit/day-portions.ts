@@ -7,9 +7,9 @@ import { utcDay } from "../../values/time.ts";
 import { addTotals, NO_USAGE_TOTAL, partsOfField, type UsageTotal } from "../day-sums.ts";
 import { FIGURES_FIELDS_MAX } from "../figures.ts";
 import { FIELDS_MAX } from "../ledger-tally.ts";
-import { dayField } from "../names.ts";
+import { dayField, isUpstreamField, upstreamField } from "../names.ts";
 import type { OpeningFacts } from "../opening.ts";
-import { DAYS_MAX } from "../records.ts";
+import { DAYS_MAX, type Page } from "../records.ts";
 import { SETTLE_HORIZON_MS } from "../settlement.ts";
 import { NO_COUNTS } from "../token-sums.ts";
 import { type AccountReader, FOUND_MAX, type Steps } from "./reader.ts";
@@ -69,14 +69,32 @@ async function* findInDays(reader: AccountReader): Steps<readonly Finding[] | un
 async function* sumUp(reader: AccountReader, span: Span, add: (field: string, sum: UsageTotal) => void): Steps<void> {
   for (let from = span.from; utcDay(from) <= utcDay(span.to); from += DAYS_MAX * DAY_MS) {
     const until = utcDay(Math.min(from + (DAYS_MAX - 1) * DAY_MS, span.to));
-    let cursor: string | undefined;
-    do {
-      const [since, at] = [utcDay(from), cursor];
-      const page = yield* reader.ask(() => reader.store.pageDays(reader.tag, { since, until }, at));
-      for (const sum of page.items) add(dayField(sum.group, sum.model, sum.key), sum);
-      cursor = page.next;
-    } while (cursor !== undefined);
+    const days = { since: utcDay(from), until };
+    yield* eachPage(
+      reader,
+      (at) => reader.store.pageDays(reader.tag, days, at),
+      (sum) => add(dayField(sum.group, sum.model, sum.key), sum),
+    );
+    yield* eachPage(
+      reader,
+      (at) => reader.store.pageUpstreamDays(reader.tag, days, at),
+      (sum) => add(upstreamField(sum.upstream, sum.model), sum),
+    );
   }
+}
+
+async function* eachPage<T>(
+  reader: AccountReader,
+  page: (cursor: string | undefined) => Promise<Page<T>>,
+  add: (sum: T) => void,
+): Steps<void> {
+  let cursor: string | undefined;
+  do {
+    const at = cursor;
+    const read = yield* reader.ask(() => page(at));
+    for (const sum of read.items) add(sum);
+    cursor = read.next;
+  } while (cursor !== undefined);
 }
 
 /** Both ends included, in milliseconds; empty when `to` is before `from`. */
@@ -102,6 +120,8 @@ function addTo(sums: Map<string, UsageTotal>, name: string, sum: UsageTotal): vo
 }
 
 function addToGroup(groups: Map<string, GroupSums>, { field, kept, lines }: FieldSums): void {
+  // What is by upstream is by group already.
+  if (isUpstreamField(field)) return;
   const { group } = partsOfField(field);
   const before = groups.get(group) ?? { group, kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
   groups.set(group, { group, kept: addTotals(before.kept, kept), lines: addTotals(before.lines, lines) });
@@ -112,8 +132,9 @@ function withArchived(groups: ReadonlyMap<string, GroupSums>, { charged, counts 
   const names = new Set([...groups.keys(), ...charged.keys()]);
   return [...names].map((group) => {
     const { kept, lines } = groups.get(group) ?? { kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
-    const archived = { amount: charged.get(group) ?? 0n, counts: counts?.get(group) ?? NO_COUNTS };
-    const all = addTotals(lines, archived);
+    const archived = { ...NO_USAGE_TOTAL, amount: charged.get(group) ?? 0n, counts: counts?.get(group) ?? NO_COUNTS };
+    // An opening line tells of no costs.
+    const all = { ...addTotals(lines, archived), cost: kept.cost, absorbed: kept.absorbed };
     return { group, kept, lines: counts ? all : { ...all, counts: kept.counts } };
   });
 }

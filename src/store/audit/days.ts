@@ -1,15 +1,18 @@
 /** Sums per day against the lines that they follow from, over all days: money, requests and tokens. */
 import { formatUsd } from "../../values/money.ts";
-import { partsOfField, type UsageTotal } from "../day-sums.ts";
+import { MONEY_KINDS, partsOfField, type UsageTotal } from "../day-sums.ts";
+import { isUpstreamField, partsOfUpstreamField } from "../names.ts";
 import { COUNT_KINDS } from "../token-sums.ts";
 import type { AccountCheck, Finding } from "./snapshot.ts";
 
 /**
- * `day_sums`, `day_counts`: each group, model and key has been charged what its lines say. Archived lines are known by
- * group only: then a field has at least what its lines say, and the group has just that.
+ * `day_sums`, `day_costs`, `day_counts`: each group, model and key has been charged what its lines say; `upstream_sums`: each
+ * upstream is expected to bill what they say. Archived lines are known by group only: then a field has at least what its
+ * lines say, and the group has just that.
  */
 const fieldSums: AccountCheck = ({ fields, archived }) =>
   fields.flatMap(({ field, kept, lines }) => {
+    if (isUpstreamField(field)) return differingUpstream(field, kept, lines, archived);
     const { group, model, key } = partsOfField(field);
     const name = field === "||" ? "fields that are none" : `the group ${group}, model ${model}, key ${key}`;
     return differing({ name, about: field }, kept, lines, archived);
@@ -27,17 +30,54 @@ interface Place {
 
 function differing({ name, about }: Place, kept: UsageTotal, lines: UsageTotal, atLeast: boolean): Finding[] {
   const found: Finding[] = [];
-  const wrong = (a: bigint | number, b: bigint | number) => (atLeast ? a < b : a !== b);
+  const wrong = wrongBy(atLeast);
   if (wrong(kept.amount, lines.amount)) {
     const words = `${formatUsd(kept.amount)} USD; the lines sum up to ${formatUsd(lines.amount)}`;
     found.push({ check: "day_sums", line: undefined, about, what: `The sum of all days in ${name} is ${words}.` });
   }
-  const kinds = COUNT_KINDS.filter((kind) => wrong(kept.counts[kind], lines.counts[kind]));
-  if (kinds.length > 0) {
-    const words = kinds.map((kind) => `${kept.counts[kind]} ${WORDS[kind]} in place of ${lines.counts[kind]}`);
-    found.push({ check: "day_counts", line: undefined, about, what: `All days in ${name} count ${words.join(", ")}.` });
+  const costs = costWords(kept, lines, wrong);
+  if (costs.length > 0) {
+    const what = `All days in ${name} have ${costs.join(", ")}.`;
+    found.push({ check: "day_costs", line: undefined, about, what });
+  }
+  const counts = countWords(kept, lines, wrong);
+  if (counts.length > 0) {
+    const what = `All days in ${name} count ${counts.join(", ")}.`;
+    found.push({ check: "day_counts", line: undefined, about, what });
   }
   return found;
+}
+
+function differingUpstream(field: string, kept: UsageTotal, lines: UsageTotal, atLeast: boolean): Finding[] {
+  const wrong = wrongBy(atLeast);
+  const { upstream, model } = partsOfUpstreamField(field);
+  const charged = `charged ${formatUsd(kept.amount)} USD in place of ${formatUsd(lines.amount)}`;
+  const words = [
+    ...(wrong(kept.amount, lines.amount) ? [charged] : []),
+    ...costWords(kept, lines, wrong),
+    ...countWords(kept, lines, wrong),
+  ];
+  if (words.length === 0) return [];
+  const what = `All days of the upstream ${upstream} and its model ${model} have ${words.join(", ")}.`;
+  return [{ check: "upstream_sums", line: undefined, about: field, what }];
+}
+
+type Wrong = (kept: bigint | number, lines: bigint | number) => boolean;
+
+function wrongBy(atLeast: boolean): Wrong {
+  return (a, b) => (atLeast ? a < b : a !== b);
+}
+
+function costWords(kept: UsageTotal, lines: UsageTotal, wrong: Wrong): string[] {
+  return MONEY_KINDS.filter((kind) => wrong(kept[kind], lines[kind])).map(
+    (kind) => `${kind} ${formatUsd(kept[kind])} USD in place of ${formatUsd(lines[kind])}`,
+  );
+}
+
+function countWords(kept: UsageTotal, lines: UsageTotal, wrong: Wrong): string[] {
+  return COUNT_KINDS.filter((kind) => wrong(kept.counts[kind], lines.counts[kind])).map(
+    (kind) => `${kept.counts[kind]} ${WORDS[kind]} in place of ${lines.counts[kind]}`,
+  );
 }
 
 const WORDS: Readonly<Record<(typeof COUNT_KINDS)[number], string>> = {

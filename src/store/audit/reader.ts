@@ -11,7 +11,10 @@ import { ACCOUNT_CHECKS, NAME_CHECKS } from "./checks.ts";
 import { mustHaveMark } from "./named.ts";
 import type { AccountSnapshot, Finding } from "./snapshot.ts";
 
-export type AuditStore = Pick<Store, "getCode" | "readLedger" | "readFigures" | "listRecords" | "pageDays">;
+export type AuditStore = Pick<
+  Store,
+  "getCode" | "readLedger" | "readFigures" | "listRecords" | "pageDays" | "pageUpstreamDays"
+>;
 
 /** Where an audit stands after a step. */
 export interface AuditProgress {

@@ -1,7 +1,7 @@
 /** Sums per day of the embedded store. */
 import type { AccountTag } from "../../values/key.ts";
-import { addTotals, type DaySpan, daySumOf, NO_USAGE_TOTAL, type UsageTotal } from "../day-sums.ts";
-import type { DaySum, Page } from "../records.ts";
+import { addTotals, type DaySpan, daySumOf, NO_USAGE_TOTAL, type UsageTotal, upstreamDaySumOf } from "../day-sums.ts";
+import type { DaySum, Page, UpstreamDaySum } from "../records.ts";
 import { countsFrom, type UsageCounts } from "../token-sums.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
@@ -9,10 +9,18 @@ import type { Row } from "./database.ts";
 /** Rows that one page has at most. */
 const PAGE_ROWS = 500;
 
+/** Fields of upstreams lie between these two, and no others do (names.ts). */
+const UPSTREAMS_FROM = "^";
+const UPSTREAMS_TO = "_";
+const NO_UPSTREAM = `NOT (field >= '${UPSTREAMS_FROM}' AND field < '${UPSTREAMS_TO}')`;
+
 /** Both days included. */
 export function readDays(context: Context, tag: AccountTag, since: string, until: string): DaySum[] {
   return context.db
-    .all("SELECT * FROM days WHERE tag = ? AND day >= ? AND day <= ? ORDER BY day, field", tag, since, until)
+    .all(
+      `SELECT * FROM days WHERE tag = ? AND day >= ? AND day <= ? AND ${NO_UPSTREAM} ORDER BY day, field`,
+      ...[tag, since, until],
+    )
     .map(toDaySum);
 }
 
@@ -25,11 +33,32 @@ export function pageDays(
 ): Page<DaySum> {
   const [day = since, field = ""] = cursor === undefined ? [] : [cursor.slice(0, 10), cursor.slice(11)];
   const rows = context.db.all(
-    "SELECT * FROM days WHERE tag = ?1 AND (day, field) > (?2, ?3) AND day <= ?4 ORDER BY day, field LIMIT ?5",
+    `SELECT * FROM days WHERE tag = ?1 AND (day, field) > (?2, ?3) AND day <= ?4 AND ${NO_UPSTREAM}
+     ORDER BY day, field LIMIT ?5`,
     ...[tag, day, field, until, PAGE_ROWS],
   );
+  return { items: rows.map(toDaySum), next: nextOf(rows) };
+}
+
+/** The same for the sums by upstream. */
+export function pageUpstreamDays(
+  context: Context,
+  tag: AccountTag,
+  { since, until }: DaySpan,
+  cursor: string | undefined,
+): Page<UpstreamDaySum> {
+  const [day = since, field = ""] = cursor === undefined ? [] : [cursor.slice(0, 10), cursor.slice(11)];
+  const rows = context.db.all(
+    `SELECT * FROM days WHERE tag = ?1 AND (day, field) > (?2, ?3) AND day <= ?4 AND field >= ?5 AND field < ?6
+     ORDER BY day, field LIMIT ?7`,
+    ...[tag, day, field, until, UPSTREAMS_FROM, UPSTREAMS_TO, PAGE_ROWS],
+  );
+  return { items: rows.map(toUpstreamDaySum), next: nextOf(rows) };
+}
+
+function nextOf(rows: readonly Row[]): string | undefined {
   const last = rows.length < PAGE_ROWS ? undefined : rows.at(-1);
-  return { items: rows.map(toDaySum), next: last && `${last.day}:${last.field}` };
+  return last && `${last.day}:${last.field}`;
 }
 
 /** What some fields come to over some days, by field; a field without a sum has none. */
@@ -49,17 +78,26 @@ export function spentOf(
   const totals = new Map<string, UsageTotal>(fields.map((field) => [field, NO_USAGE_TOTAL]));
   for (const row of rows) {
     const field = row.field as string;
-    totals.set(field, addTotals(totals.get(field) ?? NO_USAGE_TOTAL, toDaySum(row)));
+    totals.set(field, addTotals(totals.get(field) ?? NO_USAGE_TOTAL, totalOf(row)));
   }
   return totals;
 }
 
-function toDaySum(row: Row): DaySum {
-  return daySumOf(row.day as string, row.field as string, row.amount as bigint, countsOf(row));
+export function toDaySum(row: Row): DaySum {
+  return daySumOf(row.day as string, row.field as string, totalOf(row));
+}
+
+export function toUpstreamDaySum(row: Row): UpstreamDaySum {
+  return upstreamDaySumOf(row.day as string, row.field as string, totalOf(row));
+}
+
+function totalOf(row: Row): UsageTotal {
+  const [amount, cost, absorbed] = [row.amount, row.cost, row.absorbed] as [bigint, bigint, bigint];
+  return { amount, counts: countsOf(row), cost, absorbed };
 }
 
 const COLUMNS = { cachedInput: "cached_input", cacheWrite: "cache_write" } as const;
 
-export function countsOf(row: Row): UsageCounts {
+function countsOf(row: Row): UsageCounts {
   return countsFrom((kind) => Number(row[kind in COLUMNS ? COLUMNS[kind as keyof typeof COLUMNS] : kind]));
 }

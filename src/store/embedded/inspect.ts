@@ -1,12 +1,14 @@
 /** The whole state of one account of the embedded store, in the canonical form of the contract: for tests. */
 import type { AccountTag } from "../../values/key.ts";
-import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import { nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import { type DaySums, daySumsAsState } from "../inspected-days.ts";
+import { isUpstreamField } from "../names.ts";
 import type { AccountState, LedgerLine } from "../records.ts";
-import type { UsageCounts } from "../token-sums.ts";
 import type { Context } from "./context.ts";
-import { countsOf } from "./days.ts";
+import type { Row } from "./database.ts";
+import { toDaySum, toUpstreamDaySum } from "./days.ts";
 import { listKeys } from "./idempotency.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
 
@@ -52,13 +54,11 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
   };
 }
 
-function daysOf(context: Context, tag: AccountTag): Pick<AccountState, "days" | "counts"> {
-  const days: Record<string, Record<string, NanoUsd>> = {};
-  const counts: Record<string, Record<string, UsageCounts>> = {};
-  for (const row of context.db.all("SELECT * FROM days WHERE tag = ? ORDER BY day, field", tag)) {
-    const [day, field] = [row.day as string, row.field as string];
-    days[day] = { ...days[day], [field]: nanoUsd(row.amount as bigint) };
-    if (row.requests !== 0n) counts[day] = { ...counts[day], [field]: countsOf(row) };
-  }
-  return { days, counts };
+function daysOf(context: Context, tag: AccountTag): DaySums {
+  const rows = context.db.all("SELECT * FROM days WHERE tag = ? ORDER BY day, field", tag);
+  const ofUpstream = (row: Row) => isUpstreamField(row.field as string);
+  return daySumsAsState(
+    rows.filter((row) => !ofUpstream(row)).map(toDaySum),
+    rows.filter(ofUpstream).map(toUpstreamDaySum),
+  );
 }

@@ -2,22 +2,20 @@
  * Settlement: the hold goes, the charge and its ledger lines come, the mark keeps both from happening twice.
  * `redis/lua/settle.lua` does the same, step by step.
  */
-import { nanoUsd, ZERO } from "../../values/money.ts";
+import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
+import { sumsOfSettlement } from "../day-costs.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
-import {
-  attemptAccounts,
-  dayField,
-  LEFT_BUCKET,
-  limitScope,
-  OVERRUN_BUCKET,
-  settleAccounts,
-  tokenBucket,
-} from "../names.ts";
+import { attemptAccounts, LEFT_BUCKET, limitScope, OVERRUN_BUCKET, settleAccounts, tokenBucket } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
-import { countsOfRequest } from "../token-sums.ts";
+import {
+  chargedInstead,
+  SETTLE_HORIZON_MS,
+  SETTLED_MARK_MS,
+  type SettleAnswer,
+  type SettleAsk,
+} from "../settlement.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { type Live, releaseHold, sweepHolds } from "./live.ts";
@@ -72,9 +70,9 @@ function decideLeft(
 ): { readonly ask: SettleAsk; readonly left: Bucket | undefined } {
   const { leftUnpaid } = ask;
   if (!leftUnpaid) return { ask, left: undefined };
-  const { allowance, amount, memo } = leftUnpaid;
+  const { allowance } = leftUnpaid;
   const left = takeAllowed(live.buckets.get(LEFT_BUCKET), Number(allowance), Number(ask.absorbed), nowMs);
-  return { ask: left ? ask : { ...ask, voided: false, amount, absorbed: ZERO, memo }, left };
+  return { ask: left ? ask : chargedInstead(ask, leftUnpaid), left };
 }
 
 /** How an amount divides between who pays and nobody. */
@@ -105,7 +103,7 @@ function upTo(free: bigint, amount: bigint): Shares {
 function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord | undefined, nowMs: number): void {
   const { db } = context;
   if (shares.charged > 0n) takeCharge(context, ask, shares.charged);
-  if (!ask.voided) addToDay(context, ask, shares.charged);
+  addToDay(context, ask, shares);
   for (const line of linesOf(ask, shares, nowMs)) appendLine(db, ask.tag, line);
   db.run("DELETE FROM settled WHERE tag = ? AND rid = ?", ask.tag, ask.requestId);
   db.run(
@@ -133,26 +131,21 @@ function takeCharge(context: Context, ask: SettleAsk, charged: bigint): void {
   }
 }
 
-function addToDay({ db }: Context, ask: SettleAsk, charged: bigint): void {
-  const { requests, input, cachedInput, cacheWrite, output, reasoning } = countsOfRequest(ask.tokens);
-  db.run(
-    `INSERT INTO days (tag, day, field, amount, requests, input, cached_input, cache_write, output, reasoning)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, requests = requests + excluded.requests,
-       input = input + excluded.input, cached_input = cached_input + excluded.cached_input,
-       cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
-       reasoning = reasoning + excluded.reasoning`,
-    ask.tag,
-    utcDay(ask.admittedAtMs),
-    dayField(ask.group, ask.model, ask.keyId),
-    charged,
-    requests,
-    input,
-    cachedInput,
-    cacheWrite,
-    output,
-    reasoning,
-  );
+/** Sums of the day: of the group, model and key, and of each upstream that is expected to bill something. */
+function addToDay({ db }: Context, ask: SettleAsk, shares: Shares): void {
+  for (const [field, { amount, counts, cost, absorbed }] of sumsOfSettlement(ask, shares)) {
+    const { requests, input, cachedInput, cacheWrite, output, reasoning } = counts;
+    db.run(
+      `INSERT INTO days (tag, day, field, amount, requests, input, cached_input, cache_write, output, reasoning, cost, absorbed)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, requests = requests + excluded.requests,
+         input = input + excluded.input, cached_input = cached_input + excluded.cached_input,
+         cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
+         reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost, absorbed = absorbed + excluded.absorbed`,
+      ...[ask.tag, utcDay(ask.admittedAtMs), field, amount],
+      ...[requests, input, cachedInput, cacheWrite, output, reasoning, cost, absorbed],
+    );
+  }
 }
 
 function linesOf(ask: SettleAsk, shares: Shares, atMs: number): Omit<LedgerLine, "seq" | "balance">[] {

@@ -32,7 +32,7 @@ import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
 import { openDatabase } from "./database.ts";
-import { pageDays, readDays } from "./days.ts";
+import { pageDays, pageUpstreamDays, readDays } from "./days.ts";
 import * as epoch from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { listRecords, readFigures } from "./figures.ts";
@@ -224,6 +224,12 @@ class EmbeddedStore implements Store {
     checkTag(tag);
     daysOfSpan(span.since, span.until);
     return this.#answer((context) => pageDays(context, tag, span, cursor));
+  }
+
+  async pageUpstreamDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
+    checkTag(tag);
+    daysOfSpan(span.since, span.until);
+    return this.#answer((context) => pageUpstreamDays(context, tag, span, cursor));
   }
 
   async readFigures(tag: AccountTag, ask: FiguresAsk) {

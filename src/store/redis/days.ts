@@ -1,10 +1,10 @@
 /** Sums per day on Redis: a hash of amounts and a hash of counts for each UTC day, all in the account's slot. */
 import type { AccountTag } from "../../values/key.ts";
 import { utcDay } from "../../values/time.ts";
-import { daySumOf, daysOfSpan, startOfDay } from "../day-sums.ts";
-import { countField } from "../names.ts";
-import type { DaySum, Page } from "../records.ts";
-import { COUNT_KINDS, countsFrom, type UsageCounts } from "../token-sums.ts";
+import { daySumOf, daysOfSpan, MONEY_KINDS, startOfDay, type UsageTotal, upstreamDaySumOf } from "../day-sums.ts";
+import { countField, isUpstreamField, upstreamField } from "../names.ts";
+import type { DaySum, Page, UpstreamDaySum } from "../records.ts";
+import { COUNT_KINDS, countsFrom } from "../token-sums.ts";
 import { dayCountsKey, dayKey } from "./keys.ts";
 import { entriesOf, type Fields, fieldsOf } from "./records.ts";
 import type { Runner } from "./runner.ts";
@@ -24,24 +24,91 @@ export async function pageDays(
   span: { readonly since: string; readonly until: string },
   cursor: string | undefined,
 ): Promise<Page<DaySum>> {
-  const [since = "", place = "0"] = /^([^:]*):([0-9]{1,20})$/.exec(cursor ?? "")?.slice(1) ?? [span.since];
-  const days = daysOfSpan(since, span.until).slice(0, STEP_DAYS);
-  const keys = days.flatMap((day) => [dayKey(tag, day), dayCountsKey(tag, day)]);
-  const reply = await runner.script(scripts["days-page"], keys, [`${STEP_FIELDS}`, place, ...COUNT_KINDS]);
+  const step = stepOf(span, cursor);
+  const keys = step.days.flatMap((day) => [dayKey(tag, day), dayCountsKey(tag, day)]);
+  const kinds = [...COUNT_KINDS, ...MONEY_KINDS];
+  const reply = await runner.script(scripts["days-page"], keys, [`${STEP_FIELDS}`, step.place, ...kinds]);
   const [done, next, read] = reply as Reply;
-  const items = read.flatMap(([sums, counts], at) => daySumsOf(days[at] as string, fieldsOf(sums), fieldsOf(counts)));
+  const items = read.flatMap(([sums, counts], at) =>
+    daySumsOf(step.days[at] as string, fieldsOf(sums), fieldsOf(counts)),
+  );
+  return { items, next: nextOf(step, span.until, done, next) };
+}
+
+/** All pages. */
+export async function readDays(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  span: { readonly since: string; readonly until: string },
+): Promise<DaySum[]> {
+  const sums: DaySum[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await pageDays(runner, scripts, tag, span, cursor);
+    sums.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return sums;
+}
+
+type UpstreamsReply = readonly [done: string, cursor: string, days: readonly string[][]];
+
+/** Such a step through the sums by upstream. */
+export async function pageUpstreamDays(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  span: { readonly since: string; readonly until: string },
+  cursor: string | undefined,
+): Promise<Page<UpstreamDaySum>> {
+  const step = stepOf(span, cursor);
+  const keys = step.days.map((day) => dayCountsKey(tag, day));
+  const reply = await runner.script(scripts["upstreams-page"], keys, [`${STEP_FIELDS}`, step.place]);
+  const [done, next, read] = reply as UpstreamsReply;
+  const items = read.flatMap((counts, at) => upstreamDaySumsOf(step.days[at] as string, fieldsOf(counts)));
+  return { items, next: nextOf(step, span.until, done, next) };
+}
+
+interface Step {
+  readonly days: readonly string[];
+  /** Where it begins in the first of them. */
+  readonly place: string;
+}
+
+function stepOf({ since, until }: { readonly since: string; readonly until: string }, cursor = ""): Step {
+  const [from = since, place = "0"] = /^([^:]*):([0-9]{1,20})$/.exec(cursor)?.slice(1) ?? [];
+  return { days: daysOfSpan(from, until).slice(0, STEP_DAYS), place };
+}
+
+function nextOf({ days }: Step, until: string, done: string, place: string): string | undefined {
   const [last = ""] = days.slice(-1);
   const following = days[Number(done)] ?? utcDay((startOfDay(last) as number) + 86_400_000);
-  return { items, next: following > span.until ? undefined : `${following}:${next}` };
+  return following > until ? undefined : `${following}:${place}`;
 }
 
 /** The sums of one day, by field. What is no number counts as 0: the audit finds what is missing then. */
 export function daySumsOf(day: string, sums: Fields, counts: Fields): DaySum[] {
-  return entriesOf(sums, "").map(([field, amount]) => daySumOf(day, field, wholeOf(amount), countsOf(counts, field)));
+  return entriesOf(sums, "").map(([field, amount]) => daySumOf(day, field, totalOf(counts, field, wholeOf(amount))));
 }
 
-function countsOf(counts: Fields, field: string): UsageCounts {
-  return countsFrom((kind) => Number(wholeOf(counts[countField(kind, field)])));
+/** The sums of one day by upstream, from the same hash of counts. */
+export function upstreamDaySumsOf(day: string, counts: Fields): UpstreamDaySum[] {
+  const fields = new Set(Object.keys(counts).filter(isUpstreamField).map(fieldOfCount));
+  return [...fields].map((field) =>
+    upstreamDaySumOf(day, field, totalOf(counts, field, wholeOf(counts[countField("charged", field)]))),
+  );
+}
+
+/** The upstream's field that a field of the counts belongs to. */
+function fieldOfCount(name: string): string {
+  const [, upstream = "", model = ""] = /^[^|]*\|([^|]*)\|(.*)$/su.exec(name) ?? [];
+  return upstreamField(upstream, model);
+}
+
+function totalOf(counts: Fields, field: string, amount: bigint): UsageTotal {
+  const read = (kind: string) => wholeOf(counts[countField(kind, field)]);
+  return { amount, counts: countsFrom((kind) => Number(read(kind))), cost: read("cost"), absorbed: read("absorbed") };
 }
 
 function wholeOf(text = ""): bigint {

@@ -1,7 +1,7 @@
 /** Figures of an account on Redis, of one instant, and the names of what it has, a page at a time. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import { addTotals, NO_USAGE_TOTAL, type UsageTotal } from "../day-sums.ts";
+import { addTotals, MONEY_KINDS, NO_USAGE_TOTAL, type UsageTotal } from "../day-sums.ts";
 import type { CardFigures, Figures, FiguresAsk, HoldFigures, KeyFigures, KeyName, RecordNames } from "../figures.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import { countField } from "../names.ts";
@@ -26,6 +26,8 @@ import type { Scripts } from "./scripts.ts";
 const OWN_FIELDS = [...ACCOUNT_FIELDS, "seq", "conc", "es", "todo"] as const;
 /** Those of them that are whole numbers. */
 const NUMBERS = ["bal", "held", "spent", "topped", "created", "seq", "conc"] as const;
+/** What is kept of a field beside the sum of the day, which an upstream's field has among them. */
+const KINDS = [...COUNT_KINDS, ...MONEY_KINDS, "charged"] as const;
 /** Holds that can be read: twice as many as an account can have. */
 const HOLDS_MAX = 2 * ACCOUNT_CONCURRENCY_MAX;
 /** Fields that one step through an account's hash looks at. */
@@ -58,7 +60,7 @@ export async function readFigures(
     ...scopes.map((scope) => `c:${scope}`),
     ...keys.flatMap(({ id, hash }) => [`ki:${id}`, `k:${hash}`]),
   ];
-  const counted = summed.flatMap((field) => COUNT_KINDS.map((kind) => countField(kind, field)));
+  const counted = summed.flatMap((field) => KINDS.map((kind) => countField(kind, field)));
   const reply = (await runner.script(
     scripts["figures-read"],
     [
@@ -178,12 +180,14 @@ function keyOf(read: Reading, { id, hash }: KeyName): KeyFigures {
 
 function spentOf(read: Reading, field: string, at: number, days: Reply[6]): UsageTotal {
   return days.reduce<UsageTotal>((total, [sums, counts]) => {
-    const amount = read.value(`day ${field}`, sums[at] ?? undefined) ?? 0n;
-    const count = (kind: (typeof COUNT_KINDS)[number]) => {
-      const text = counts[at * COUNT_KINDS.length + COUNT_KINDS.indexOf(kind)] ?? undefined;
-      return Number(read.value(`day ${field}`, text) ?? 0n);
-    };
-    return addTotals(total, { amount, counts: countsFrom(count) });
+    const figure = (text: string | null | undefined) => read.value(`day ${field}`, text ?? undefined) ?? 0n;
+    const of = (kind: (typeof KINDS)[number]) => figure(counts[at * KINDS.length + KINDS.indexOf(kind)]);
+    return addTotals(total, {
+      amount: figure(sums[at]) + of("charged"),
+      counts: countsFrom((kind) => Number(of(kind))),
+      cost: of("cost"),
+      absorbed: of("absorbed"),
+    });
   }, NO_USAGE_TOTAL);
 }
 

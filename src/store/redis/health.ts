@@ -3,8 +3,30 @@ import { checkFitness, type FitnessOptions, identityOf } from "./fitness.ts";
 import { isOfRights } from "./rights.ts";
 import type { Runner } from "./runner.ts";
 
-/** Resolves when it is fit for use. @throws StoreError with the reason. */
-export async function checkHealth(runner: Runner, fitness: FitnessOptions): Promise<void> {
+/** Asks how Redis is, again and again, and passes a warning on when it begins and not each time that it still holds. */
+export class HealthCheck {
+  readonly #runner: Runner;
+  readonly #fitness: FitnessOptions;
+  #warnings: ReadonlySet<string> = new Set();
+
+  constructor(runner: Runner, fitness: FitnessOptions) {
+    this.#runner = runner;
+    this.#fitness = fitness;
+  }
+
+  /** Resolves when it is fit for use. @throws StoreError with the reason. */
+  async check(): Promise<void> {
+    const found = new Set<string>();
+    try {
+      await checkHealth(this.#runner, { ...this.#fitness, warn: (message) => found.add(message) });
+    } finally {
+      for (const message of found) if (!this.#warnings.has(message)) this.#fitness.warn(message);
+      this.#warnings = found;
+    }
+  }
+}
+
+async function checkHealth(runner: Runner, fitness: FitnessOptions): Promise<void> {
   const { rights } = runner;
   const { warn } = fitness;
   const infos = await runner.step(async (redis) => {

@@ -4,15 +4,14 @@
  */
 import type { KeyState } from "../../values/idempotency.ts";
 import type { AccountTag } from "../../values/key.ts";
-import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import { nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX } from "../checks.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
-import { dayField } from "../names.ts";
-import type { AccountState, Entitlement, LedgerLine } from "../records.ts";
-import type { UsageCounts } from "../token-sums.ts";
+import { type DaySums, daySumsAsState } from "../inspected-days.ts";
+import type { AccountState, DaySum, Entitlement, LedgerLine, UpstreamDaySum } from "../records.ts";
 import { readLedger } from "./archive.ts";
 import type { ScanPlace } from "./connect.ts";
-import { daySumsOf } from "./days.ts";
+import { daySumsOf, upstreamDaySumsOf } from "./days.ts";
 import {
   accountKey,
   accountPattern,
@@ -77,23 +76,15 @@ async function wholeLedger(runner: Runner, tag: AccountTag): Promise<LedgerLine[
   }
 }
 
-async function daysOf(
-  runner: Runner,
-  tag: AccountTag,
-  found: readonly string[],
-): Promise<Pick<AccountState, "days" | "counts">> {
-  const days: Record<string, Record<string, NanoUsd>> = {};
-  const counts: Record<string, Record<string, UsageCounts>> = {};
+async function daysOf(runner: Runner, tag: AccountTag, found: readonly string[]): Promise<DaySums> {
+  const sums: DaySum[] = [];
+  const upstreams: UpstreamDaySum[] = [];
   for (const day of found) {
-    const sums = await wholeHash(runner, dayKey(tag, day));
     const counted = await wholeHash(runner, dayCountsKey(tag, day));
-    for (const { amount, counts: one, ...sum } of daySumsOf(day, sums, counted)) {
-      const field = dayField(sum.group, sum.model, sum.key);
-      days[day] = { ...days[day], [field]: amount };
-      if (one.requests !== 0) counts[day] = { ...counts[day], [field]: one };
-    }
+    sums.push(...daySumsOf(day, await wholeHash(runner, dayKey(tag, day)), counted));
+    upstreams.push(...upstreamDaySumsOf(day, counted));
   }
-  return { days, counts };
+  return daySumsAsState(sums, upstreams);
 }
 
 async function idempotencyOf(

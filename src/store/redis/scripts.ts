@@ -30,6 +30,7 @@ const PARTS = {
   "figures-read": ["common"],
   "days-page": [],
   "marks-read": [],
+  "upstreams-page": [],
   "ledger-archive": CHANGING,
   "code-create": ["common"],
   "code-claim": ["common", "codes"],
@@ -53,6 +54,7 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "figures-read",
   "days-page",
   "marks-read",
+  "upstreams-page",
   "claim-list",
   "rights",
 ]);

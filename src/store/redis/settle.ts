@@ -1,9 +1,17 @@
 /** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { attemptAccounts, countField, dayField, limitScope, settleAccounts } from "../names.ts";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
-import { COUNT_KINDS, countsOfRequest } from "../token-sums.ts";
+import { sumsOfSettlement } from "../day-costs.ts";
+import { attemptAccounts, countField, dayField, limitScope, settleAccounts, upstreamField } from "../names.ts";
+import {
+  chargedInstead,
+  SETTLE_HORIZON_MS,
+  SETTLED_MARK_MS,
+  type SettleAnswer,
+  type SettleAsk,
+  type UpstreamCost,
+} from "../settlement.ts";
+import { COUNT_KINDS } from "../token-sums.ts";
 import {
   accountKey,
   dayCountsKey,
@@ -36,9 +44,7 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
 /** In the order in which the script reads them. */
 function settleArguments(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
-  const day = dayField(ask.group, ask.model, ask.keyId);
-  const grown = countsOfRequest(ask.tokens);
-  const counts = COUNT_KINDS.filter((kind) => grown[kind] > 0);
+  const counts = countsOf(ask);
   return [
     /* 1 */ ask.requestId,
     /* 2 */ `${ask.admittedAtMs}`,
@@ -59,20 +65,53 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 17 */ ask.model,
     /* 18 */ ask.keyId,
     /* 19 */ ask.memo,
-    /* 20 */ day,
+    /* 20 */ dayField(ask.group, ask.model, ask.keyId),
     /* 21 */ `${SETTLE_HORIZON_MS}`,
     /* 22 */ `${SETTLED_MARK_MS}`,
     /* 23 */ keptTexts(ask),
     /* 24 */ `${counts.length}`,
     /* 25 */ `${ask.attempts?.length ?? 0}`,
-    /* 26, and on */ ...counts.map((kind) => countField(kind, day)),
-    ...counts.map((kind) => `${grown[kind]}`),
+    /* 26, and on */ ...countTexts(ask, counts),
     ...(ask.attempts ?? []).flatMap((attempt) => {
       const { debit, credit } = attemptAccounts(attempt);
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
     ...leftTexts(ask),
   ];
+}
+
+type Counts = readonly [field: string, grown: number | bigint][];
+
+/** What the request's charge is for, where anything is said of that. */
+function payerOf({ costs }: SettleAsk): UpstreamCost | undefined {
+  return costs?.find(({ charged }) => charged);
+}
+
+/** Whether the script has to work out the last three counts; all fields, and by what each grows. */
+function countTexts(ask: SettleAsk, counts: Counts): readonly string[] {
+  return [payerOf(ask) ? "1" : "0", ...counts.map(([field]) => field), ...counts.map(([, grown]) => `${grown}`)];
+}
+
+/**
+ * Fields of the day's counts, and by what each grows. The last three, where a cost is charged for, are those that get a part
+ * of what the script works out: what its upstream has of the charge, and what is absorbed by group and by upstream.
+ */
+function countsOf(ask: SettleAsk): Counts {
+  const payer = payerOf(ask);
+  const group = dayField(ask.group, ask.model, ask.keyId);
+  const paying = payer && upstreamField(payer.upstream, payer.model);
+  const plain: [field: string, grown: number | bigint][] = [];
+  const open: [field: string, grown: number | bigint][] = [];
+  for (const [field, { counts, cost, absorbed }] of sumsOfSettlement(ask, { charged: 0n, absorbed: 0n })) {
+    for (const kind of COUNT_KINDS) plain.push([countField(kind, field), counts[kind]]);
+    plain.push([countField("cost", field), cost]);
+    if (field === paying) open.push([countField("charged", field), 0n]);
+    const isOpen = paying !== undefined && (field === group || field === paying);
+    (isOpen ? open : plain).push([countField("absorbed", field), absorbed]);
+  }
+  const [absorbed, ...ofUpstream] = open;
+  const shares = absorbed ? [...ofUpstream.slice(0, 1), absorbed, ...ofUpstream.slice(1)] : [];
+  return [...plain.filter(([, grown]) => grown > 0), ...shares];
 }
 
 /** Fingerprint, state and end of the request's idempotency key as JSON, and the state once charged; empty without one. */
@@ -82,8 +121,13 @@ function keptTexts({ idempotency, voided }: SettleAsk): string {
   return JSON.stringify([idempotency.fingerprint, voided ? "voided" : charged, `${idempotency.untilMs}`, charged]);
 }
 
-function leftTexts({ leftUnpaid: left }: SettleAsk): readonly string[] {
-  return left === undefined ? [""] : [`${left.allowance}`, `${left.amount}`, left.memo];
+/** What is charged in place of the absorption, and how many counts grow then, and which. */
+function leftTexts(ask: SettleAsk): readonly string[] {
+  const { leftUnpaid: left } = ask;
+  if (left === undefined) return [""];
+  const charged = chargedInstead(ask, left);
+  const counts = countsOf(charged);
+  return [`${left.allowance}`, `${left.amount}`, left.memo, `${counts.length}`, ...countTexts(charged, counts)];
 }
 
 function toAnswer(reply: readonly string[]): SettleAnswer {

@@ -20,7 +20,7 @@ import type { DaySpan } from "../day-sums.ts";
 import type { ExtendAsk } from "../extension.ts";
 import type { FiguresAsk } from "../figures.ts";
 import { overlay } from "../overlay.ts";
-import type { CardFacts, DaySum } from "../records.ts";
+import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
@@ -29,12 +29,12 @@ import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { confirmedWrites, confirmOn } from "./confirmed.ts";
 import { type Connection, connect, connectBeside, type RedisSettings } from "./connect.ts";
-import { pageDays } from "./days.ts";
+import { pageDays, pageUpstreamDays, readDays } from "./days.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { listRecords, readFigures } from "./figures.ts";
 import type { FitnessOptions } from "./fitness.ts";
-import { checkHealth, identityNow } from "./health.ts";
+import { HealthCheck, identityNow } from "./health.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
@@ -44,9 +44,7 @@ import { Runner, type StepLimits } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 
-/**
- * Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells.
- */
+/** Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells. */
 export async function openRedis(settings: RedisSettings, limits: StepLimits, fitness: FitnessOptions): Promise<Store> {
   const scripts = loadScripts();
   const connection = await connect(settings, limits.tryMs, (error) => fitness.warn(`Redis: ${error.message}`));
@@ -72,7 +70,7 @@ class RedisStore implements Store {
   readonly #runner: Runner;
   readonly #scripts: Scripts;
   readonly #fitness: FitnessOptions;
-
+  readonly #health: HealthCheck;
   readonly #beside: (() => Runner) | undefined;
   readonly epochParts: number;
   #confirming: { readonly runner: Runner; readonly store: Store } | undefined;
@@ -82,6 +80,7 @@ class RedisStore implements Store {
     this.#runner = runner;
     this.#scripts = scripts;
     this.#fitness = fitness;
+    this.#health = new HealthCheck(runner, fitness);
     this.#beside = beside;
   }
 
@@ -215,19 +214,17 @@ class RedisStore implements Store {
 
   async readDays(tag: AccountTag, since: string, until: string) {
     checkTag(tag);
-    const sums: DaySum[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await pageDays(this.#runner, this.#scripts, tag, { since, until }, cursor);
-      sums.push(...page.items);
-      cursor = page.next;
-    } while (cursor !== undefined);
-    return sums;
+    return readDays(this.#runner, this.#scripts, tag, { since, until });
   }
 
   async pageDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
     checkTag(tag);
     return pageDays(this.#runner, this.#scripts, tag, span, cursor);
+  }
+
+  async pageUpstreamDays(tag: AccountTag, span: DaySpan, cursor: string | undefined) {
+    checkTag(tag);
+    return pageUpstreamDays(this.#runner, this.#scripts, tag, span, cursor);
   }
 
   async readFigures(tag: AccountTag, ask: FiguresAsk) {
@@ -301,7 +298,7 @@ class RedisStore implements Store {
   }
 
   async check() {
-    await checkHealth(this.#runner, this.#fitness);
+    await this.#health.check();
   }
 
   shardOf(tag: AccountTag) {

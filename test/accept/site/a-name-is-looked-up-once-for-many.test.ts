@@ -1,5 +1,6 @@
 /** Row H7: visitors do not take the threads in which names are looked up. */
 import assert from "node:assert/strict";
+import { PerformanceObserver } from "node:perf_hooks";
 import test from "node:test";
 import { type AskSystem, sharedLookup } from "../../../src/accept/site/lookup.ts";
 import { startRawSite } from "../../rig/raw-site.ts";
@@ -42,6 +43,20 @@ test("row H7: one question for many requests, an answer for ten seconds, an erro
   assert.equal(asked.length, 3);
   asked[2]?.(null, ADDRESSES);
   assert.deepEqual(await again, whole);
+});
+
+test("row H7: all visits to a site share what was looked up", async (t) => {
+  const site = await startRawSite(t);
+  // What Node has noted of each question to the system, behind its answer.
+  const noted: PerformanceEntry[] = [];
+  const looks = new PerformanceObserver((list) => void noted.push(...list.getEntries()));
+  looks.observe({ entryTypes: ["dns"] });
+  t.after(() => looks.disconnect());
+  const asked = () => [...noted, ...looks.takeRecords()].length;
+  const { target } = await startEcho(t, { siteUrl: () => `http://localhost:${site.port}` });
+  const visit = async () => (await exchange(target, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"))[0]?.status;
+  assert.deepEqual([await visit(), await visit(), await visit()], [200, 200, 200]);
+  assert.equal(asked(), 1);
 });
 
 test("row H4: a site may have a name, and a name that nobody knows is 502", async (t) => {

@@ -3,7 +3,7 @@
  * words; and the next visitor never gets any of it.
  */
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import test, { type TestContext } from "node:test";
 import type { ListenerOptions } from "../../../src/accept/listener.ts";
 import { answerNamed, answerOf, type RawSite, startRawSite } from "../../rig/raw-site.ts";
@@ -108,6 +108,10 @@ test("row H4: commands to the front and hop-by-hop fields do not come back", asy
     "X-Accel-Expires: 5",
     "x_accel_redirect: /protected",
     "X-SendFile: /etc/hostname",
+    "X-Envoy-Immediate-Health-Check-Fail: 1",
+    "x_envoy_degraded: 1",
+    "X-Request-Id: forged",
+    "x-tollgate-origin: gateway",
     "connection: x-hop, content-length, keep-alive",
     "x-hop: 1",
     "keep-alive: timeout=5",
@@ -401,6 +405,25 @@ test("row H4: HTTP/1.0 gets no chunks, no 100, and a Host is said for it", async
   );
 });
 
+test("row H4: bytes beyond ASCII in a head pass as they are, both ways, with a body and without", async (t) => {
+  const { site, target } = await start(t);
+  // What is written here in Latin-1 is ü and č in UTF-8, and a byte that is neither.
+  const odd = "\u00c3\u00bc \u00c4\u008d \u00ff";
+  site.behave = () => `${HEAD}content-length: 004\r\nlocation: /${odd}\r\n\r\npage`;
+  for (const [head, body] of [
+    ["GET", ""],
+    ["POST", "body"],
+  ] as const) {
+    const client = new RawSocket(target);
+    const length = body === "" ? "" : `Content-Length: ${body.length}\r\n`;
+    client.send(`${head} / HTTP/1.1\r\nHost: a\r\nCookie: n=${odd}\r\n${length}\r\n${body}`);
+    const [answer] = await client.responses(1);
+    assert.deepEqual([answer?.headers.location, answer?.headers["content-length"]], [`/${odd}`, "4"], head);
+    assert.deepEqual(site.requests.at(-1)?.headers.find(([name]) => name === "cookie")?.[1], `n=${odd}`, head);
+    client.close();
+  }
+});
+
 test("row H4: 4 MB pass both ways as they are", async (t) => {
   const { site, target } = await start(t);
   const mb = "0123456789abcdef".repeat(65_536);
@@ -414,3 +437,35 @@ test("row H4: 4 MB pass both ways as they are", async (t) => {
   assert.ok(bytes > 4 * mb.length && bytes < 4 * mb.length + 1_000);
   assert.equal(site.requests[0]?.body, mb.repeat(4));
 });
+
+test("row H4: what a visitor does not read is not taken from the site", async (t) => {
+  const { site, target } = await start(t);
+  const opened = Promise.withResolvers<Socket>();
+  site.behave = (_request, socket) => {
+    socket.write(`${HEAD}\r\n`);
+    opened.resolve(socket);
+    return undefined;
+  };
+  const client = new RawSocket(target);
+  client.socket.pause();
+  client.send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+  const socket = await opened.promise;
+  const offered = 200_000_000;
+  const piece = Buffer.alloc(65_536, 0x78);
+  let taken = 0;
+  for (; taken < offered && (socket.write(piece) || (await drainedSoon(socket))); taken += piece.length);
+  // What the kernel holds of both connections is some megabytes.
+  assert.ok(taken < 24_000_000, `${taken} bytes were taken`);
+  client.close();
+  await site.until(() => site.sockets.size === 0);
+});
+
+/** Whether the socket takes bytes again within many turns of the event loop. */
+async function drainedSoon(socket: Socket): Promise<boolean> {
+  let drained = false;
+  socket.once("drain", () => {
+    drained = true;
+  });
+  for (let turn = 0; turn < 2_000 && !drained; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  return drained;
+}

@@ -1,7 +1,8 @@
 /** Rows 18 and H6: WebSockets to the site: what is refused, what passes, and when a connection ends that nobody ends. */
 import assert from "node:assert/strict";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import test, { type TestContext } from "node:test";
+import { queryObjects } from "node:v8";
 import type { ListenerOptions } from "../../../src/accept/listener.ts";
 import { answerNamed, answerOf, type RawSite, startRawSite } from "../../rig/raw-site.ts";
 import { exchange, RawSocket, type Target } from "../../rig/raw-socket.ts";
@@ -341,4 +342,22 @@ test("row H6: a drain's deadline cuts upgraded connections, answered or not", as
   listener.destroy();
   await Promise.all([open.closed, waiting.closed, closed]);
   await site.until(() => site.sockets.size === 0);
+});
+
+test("row H6: connections that have ended are not remembered", async (t) => {
+  const { site, target } = await start(t);
+  const pass = async () => {
+    void grants(site);
+    const client = new RawSocket(target).send(ask());
+    await client.until(isOpen);
+    client.close();
+    await client.closed;
+    await site.until(() => site.sockets.size === 0);
+  };
+  const rounds = 40;
+  await pass();
+  const before = queryObjects(Socket, { format: "count" });
+  for (let round = 0; round < rounds; round += 1) await pass();
+  const more = queryObjects(Socket, { format: "count" }) - before;
+  assert.ok(more < rounds / 2, `${more} sockets of ${rounds} connections are still there`);
 });

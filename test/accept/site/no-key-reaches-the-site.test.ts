@@ -22,6 +22,12 @@ const CARRIED: readonly (readonly [name: string, value: string, left: string | u
   ["authorization", `Bearer ${base64(KEY)}`, undefined],
   // Mistyped, and still nobody else's business.
   ["authorization", `Bearer ${KEY.slice(0, -1)}`, undefined],
+  ["authorization", `Bearer\t${KEY.slice(0, -1)}`, undefined],
+  ["authorization", KEY.slice(0, -1), undefined],
+  ["api-key", KEY.slice(0, -1), undefined],
+  ["x-goog-api-key", KEY.slice(1).replace("k-", "sk-").slice(0, -1), undefined],
+  ["x-api-key", `"${KEY.slice(0, -1)}"`, undefined],
+  ["sec-websocket-protocol", `realtime, openai-insecure-api-key.${KEY.slice(0, -1)}`, "realtime"],
   ["x-api-key", KEY, undefined],
   ["x-api-key", KEY.slice(0, -1), undefined],
   ["x_api_key", KEY, undefined],

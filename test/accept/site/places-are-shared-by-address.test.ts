@@ -38,6 +38,21 @@ test("row H7: a whole /64 is one address, and so are all without one", async () 
   assert.equal(await places.enter(undefined, never), undefined);
 });
 
+test("row H7: all of an IPv6 network together leave room for others, and it counts like one address", async () => {
+  const places = new SitePlaces({ placesMax: 256, waitingMax: 0, waitMs: 1_000 });
+  const taken: Leave[] = [];
+  for (let at = 0; at < 256; at += 1) {
+    const leave = await places.enter(`2001:db8:0:${at.toString(16)}::1`, never);
+    if (leave) taken.push(leave);
+  }
+  assert.equal(taken.length, 128);
+  assert.ok(await places.enter("2001:db8:1:1::1", never), "another network");
+  assert.ok(await places.enter("192.0.2.1", never));
+  for (const leave of taken) leave();
+  assert.equal(places.census.taken, 2);
+  assert.ok(await places.enter("2001:db8:0:1::1", never));
+});
+
 test("row H7: whoever leaves its place in the line, or waits in vain, leaves nothing behind", async () => {
   const places = new SitePlaces({ placesMax: 2, waitingMax: 4, waitMs: 20 });
   const leave = await places.enter("a", never);
@@ -50,6 +65,24 @@ test("row H7: whoever leaves its place in the line, or waits in vain, leaves not
   assert.equal(await places.enter("a", left.signal), undefined, "who has left is not served");
   leave?.();
   other?.();
+  assert.deepEqual(places.census, { taken: 0, waiting: 0 });
+});
+
+test("row H7: the lines take turns, however fast the places of one of them end", async () => {
+  const places = new SitePlaces({ placesMax: 2, waitingMax: 8, waitMs: 60_000 });
+  const first = await places.enter("192.0.2.9", never);
+  const second = await places.enter("192.0.2.8", never);
+  const served: { address: string; leave: Leave | undefined }[] = [];
+  const line = ["a", "a", "a", "b"].map(async (address) => {
+    served.push({ address, leave: await places.enter(address, never) });
+  });
+  first?.();
+  for (let at = 0; at < line.length; at += 1) {
+    await settled();
+    served[at]?.leave?.();
+  }
+  assert.equal(served.map(({ address }) => address).join(""), "abaa");
+  second?.();
   assert.deepEqual(places.census, { taken: 0, waiting: 0 });
 });
 

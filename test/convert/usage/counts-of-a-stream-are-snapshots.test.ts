@@ -88,3 +88,11 @@ test("messages: the longest iteration decides the price step, wherever it stands
     assert.deepEqual([usage.input, stepInput(usage)], [240_000, 150_000]);
   }
 });
+
+test("only a decline that says that it wrote nothing is free: one that says nothing of its output is billed", () => {
+  const answer = { type: "fallback_message", input_tokens: 10, output_tokens: 5 };
+  const declined = (entry: object) =>
+    kinds(readMessages({ input_tokens: 10, output_tokens: 5, iterations: [{ type: "message", ...entry }, answer] }));
+  assert.deepEqual(declined({ input_tokens: 100, output_tokens: 0 }), [10, 0, 5]);
+  assert.deepEqual(declined({ input_tokens: 100 }), [110, 0, 5]);
+});

@@ -11,10 +11,13 @@ local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
 local horizon, mark_ms = tonumber(ARGV[21]), tonumber(ARGV[22])
 -- Fingerprint, state and end of the idempotency key, or nil.
 local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
--- Fields of the day's counts, then what each grows by; then four for each failed try.
+-- Fields of the day's counts, then what each grows by; then four for each failed try. Where the charge is for what an
+-- upstream bills, the last three fields are what it has of the charge, and what is absorbed by group and by upstream.
 local counts, attempts = tonumber(ARGV[24]), tonumber(ARGV[25])
-local tries = 26 + 2 * counts
--- Behind all others: allowance, amount and memo of a client that left before it was given anything; else ''.
+local base, plain, tries = 26, counts, 27 + 2 * counts
+if ARGV[26] == '1' then plain = counts - 3 end
+-- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 26 and those
+-- behind it what the charge adds to the counts; else ''.
 local left = tries + 4 * attempts
 
 if not owed or not lost then return bad('amount') end
@@ -97,6 +100,9 @@ if ARGV[left] ~= '' then
   else
     recorded, memo = ARGV[left + 1], ARGV[left + 2]
     voided, owed, lost = false, amount(recorded), 0
+    base, counts = left + 4, tonumber(ARGV[left + 3])
+    plain = counts
+    if ARGV[base] == '1' then plain = counts - 3 end
     if kept then kept[2] = kept[4] end
   end
 end
@@ -164,25 +170,42 @@ local function book(kind, debit, credit, paid, said)
   steps[#steps + 1] = line(ledger, text(last), at, kind, debit, credit, paid, bal, rid, ref_group, model, key_id, said)
 end
 
-if not voided then
+-- What was absorbed of a voided request stands in the sums, too.
+if not voided or counts > 0 then
   local field, n = ARGV[20], #steps
   local was = redis.call('HGET', day, field)
   steps[n + 1], before[1] = { 'HSET', day, field, plus(was, paid, day) }, { n + 1, { was } }
-  if counts > 0 then
-    local stood = redis.call('HMGET', day_counts, unpack(ARGV, 26, 25 + counts))
+  -- A first field that grows says whether the step was run (finish).
+  local names, grown, m = {}, {}, 0
+  for i = 1, counts do
+    local more = ARGV[base + counts + i]
+    if i == plain + 1 then
+      more = paid
+    elseif i > plain and rest > 0 then
+      more = plus(more, text(rest), day_counts)
+    end
+    if more ~= '0' then
+      m = m + 1
+      names[m], grown[m] = ARGV[base + i], more
+    end
+  end
+  if m > 0 then
+    local stood = redis.call('HMGET', day_counts, unpack(names))
     local sums = { 'HSET', day_counts }
-    for i = 1, counts do
-      local was, more = stood[i], ARGV[25 + counts + i]
+    for i = 1, m do
+      local was, more = stood[i], grown[i]
       local x, y = tonumber(was or '0') or PLAIN_MAX, tonumber(more)
       -- plus(), written out: five calls of it are a twentieth of this script.
       if x % 1 == 0 and x >= 0 and x < PLAIN_MAX and y < PLAIN_MAX then
-        sums[2 * i + 1], sums[2 * i + 2] = ARGV[25 + i], string.format('%d', x + y)
+        sums[2 * i + 1], sums[2 * i + 2] = names[i], string.format('%d', x + y)
       else
-        sums[2 * i + 1], sums[2 * i + 2] = ARGV[25 + i], plus(was, more, day_counts)
+        sums[2 * i + 1], sums[2 * i + 2] = names[i], plus(was, more, day_counts)
       end
     end
     steps[n + 2], before[2] = sums, { n + 2, stood }
   end
+end
+if not voided then
   book('usage', ARGV[11], ARGV[12], paid, memo)
   if rest > 0 then book('absorbed', ARGV[13], ARGV[12], text(rest), memo) end
 end

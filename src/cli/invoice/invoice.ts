@@ -1,0 +1,150 @@
+/** What a vendor's export of usage comes to, by UTC day and model. */
+import { utcDay } from "../../values/time.ts";
+import { CliFailure } from "../failure.ts";
+import { nanoOfCost, readCost, readCount, readInstant } from "./cells.ts";
+import { type Columns, columnsOf, type readColumnNames } from "./columns.ts";
+import { badLine, type CsvRow, csvRows } from "./csv-file.ts";
+
+const DAY_MS = 86_400_000;
+/** Lines above the heading that are looked through for it. */
+const HEADING_LINES_MAX = 50;
+/** Days times models that are added up. */
+const PLACES_MAX = 200_000;
+/** Longest name of a model. */
+const NAME_CHARS_MAX = 256;
+
+/** Tokens, and nano-dollars. */
+export interface Figures {
+  /** All input tokens, whatever they cost. */
+  readonly input: number;
+  readonly output: number;
+  readonly cost: bigint;
+}
+
+export const NO_FIGURES: Figures = Object.freeze({ input: 0, output: 0, cost: 0n });
+
+/** Figures by day (`YYYY-MM-DD`), then by model. */
+export type ByDay = Map<string, Map<string, Figures>>;
+
+export interface Invoice {
+  readonly byDay: ByDay;
+  /** What the file tells of. */
+  readonly tells: readonly (keyof Figures)[];
+}
+
+export interface InvoiceOptions {
+  readonly columns: ReturnType<typeof readColumnNames>;
+  /** Days to read, both included; all when left out. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** @throws CliFailure 2 for a file that is none, with the line and the reason */
+export async function readInvoice(path: string, options: InvoiceOptions): Promise<Invoice> {
+  const sums = new Map<string, Map<string, Figures>>();
+  let columns: Columns | undefined;
+  let width = 0;
+  let places = 0;
+  let nearest = { missing: "no lines", lacks: Number.POSITIVE_INFINITY };
+  let above = 0;
+  for await (const row of csvRows(path)) {
+    if (!columns) {
+      const found = headingOf(path, row, options);
+      if ("missing" in found) {
+        if (found.lacks < nearest.lacks) nearest = found;
+        above += 1;
+        if (above >= HEADING_LINES_MAX) break;
+        continue;
+      }
+      columns = found;
+      width = row.cells.length;
+      continue;
+    }
+    const read = readRow(path, row, columns, width);
+    if (!read) continue;
+    const { day, model, figures } = read;
+    if ((options.since !== undefined && day < options.since) || (options.until !== undefined && day > options.until)) {
+      continue;
+    }
+    const models = sums.get(day) ?? new Map<string, Figures>();
+    sums.set(day, models);
+    const before = models.get(model);
+    if (!before) places += 1;
+    if (places > PLACES_MAX) throw badLine(path, row.line, `there are more than ${PLACES_MAX} days and models`);
+    models.set(model, before ? addFigures(before, figures) : figures);
+  }
+  if (!columns) {
+    const remedy = "Name the columns with --columns date=...,model=...,input=...,output=...,cost=...";
+    throw new CliFailure(2, `${path}: no heading was found: ${nearest.missing}. ${remedy}`);
+  }
+  for (const models of sums.values()) {
+    for (const [model, figures] of models) models.set(model, { ...figures, cost: nanoOfCost(figures.cost) });
+  }
+  const kinds = ["input", "output", "cost"] as const;
+  const shown = columns;
+  return { byDay: sums, tells: kinds.filter((kind) => shown[kind].length > 0) };
+}
+
+function headingOf(path: string, { line, cells }: CsvRow, { columns }: InvoiceOptions): ReturnType<typeof columnsOf> {
+  try {
+    return columnsOf(cells, columns);
+  } catch (error) {
+    if (error instanceof CliFailure) throw new CliFailure(2, `${path}, line ${line}: ${error.message}`);
+    throw error;
+  }
+}
+
+export function addFigures(a: Figures, b: Figures): Figures {
+  return { input: a.input + b.input, output: a.output + b.output, cost: a.cost + b.cost };
+}
+
+/** A row of a day; undefined for one without usage. Its cost is not in nano-dollars yet. */
+function readRow(
+  path: string,
+  { line, cells }: CsvRow,
+  columns: Columns,
+  width: number,
+): { readonly day: string; readonly model: string; readonly figures: Figures } | undefined {
+  if (cells.length !== width) {
+    throw badLine(path, line, `it has ${cells.length} cells, the heading has ${width}`);
+  }
+  const cellsOf = (role: keyof Columns) => columns[role].map((place) => cells[place] ?? "");
+  const bad = (role: string, text: string, must: string) =>
+    badLine(path, line, `the ${role} ${JSON.stringify(text.slice(0, 60))} is not ${must}`);
+  const count = (role: "input" | "beside" | "output") =>
+    cellsOf(role).reduce((sum, text) => {
+      const read = readCount(text);
+      if (read === undefined) throw bad(role === "output" ? "output" : "input", text, "a whole number of tokens");
+      return sum + read;
+    }, 0);
+  const cost = cellsOf("cost").reduce((sum, text) => {
+    const read = readCost(text);
+    if (read === undefined) throw bad("cost", text, "an amount of US dollars, such as 1,234.56");
+    return sum + read;
+  }, 0n);
+  const figures = { input: count("input") + count("beside"), output: count("output"), cost };
+  const isEmpty = figures.input === 0 && figures.output === 0 && figures.cost === 0n;
+  const [model = ""] = cellsOf("model");
+  // Vendors list days without usage, and models that were not used.
+  if (isEmpty) return undefined;
+  if (model === "") throw badLine(path, line, "it has usage and names no model");
+  if (model.length > NAME_CHARS_MAX) throw bad("model", model, `a name of up to ${NAME_CHARS_MAX} characters`);
+  for (const text of cellsOf("currency")) {
+    if (text !== "" && text.toUpperCase() !== "USD") throw bad("currency", text, "USD");
+  }
+  const [date = ""] = cellsOf("date");
+  const at = readInstant(date);
+  if (at === undefined) throw bad("date", date, "a day or an instant, such as 2026-08-31");
+  const [end = ""] = cellsOf("end");
+  if (end !== "") {
+    const endsAt = readInstant(end);
+    if (endsAt === undefined) throw bad("end", end, "a day or an instant, such as 2026-08-31");
+    if (endsAt - at > DAY_MS) throw badLine(path, line, `it is of several days, from ${date} to ${end}: export by day`);
+  }
+  return { day: utcDay(at), model: modelOf(model), figures };
+}
+
+/** A line item names the model, and behind a comma what of it was used: `big-1, cached input`. */
+function modelOf(text: string): string {
+  return text.split(", ")[0] as string;
+}

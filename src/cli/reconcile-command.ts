@@ -1,0 +1,203 @@
+/** `tollgate reconcile`: a vendor's export of usage against what the ledger says that the upstream bills. */
+import { readSpan } from "../store/day-sums.ts";
+import { formatUsd } from "../values/money.ts";
+import type { AdminClient, Fields } from "./admin-client.ts";
+import { segment } from "./admin-client.ts";
+import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import { readAmount } from "./amounts.ts";
+import { CliFailure } from "./failure.ts";
+import { readColumnNames } from "./invoice/columns.ts";
+import { type Compared, type Comparison, compareFigures, type Figure } from "./invoice/compare.ts";
+import { addFigures, type ByDay, type Invoice, NO_FIGURES, readInvoice } from "./invoice/invoice.ts";
+import { patientClient } from "./patient-client.ts";
+import { cell, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface ReconcileOptions {
+  readonly from: string;
+  readonly upstream: string;
+  readonly share: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly columns?: string;
+  /** `THEIRS=OURS`, as often as names differ. */
+  readonly model?: readonly string[];
+  readonly allModels?: true;
+}
+
+/** What the command line says of it. */
+export const RECONCILE: {
+  readonly description: string;
+  readonly required: readonly (readonly [flags: string, words: string])[];
+  readonly options: readonly (readonly [flags: string, words: string, standard?: string])[];
+} = {
+  description: "compare a vendor's export of usage by day and model with what the ledger says that an upstream bills",
+  required: [
+    ["--from <file>", "the vendor's export, a CSV file with a heading"],
+    ["--upstream <name>", "the upstream that it is of"],
+  ],
+  options: [
+    ["--share <share>", "days that differ by more than this are named", "0.02"],
+    ["--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out"],
+    ["--until <day>", "the last day; the file's last one when left out"],
+    ["--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=..."],
+    ["--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route"],
+    ["--all-models", "models that the ledger has nothing of differ, too"],
+  ],
+};
+
+/** @throws CliFailure 2 for options that are none, and for a file that is none */
+export async function reconcile(
+  impatient: AdminClient,
+  options: ReconcileOptions,
+  terminal: Terminal,
+): Promise<Outcome> {
+  const { upstream } = options;
+  const share = readShare(options.share);
+  const names = readNames(options.model ?? []);
+  for (const member of ["since", "until"] as const) checkDay(member, options[member]);
+  const { since, until } = options;
+  const columns = options.columns === undefined ? new Map() : readColumnNames(options.columns);
+  const invoice = await readInvoice(options.from, { columns, since, until });
+  const span = spanOf(options, invoice);
+  const ours = await readOurs(patientClient(impatient, terminal), upstream, span, terminal);
+  const comparison = compareFigures(invoice.byDay, ours, {
+    ...{ share, names, tells: invoice.tells },
+    allModels: options.allModels === true,
+  });
+  const json = {
+    ...{ upstream, ...span, share },
+    items: comparison.items.map(shown),
+    differing: comparison.differing,
+    other_models: [...comparison.others].map(([model, { input, output, cost }]) => ({
+      ...{ model, input, output, cost_usd: formatUsd(cost) },
+    })),
+  };
+  const text = wordsOf(comparison, upstream, span, ours.size === 0);
+  const { differing } = comparison;
+  return differing.length === 0 ? { json, text } : { json, text, failure: complaint(comparison, share) };
+}
+
+function readShare(text: string): number {
+  const share = /^(?:0|1|0?\.\d{1,9}|[01]\.\d{1,9})$/.test(text) ? Number(text) : Number.NaN;
+  if (!(share >= 0 && share <= 1)) throw new CliFailure(2, "--share must be a number from 0 to 1, such as 0.02.");
+  return share;
+}
+
+function checkDay(member: "since" | "until", day: string | undefined): void {
+  if (day === undefined) return;
+  const span = readSpan({ since: day, until: day }, 0);
+  if ("rule" in span) throw new CliFailure(2, `--${member} must be a day, YYYY-MM-DD.`);
+}
+
+function readNames(pairs: readonly string[]): Map<string, string> {
+  return new Map(
+    pairs.map((pair): [string, string] => {
+      const at = pair.lastIndexOf("=");
+      if (at < 1 || at === pair.length - 1) {
+        throw new CliFailure(2, "--model must be THEIRS=OURS: the vendor's name of a model, and the route's.");
+      }
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+/** From the first to the last day of the file, unless the operator says otherwise. */
+function spanOf({ since, until, from }: ReconcileOptions, { byDay }: Invoice): { since: string; until: string } {
+  const days = [...byDay.keys()].sort();
+  const [first, last] = [since ?? days[0] ?? until, until ?? days.at(-1) ?? since];
+  if (first === undefined || last === undefined) {
+    throw new CliFailure(2, `${from}: no line has any usage. Say which days it is of with --since and --until.`);
+  }
+  const span = readSpan({ since: first, until: last }, 0);
+  if ("rule" in span)
+    throw new CliFailure(2, `The days from ${first} to ${last}: ${span.member} must be ${span.rule}.`);
+  return span;
+}
+
+async function readOurs(
+  admin: AdminClient,
+  upstream: string,
+  span: { since: string; until: string },
+  terminal: Terminal,
+): Promise<ByDay> {
+  const ours: ByDay = new Map();
+  let cursor: string | undefined;
+  let pages = 0;
+  do {
+    const { body } = await admin.call("GET", `/upstreams/${segment(upstream)}/usage${query({ ...span, cursor })}`);
+    for (const item of itemsOf(body)) addItem(ours, item);
+    cursor = typeof body.next === "string" ? body.next : undefined;
+    pages += 1;
+    if (cursor !== undefined) terminal.progress(`Summing up: ${pages} pages`);
+  } while (cursor !== undefined);
+  terminal.clear();
+  return ours;
+}
+
+function addItem(ours: ByDay, item: Fields): void {
+  const [day, model] = [String(item.day), String(item.model)];
+  const models = ours.get(day) ?? new Map();
+  ours.set(day, models);
+  const count = (member: string) => Number(item[member] ?? 0);
+  const input = count("input_tokens") + count("cached_input_tokens") + count("cache_write_tokens");
+  const figures = { input, output: count("output_tokens"), cost: readAmount(item.cost_usd) };
+  models.set(model, addFigures(models.get(model) ?? NO_FIGURES, figures));
+}
+
+const COLUMNS = [
+  { title: "DAY", member: "day" },
+  { title: "MODEL", member: "model" },
+  { title: "FIGURE", member: "figure" },
+  { title: "THEIRS", member: "theirs", right: true },
+  { title: "OURS", member: "ours", right: true },
+  { title: "DIFFERENCE", member: "difference", right: true },
+  { title: "SHARE", member: "share_percent", right: true },
+  { title: "", member: "mark" },
+] as const;
+
+const FIGURE_NAMES: Readonly<Record<Figure, string>> = { input: "input", output: "output", cost: "cost_usd" };
+
+function shown({ day, model, figure, theirs, ours, share, differs }: Compared): Fields {
+  const write = (amount: bigint) => (figure === "cost" ? formatUsd(amount) : Number(amount));
+  return {
+    ...{ day, model, figure: FIGURE_NAMES[figure] },
+    ...{ theirs: write(theirs), ours: write(ours), difference: write(theirs - ours), share, differs },
+  };
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`;
+}
+
+function wordsOf(
+  { items, differing, others }: Comparison,
+  upstream: string,
+  { since, until }: { since: string; until: string },
+  isBlank: boolean,
+): string {
+  const rows = items.map((item) => ({
+    ...shown(item),
+    share_percent: percent(item.share),
+    mark: item.differs ? "differs" : " ",
+  }));
+  const heading = `The upstream ${cell(upstream)} from ${since} to ${until}, UTC\n`;
+  const blank = isBlank ? "The ledger has nothing of it; `tollgate usage --by upstream` names those it has.\n" : "";
+  const unknown = [...others].map(
+    ([model, { input, output, cost }]) =>
+      `Not compared, as the ledger has nothing of it: ${cell(model)}, ${input} input, ${output} output, ${formatUsd(cost)} USD.\n`,
+  );
+  const days = new Set(differing.map(({ day }) => day)).size;
+  const places = new Set(items.map(({ day, model }) => `${day} ${model}`)).size;
+  const sum = `Days and models compared: ${places}; that differ: ${differing.length}, on ${days} days.\n`;
+  return heading + blank + (rows.length > 0 ? table(COLUMNS, rows) : "") + unknown.join("") + sum;
+}
+
+function complaint({ items, differing }: Comparison, share: number): string {
+  const lines = differing.map(({ day, model }) => {
+    const worst = items.filter((item) => item.differs && item.day === day && item.model === model);
+    const figures = worst.map((item) => `${FIGURE_NAMES[item.figure]} by ${percent(item.share)}`);
+    return `${day}, ${cell(model)}: ${figures.join(", ")}.`;
+  });
+  return [`More than ${percent(share)} apart:`, ...lines].join("\n");
+}

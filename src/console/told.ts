@@ -1,0 +1,20 @@
+/** Where the log and the metrics hear of what the admin API refuses. */
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { ConsoleOptions } from "./server.ts";
+
+/** What the console calls when it has something to tell. */
+export function toldTo(
+  log: Log,
+  metrics: Metrics,
+): Pick<ConsoleOptions, "log" | "onAccessRefused" | "onTokenGuesses" | "onCodeFailure"> {
+  return {
+    log: (line) => log.info(line, "admin"),
+    onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
+    onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens from an address"),
+    onCodeFailure({ account, outcome, blocksNow }) {
+      metrics.codeFailures.inc({ outcome });
+      if (blocksNow) log.warn({ account }, "an account tries codes that it cannot redeem; it is blocked for now");
+    },
+  };
+}
