@@ -14,6 +14,7 @@ import { measure, type OfferedTerms, type Terms } from "../../src/admit/terms.ts
 import { type Ending, settlementOf } from "../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../src/settle/charge-terms.ts";
 import type { Store } from "../../src/store/contract.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type AccountTag, hashKey } from "../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../src/values/money.ts";
@@ -105,6 +106,8 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       const state = await store.inspect(account.tag);
       assert.deepEqual([state?.account.balance, state?.account.held], [funds - charged, 0n]);
       assert.ok(funds - charged >= 0n);
+      const { findings } = await auditToEnd(auditAccount(store, account));
+      assert.deepEqual(findings, []);
       const pays = lines.some(({ kind }) => kind === "usage");
       const asksAllowance = now.ending === "client_gone" && now.leftAllowance !== undefined;
       assert.ok(pays === now.delivered || (pays && asksAllowance), "nobody else pays for nothing");
