@@ -71,10 +71,21 @@ function charge(rid: number, changes: Parameters<typeof settleAsk>[2] = {}, admi
 
 /** A request that costs 9 within an allowance, or is charged at 40. */
 function leaves(rid: number, allowance = 18n): SettleAsk {
-  const left = leftUnpaid(allowance, 40n, { memo: '{"paid":"allowance_used"}', cost: 9n });
+  const usage = {
+    input: 30,
+    cached_input: 0,
+    cache_write: 0,
+    cache_write_1h: 0,
+    output: 0,
+    reasoning: 0,
+    tool_calls: {},
+  };
+  const said = { ...usage, upstream: "east", upstream_model: "m-east", cost: "9" };
+  const left = leftUnpaid(allowance, 40n, { memo: JSON.stringify({ ...said, paid: "allowance_used" }), cost: 9n });
   const costs = left.costs.map((cost) => ({ ...cost, absorbed: cost.cost, charged: false }));
-  const absorbed = { amount: 0n, voided: true, absorbed: 9n, absorbedCause: "client_gone", upstream: "east", costs };
-  return charge(rid, { ...absorbed, leftUnpaid: left, ...(rid === 1 ? { idempotency: KEPT } : {}) });
+  const facts = { amount: 0n, voided: true, memo: JSON.stringify(said), costs, leftUnpaid: left };
+  const absorbed = { absorbed: 9n, absorbedCause: "client_gone", upstream: "east" };
+  return charge(rid, { ...facts, ...absorbed, ...(rid === 1 ? { idempotency: KEPT } : {}) });
 }
 
 const cardCharge = (rid: number, entitlement: string, changes: Parameters<typeof settleAsk>[2] = {}): SettleAsk =>
