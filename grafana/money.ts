@@ -301,6 +301,18 @@ export const MONEY: Dashboard = {
             },
           ],
         },
+        {
+          kind: "timeseries",
+          title: "Left before the first byte (per second, by who pays)",
+          description: "`absorbed`: within the account's `client_gone_allowance`. `client`: beyond it.",
+          unit: UNIT.perSecond,
+          queries: [
+            {
+              expr: "sum by (paid_by) (rate(tollgate_left_before_output_total[$__rate_interval]))",
+              legend: "{{paid_by}}",
+            },
+          ],
+        },
       ],
     },
     {

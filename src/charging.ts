@@ -14,7 +14,7 @@ import type { AdminRecord, Journal } from "./settle/journal.ts";
 import { recover } from "./settle/recovery.ts";
 import { createSettler, type Settler } from "./settle/settler.ts";
 import { type Store, StoreError } from "./store/contract.ts";
-import type { SettleAnswer, SettleAsk } from "./store/settlement.ts";
+import { chargedInstead, type SettleAnswer, type SettleAsk } from "./store/settlement.ts";
 import { older, openStoreEpoch, type StoreEpoch } from "./store-epoch.ts";
 import { type EpochFile, epochFile } from "./store-epoch-file.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -217,8 +217,13 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
   const upstream = ask.upstream ?? "none";
   metrics.addUsd(metrics.spend, { group, model }, answer.charged);
   metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
-  metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, ask.absorbed);
-  for (const { upstream: billing, cost } of ask.costs ?? []) {
+  // Charged or absorbed, what has left unpaid is above 0 in one of the two.
+  const { leftUnpaid } = ask;
+  const isCharged = leftUnpaid !== undefined && answer.charged + answer.absorbed > 0n;
+  if (leftUnpaid) metrics.leftUnpaid.inc({ group, paid_by: isCharged ? "client" : "absorbed" });
+  const { absorbed, costs = [] } = isCharged ? chargedInstead(ask, leftUnpaid) : ask;
+  metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, absorbed);
+  for (const { upstream: billing, cost } of costs) {
     metrics.addUsd(metrics.cost, { group, model, upstream: billing }, cost);
   }
   for (const { upstream: tried, cause, amount } of ask.attempts ?? []) {

@@ -17,14 +17,16 @@ import { forwardedHeaders } from "./forwarded-headers.ts";
 import { learn, leavingOf, paceOf } from "./leaving.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
-import { costSoFar, type Ending, settlementOf, voidOf } from "./settle/charge.ts";
+import { costSoFar, type Ending, settlementOf } from "./settle/charge.ts";
 import { CheckpointPace } from "./settle/checkpoint-pace.ts";
+import { voidOf } from "./settle/void.ts";
 import type { SeenCounts } from "./silence.ts";
 import type { KeyView } from "./store/records.ts";
 import type { Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import { type Idempotency, idempotentRequest } from "./values/idempotency.ts";
 import { randomBase62, type WellFormedKey } from "./values/key.ts";
+import { nanoUsd } from "./values/money.ts";
 import { PROTOCOLS } from "./values/protocol.ts";
 import { Secret } from "./values/secret.ts";
 
@@ -296,7 +298,9 @@ export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts)
   const { route } = ending;
   if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   const pace = route && paceOf(run, route, parts);
-  const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts });
+  // A drain that cuts what still runs closes connections too, and that is not the client's doing.
+  const leftAllowance = parts.cut.aborted ? undefined : nanoUsd(BigInt(parts.settings().leftAllowanceNano));
+  const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts, leftAllowance });
   run.record.charged(charge);
   if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
   await parts.settler.settle(charge.ask);

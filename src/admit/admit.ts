@@ -134,8 +134,9 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
 function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: Admitted, catalog: Catalog): Permit {
   const group = catalog.groups.get(answer.group) as Group;
   const offered = terms.groups.find((one) => one.group === answer.group) as OfferedTerms;
-  const { inputTokens, inputEstimate } = offered;
-  const partial = !answer.unmetered && answer.hold < offered.holdFull;
+  const { inputEstimate } = offered;
+  const { holdFull, inputTokens } = answer.dear ? offered.dear : offered;
+  const partial = !answer.unmetered && answer.hold < holdFull;
   const affordable = partial
     ? affordableLimit({ ...terms, inputTokens }, group.multiplier, answer.hold)
     : terms.outputLimit;
@@ -146,7 +147,9 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
   const lowered = short || (own !== undefined && affordable < own);
   const paid = { ...terms, inputTokens, inputEstimate };
   const openEnded = facts.stream && facts.limit === undefined && !short;
-  const outputMost = openEnded ? openLimit(paid) : affordable;
+  // Where the dearest is held whole, neither need the hold grow nor does its input say what room the context leaves.
+  const whole = answer.dear === true && !partial;
+  const outputMost = openEnded ? openLimit(whole ? { ...paid, inputTokens: offered.inputTokens } : paid) : affordable;
   return {
     requestId: input.requestId,
     tag: input.key.tag,
@@ -156,6 +159,7 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     model: terms.model,
     terms: { ...terms, inputEstimate },
     hold: answer.hold,
+    heldDear: answer.dear === true,
     entitlement: answer.entitlement,
     unmetered: answer.unmetered,
     storeTimeMs: answer.storeTimeMs,
@@ -164,7 +168,7 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     outputLimit: lowered || facts.limit === undefined ? outputMost : undefined,
     outputMost,
     openEnded,
-    growth: openEnded && !answer.unmetered ? growthOf(paid, group.multiplier) : undefined,
+    growth: openEnded && !answer.unmetered && !whole ? growthOf(paid, group.multiplier) : undefined,
     clamped: lowered ? `${field}=${affordable}` : undefined,
     limits: answer.limits,
     idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),

@@ -18,6 +18,8 @@ export interface Permit {
   readonly model: Model;
   readonly terms: Terms;
   readonly hold: NanoUsd;
+  /** Whether the account is held at the dearest, since its charges were above its holds again and again. */
+  readonly heldDear: boolean;
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;
   readonly storeTimeMs: number;

@@ -63,6 +63,7 @@ export interface Terms {
 export interface OfferedTerms extends GroupTerms {
   readonly inputTokens: number;
   readonly inputEstimate: number;
+  readonly dear: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd; readonly inputTokens: number };
 }
 
 /** Least output worth paying the input for (promise 1). */
@@ -89,7 +90,13 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     ...extrasOf(facts, model.price),
     plans: model.plans,
   };
-  const groups = serving.map((group) => termsOf(group, { ...terms, ...inputOf(facts, model, group.addedInputBytes) }));
+  const groups = serving.map((group) =>
+    termsOf(
+      group,
+      { ...terms, ...inputOf(facts, model, group.addedInputBytes) },
+      dearestInput(facts, model, group.addedInputBytes),
+    ),
+  );
   return { ...terms, groups };
 }
 
@@ -119,6 +126,13 @@ function inputOf(
       sumOf(facts.media, (piece) => likelyTokens(piece, model)),
     ),
   };
+}
+
+/** The most that the input can be whatever the estimates say: a token a byte, the whole context where anything is no text. */
+function dearestInput(facts: RequestFacts, model: Model, addedBytes: number): number {
+  const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
+  const tokens = facts.media.length > 0 ? model.contextTokens : Math.min(model.contextTokens, bytes);
+  return tokens * (facts.compacts ? 2 : 1);
 }
 
 function sumOf(pieces: readonly MediaFacts[], tokensOf: (piece: MediaFacts) => number): number {
@@ -178,13 +192,20 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
 /** A request measured for whoever pays. */
 export type Measured = Omit<Terms, "groups">;
 
-function termsOf(group: Group, terms: Measured): OfferedTerms {
+function termsOf(group: Group, terms: Measured, dearestInput: number): OfferedTerms {
   const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
+  const dear = { ...terms, inputTokens: Math.max(dearestInput, terms.inputTokens) };
+  const dearHold = (outputPerChoice: number) => holdOf(dear, group.multiplier, outputPerChoice);
   return {
     group: group.name,
     kind: group.kind,
     holdFull: hold(terms.outputLimit),
     holdMin: hold(Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN)),
+    dear: {
+      holdFull: dearHold(Math.max(terms.outputLimit, terms.model.maxOutputTokens)),
+      holdMin: dearHold(Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN)),
+      inputTokens: dear.inputTokens,
+    },
     requestsPerMinute: group.limits.requestsPerMinute,
     tokensPerMinute: group.limits.tokensPerMinute,
     concurrency: group.limits.concurrency,

@@ -14,6 +14,7 @@ import {
 import { type Known, readCatalog } from "./catalog.ts";
 import { DEFAULTS, LIMITS } from "./defaults.ts";
 import type { Sources } from "./expand.ts";
+import { readUsd } from "./prices.ts";
 import type { Path } from "./problems.ts";
 import type { Loose, Reader } from "./reader.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -55,6 +56,7 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
     workers: readWorkers(reader, file, store),
     heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
     upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
+    leftAllowanceNano: readAllowance(reader, file.client_gone_allowance),
     idempotency: {
       enabled: file.idempotency?.enabled ?? DEFAULTS.idempotencyEnabled,
       keepMs: reader.durationMs(
@@ -80,6 +82,11 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
 
 function timer(reader: Reader, path: Path, text: string | undefined, defaultMs: number): number {
   return reader.durationMs(path, text, defaultMs, LIMITS.timerMsMax);
+}
+
+function readAllowance(reader: Reader, usd: string | number | undefined): number {
+  const path = ["client_gone_allowance"];
+  return Number(readUsd(reader, path, usd ?? DEFAULTS.leftAllowanceUsd) ?? 0n);
 }
 
 function readListener(reader: Reader, path: Path, text: string | undefined, defaultText: string): Address {

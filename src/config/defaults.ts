@@ -36,6 +36,8 @@ export const DEFAULTS = {
   heartbeatMs: 10 * SECOND_MS,
   /** What a client is answered when no upstream could: 403 keeps front health checks quiet (promise 10). */
   upstreamUnavailableStatus: 403,
+  /** US dollars that an account may cost in a day by requests that it leaves before it is given anything. */
+  leftAllowanceUsd: "0.50",
   /** Whether `Idempotency-Key` is heeded. */
   idempotencyEnabled: false,
   /** How long a charged request is remembered under its key, from its admission on. */

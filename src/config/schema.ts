@@ -18,6 +18,7 @@ import {
   section,
   size,
   text,
+  usd,
 } from "./schema-words.ts";
 import { formatSize } from "./units.ts";
 
@@ -156,6 +157,14 @@ export const configSchema = section(
         },
         [403, 503],
       ),
+    ),
+    client_gone_allowance: optional(
+      usd({
+        description:
+          "US dollars per account and day that requests may cost whose client leaves before it is given anything; beyond it such a client pays. 0: always.",
+        default: DEFAULTS.leftAllowanceUsd,
+        examples: ["0.50", "0"],
+      }),
     ),
     idempotency: optional(
       section(

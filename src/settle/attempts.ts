@@ -61,9 +61,19 @@ export interface AttemptAccount {
   readonly absorbed: readonly AbsorbedAttempt[];
   /** What each of them costs. */
   readonly costs: readonly UpstreamCost[];
+  /** The try that the client has left, where its upstream had the request; it is not among the others. */
+  readonly left?: LeftTry | undefined;
+}
+
+/** A try that had no answer yet when its client left. */
+export interface LeftTry {
+  readonly route: Route;
+  readonly metered: Metered;
 }
 
 const ESTIMATE_BYTES_PER_TOKEN = 4;
+/** The outcome of a try, or the end of a reply, whose client left. */
+export const CLIENT_GONE = "client_gone";
 
 /** Judges every try of a request. @param answered undefined when none was answered. */
 export function accountFor(
@@ -73,18 +83,23 @@ export function accountFor(
 ): AttemptAccount {
   const notes: AttemptNote[] = [];
   const absorbed: AbsorbedAttempt[] = [];
+  let left: LeftTry | undefined;
   const costs: UpstreamCost[] = [];
   for (const attempt of attempts) {
     if (attempt.outcome === "ok") {
       if (answered) notes.push(noteOfAnswer(attempt, terms, answered));
       continue;
     }
-    const { note, line, cost } = judgeFailed(attempt, terms);
+    const { note, line, cost, sent } = judgeFailed(attempt, terms);
     notes.push(note);
+    if (attempt.outcome === CLIENT_GONE) {
+      left = sent;
+      continue;
+    }
     if (line) absorbed.push(line);
     if (cost) costs.push(cost);
   }
-  return { notes, absorbed, costs };
+  return { notes, absorbed, costs, left };
 }
 
 function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: AnsweredFacts): AttemptNote {
@@ -116,6 +131,7 @@ function judgeFailed(
   readonly note: AttemptNote;
   readonly line?: AbsorbedAttempt | undefined;
   readonly cost?: UpstreamCost | undefined;
+  readonly sent?: LeftTry;
 } {
   const free = !attempt.sentToUpstream ? "not_sent" : attempt.refusedByUpstream ? "refused" : undefined;
   const route = routeOf(attempt, terms);
@@ -137,8 +153,10 @@ function judgeFailed(
     cost: amount,
   });
   const note = noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent");
-  if (amount === 0n) return { note };
-  return { note, line: { upstream, cause: outcome, amount, memo }, cost: absorbedCost(route, metered.usage, amount) };
+  const sent = { route, metered };
+  if (amount === 0n) return { note, sent };
+  const line = { upstream, cause: outcome, amount, memo };
+  return { note, line, cost: absorbedCost(route, metered.usage, amount), sent };
 }
 
 function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: ChargeTerms): Metered {
@@ -148,7 +166,7 @@ function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: Ch
     // As for a stream that its client left: the dearer of the two.
     usage: {
       ...NO_USAGE,
-      input: outcome === "client_gone" ? terms.inputTokens : terms.inputEstimate,
+      input: outcome === CLIENT_GONE ? terms.inputTokens : terms.inputEstimate,
       output: Math.min(output, most),
     },
     counted: "estimate",

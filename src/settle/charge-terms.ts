@@ -22,6 +22,8 @@ export interface ChargeTerms {
     readonly tools: readonly string[];
   } & AskedOptions;
   readonly hold: NanoUsd;
+  /** Whether the account is held at the dearest; the line says so. */
+  readonly heldDear?: boolean;
   /** The most output tokens of each choice that the upstream is asked for. */
   readonly outputMost: number;
   readonly entitlement: string | undefined;

@@ -2,15 +2,12 @@
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
-import type { IdempotentRequest } from "../values/idempotency.ts";
-import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
-import type { RequestId } from "../values/request-id.ts";
 import { NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
 import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.ts";
 import { withOptions } from "./asked-options.ts";
-import { type AttemptAccount, type AttemptFacts, accountFor } from "./attempts.ts";
+import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
@@ -24,6 +21,7 @@ import {
   surprisesOf,
 } from "./meter.ts";
 import type { Pace } from "./observed.ts";
+import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
 export interface Ending {
@@ -42,6 +40,11 @@ export interface Ending {
   readonly pace?: Pace | undefined;
   /** Every try, in order, the answered one included. */
   readonly attempts?: readonly AttemptFacts[] | undefined;
+  /**
+   * What an account may cost in a day by leaving before it is given anything; undefined where that is not asked, since it
+   * was not the client that ended the request.
+   */
+  readonly leftAllowance?: NanoUsd | undefined;
 }
 
 export interface Charge {
@@ -57,22 +60,22 @@ export interface Charge {
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { route, attempts = [] } = ending;
   if (!route) {
-    const ask = unanswered(terms, accountFor(attempts, terms, undefined));
+    const account = accountFor(attempts, terms, undefined);
+    const ask = account.left ? leftUnanswered(terms, ending, account, account.left) : unanswered(terms, account);
     return { ask, metered: undefined, surprises: [], unpaidCalls: [] };
   }
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
   const account = accountFor(attempts, terms, { ...ending, route, metered });
   const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const figures = { metered, surprises, unpaidCalls, attempts: account.notes, cost };
-  const ask = ending.delivered
-    ? posted(terms, ending, figures)
-    : absorbed(terms, ending, route, { ...figures, snapshot });
-  const answer = ending.delivered ? chargedCost(route, metered.usage, cost) : absorbedCost(route, metered.usage, cost);
   const unpaid = unpaidLine(terms, route, unpaidCalls);
+  const others = [...account.costs, ...unpaid.costs];
+  const figures = { metered, surprises, unpaidCalls, attempts: account.notes, cost, others };
+  const ask = ending.delivered
+    ? posted(terms, ending, route, figures)
+    : absorbed(terms, ending, route, { ...figures, snapshot });
   const lines = [...account.absorbed, ...unpaid.lines];
-  const costs = [answer, ...account.costs, ...unpaid.costs];
-  return { ask: withAbsorbed({ ...ask, costs: eachOnce(costs) }, lines), metered, surprises, unpaidCalls };
+  return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
 
 function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
@@ -97,10 +100,21 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
   };
 }
 
-const CLIENT_GONE = "client_gone";
 const UPSTREAM_CAUSE = "upstream_";
 
 type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
+
+/** The client left before its upstream had answered: as one that leaves an answer before it is given anything of it. */
+function leftUnanswered(
+  terms: ChargeTerms,
+  ending: Ending,
+  { absorbed: failed, notes, costs: others }: AttemptAccount,
+  { route, metered }: LeftTry,
+): SettleAsk {
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const figures = { metered, attempts: notes, cost, snapshot, others };
+  return withAbsorbed(absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, figures), failed);
+}
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
 function unanswered(terms: ChargeTerms, { absorbed, notes, costs }: AttemptAccount): SettleAsk {
@@ -172,22 +186,31 @@ function unpaidLine(
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and what the line says of it. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "attempts" | "cost">;
+type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
+  /** What the upstream bills beside the answer. */
+  readonly others: readonly UpstreamCost[];
+};
+type Snapped = Figures & Pick<MemoFacts, "snapshot">;
 
-function posted(terms: ChargeTerms, ending: Ending, figures: Figures): SettleAsk {
-  const { usage, counted } = figures.metered;
-  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
-  // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3).
-  const bounded = counted === "upstream" ? amount : leastNano(amount, terms.hold);
+function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
+  const { usage } = figures.metered;
+  const { amount, snapshot } = owedFor(terms, figures.metered);
   return {
     ...voidOf(terms),
     voided: false,
-    amount: terms.unmetered ? ZERO : bounded,
-    upstream: ending.route?.upstream,
+    amount: terms.unmetered ? ZERO : amount,
+    upstream: route.upstream,
     tokensUsed: limitedTokens(terms, usage),
     tokens: tokenSumsOf(usage),
+    costs: eachOnce([chargedCost(route, usage, figures.cost), ...figures.others]),
     memo: memo(terms, ending, { ...figures, snapshot }),
   };
+}
+
+/** An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3). */
+function owedFor(terms: ChargeTerms, { usage, counted }: Metered) {
+  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+  return { amount: counted === "upstream" ? amount : leastNano(amount, terms.hold), snapshot };
 }
 
 /** A count that cannot be is paid for, but it does not shut an account out of its limit for hours. */
@@ -195,90 +218,56 @@ function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
   return Math.min(totalInput(usage) + usage.output, model.contextTokens + model.maxOutputTokens * terms.choices);
 }
 
-/** Nothing was delivered: the client pays nothing, and what the upstream still costs is named. */
-function absorbed(
-  terms: ChargeTerms,
-  ending: Ending,
-  route: Route,
-  figures: Figures & Pick<MemoFacts, "snapshot">,
-): SettleAsk {
+/**
+ * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has left, the
+ * store charges it all the same once its account has done so too often.
+ */
+function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): SettleAsk {
+  const { metered, cost, others } = figures;
   return {
     ...voidOf(terms),
     absorbed: figures.cost,
     absorbedCause: ending.cause,
     upstream: route.upstream,
+    costs: eachOnce([absorbedCost(route, metered.usage, cost), ...others]),
     memo: memo(terms, ending, figures),
+    ...leftUnpaid(terms, ending, route, figures),
   };
 }
 
-function memo(terms: ChargeTerms, ending: Ending, figures: Figures & Pick<MemoFacts, "snapshot">): string {
+type LeftMembers = Pick<SettleAsk, "leftUnpaid" | "tokensUsed" | "tokens">;
+
+/** What the client pays in place of that, the same as if it had left behind the first byte. */
+function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): Partial<LeftMembers> {
+  const { cause, leftAllowance: allowance } = ending;
+  if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};
+  const { metered, cost, others } = figures;
+  const { amount, snapshot } = owedFor(terms, metered);
+  if (amount === ZERO) return {};
+  const { usage } = metered;
+  // Of a reply that had come to its end, too, the client was given nothing.
+  const answered = { route, metered, delivered: true, complete: false, cause };
+  const notes = accountFor(ending.attempts ?? [], terms, answered).notes;
+  const attempts = notes.map((note) => (note.outcome === CLIENT_GONE ? { ...note, paid_by: "client" } : note));
+  const said = memo(terms, { ...ending, complete: false }, { ...figures, attempts, snapshot, paid: ALLOWANCE_USED });
+  const costs = eachOnce([chargedCost(route, usage, cost), ...others]);
+  const tokensUsed = limitedTokens(terms, usage);
+  return { leftUnpaid: { allowance, amount, memo: said, costs }, tokensUsed, tokens: tokenSumsOf(usage) };
+}
+
+/** Why a client pays for what it was not given. */
+const ALLOWANCE_USED = "allowance_used";
+
+function memo(terms: ChargeTerms, ending: Ending, figures: Snapped): string {
   return memoOf({
     ...figures,
     tier: terms.terms.tier,
     ended: ending.complete ? COMPLETE : ending.cause,
     hold: terms.hold,
+    heldDear: terms.heldDear,
     catalog: terms.catalogVersion,
     upstream: ending.route?.upstream,
     upstreamModel: ending.route?.upstreamModel,
     answeredBy: ending.measured.answeredBy,
   });
-}
-
-/** The settlement of a request that never reached an upstream: its hold is given back. */
-export function voidOf(terms: ChargeTerms): SettleAsk {
-  return {
-    requestId: terms.requestId,
-    tag: terms.tag,
-    admittedAtMs: terms.storeTimeMs,
-    group: terms.group.name,
-    kind: terms.group.kind,
-    entitlement: terms.entitlement,
-    keyId: terms.keyId,
-    perKey: terms.group.limits.perKey,
-    model: terms.model.name,
-    amount: ZERO,
-    absorbed: ZERO,
-    absorbedCause: undefined,
-    upstream: undefined,
-    tokensTaken: terms.terms.inputTokens,
-    tokensUsed: 0,
-    tokensPerMinute: terms.group.limits.tokensPerMinute,
-    voided: true,
-    memo: "{}",
-    idempotency: terms.idempotency,
-  };
-}
-
-/**
- * Gives up an admission whose outcome is unknown: should the store have carried it out, or still do so, it holds nothing.
- * @param nowMs the time at which the answer failed to come; the store's own is not known.
- */
-export function abandoned(
-  requestId: RequestId,
-  tag: AccountTag,
-  inputTokens: number,
-  nowMs: number,
-  idempotency?: IdempotentRequest | undefined,
-): SettleAsk {
-  return {
-    requestId,
-    tag,
-    admittedAtMs: nowMs,
-    group: "",
-    kind: "pay_per_use",
-    entitlement: undefined,
-    keyId: "",
-    perKey: false,
-    model: "",
-    amount: ZERO,
-    absorbed: ZERO,
-    absorbedCause: undefined,
-    upstream: undefined,
-    tokensTaken: inputTokens,
-    tokensUsed: 0,
-    tokensPerMinute: undefined,
-    voided: true,
-    memo: "{}",
-    idempotency: idempotency && { ...idempotency, streamed: false, untilMs: nowMs },
-  };
 }

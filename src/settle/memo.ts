@@ -11,6 +11,8 @@ export interface MemoFacts {
   /** `complete`, or why the answer was cut or nobody got it. */
   readonly ended: string;
   readonly hold: bigint;
+  /** Whether that was the dearest, for an account whose charges were above its holds again and again. */
+  readonly heldDear?: boolean | undefined;
   readonly catalog: string;
   readonly upstream: string | undefined;
   /** What the upstream's count says that cannot be. */
@@ -23,6 +25,8 @@ export interface MemoFacts {
   readonly answeredBy?: string | undefined;
   /** Calls of hosted tools that the server counts and nobody is charged for. */
   readonly unpaidCalls?: readonly UnpaidCalls[] | undefined;
+  /** Why the client pays although it was given nothing. */
+  readonly paid?: string | undefined;
   /** Every try of the request, on one of its lines. */
   readonly attempts?: readonly object[] | undefined;
 }
@@ -49,7 +53,9 @@ export function memoOf(facts: MemoFacts): string {
     final: counted === "upstream" && facts.ended !== COMPLETE ? true : undefined,
     surprise: surprises?.length ? surprises.join(",") : undefined,
     ended: facts.ended,
+    paid: facts.paid,
     hold: String(facts.hold),
+    held: facts.heldDear ? "dearest" : undefined,
     catalog: facts.catalog,
     upstream: facts.upstream,
     upstream_model: facts.upstreamModel,

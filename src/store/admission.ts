@@ -13,6 +13,8 @@ export interface GroupTerms {
   readonly holdFull: NanoUsd;
   /** The worst cost of the least useful form of the request; at most holdFull. */
   readonly holdMin: NanoUsd;
+  /** In their place for an account whose charges were above its holds again and again; at least as much. */
+  readonly dear?: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd } | undefined;
   /** Requests per minute, or undefined for no such limit. */
   readonly requestsPerMinute: number | undefined;
   /** Tokens per minute, or undefined. */
@@ -63,6 +65,8 @@ export interface Admitted {
   readonly group: string;
   /** The amount held: between holdMin and holdFull of the group; 0 on an entitlement without quota. */
   readonly hold: NanoUsd;
+  /** True where the account is held at the dearest, and `hold` is of the group's `dear`. */
+  readonly dear?: true;
   /** The entitlement that pays, or undefined when the balance does. */
   readonly entitlement: string | undefined;
   /** Whether the entitlement that pays has no quota (no hold, no clamp, a ledger line of 0). */

@@ -1,5 +1,5 @@
 /**
- * Rate buckets, all in integers: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The
+ * Rate buckets and allowances, all in integers: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The
  * Lua in `redis/lua/buckets.lua` is the same arithmetic, line by line; the differential test compares them.
  */
 import type { BucketState } from "./admission.ts";
@@ -42,6 +42,49 @@ export function waitMs(drained: Bucket, limit: number, count: number, nowMs: num
 /** Takes (or with a negative count gives back) tokens; the debt may pass the limit, never 0. */
 export function take(drained: Bucket, count: number): Bucket {
   return { debt: Math.min(DEBT_MAX, Math.max(0, drained.debt + count * UNIT)), atMs: drained.atMs };
+}
+
+/** In which an allowance comes back whole. */
+const ALLOWANCE_MS = 86_400_000;
+
+/**
+ * Takes `cost` from an allowance, both in nano-dollars, which comes back evenly over a day.
+ * @returns the bucket (debt in nano-dollars) as it is to be stored; undefined when the cost does not fit into what is left,
+ * as into an allowance of 0 nothing does.
+ */
+export function takeAllowed(
+  bucket: Bucket | undefined,
+  allowance: number,
+  cost: number,
+  nowMs: number,
+): Bucket | undefined {
+  const { debt, atMs } = bucket ?? { debt: 0, atMs: nowMs };
+  const laterMs = Math.max(nowMs, atMs);
+  const left = Math.max(0, debt - Math.floor((allowance * (laterMs - atMs)) / ALLOWANCE_MS));
+  if (allowance === 0 || cost > allowance - left) return undefined;
+  return { debt: left + cost, atMs: laterMs };
+}
+
+/** How long a charge above its hold is remembered, and how much is at the most, so that an account is not shut in for ever. */
+const OVERRUN_MS = 7 * 86_400_000;
+const OVERRUNS_MAX = 12;
+/** So many of them are one too many. */
+const OVERRUNS_DEAR = 3;
+
+/** Whether a charge is above its hold by more than a trifle, an eighth of it. */
+export function isOverrun(owed: number, hold: number): boolean {
+  return owed - hold > Math.floor(hold / 8);
+}
+
+/** Counts a charge above its hold (the debt is milliseconds, which drain by themselves). */
+export function addOverrun(bucket: Bucket | undefined, nowMs: number): Bucket {
+  const { debt, atMs } = drain(bucket, 1, nowMs);
+  return { debt: Math.min(OVERRUNS_MAX * OVERRUN_MS, debt + OVERRUN_MS), atMs };
+}
+
+/** Whether there were so many lately that the account is held at the dearest. */
+export function isHeldDear(bucket: Bucket | undefined, nowMs: number): boolean {
+  return drain(bucket, 1, nowMs).debt > (OVERRUNS_DEAR - 1) * OVERRUN_MS;
 }
 
 export function bucketState(drained: Bucket, limit: number, nowMs: number): BucketState {

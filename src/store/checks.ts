@@ -12,7 +12,14 @@ import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./opening.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
-import { ABSORBED_ATTEMPTS_MAX, type SettleAsk, UPSTREAM_COSTS_MAX, type UpstreamCost } from "./settlement.ts";
+import {
+  ABSORBED_ATTEMPTS_MAX,
+  chargedInstead,
+  type LeftUnpaid,
+  type SettleAsk,
+  UPSTREAM_COSTS_MAX,
+  type UpstreamCost,
+} from "./settlement.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;
@@ -58,6 +65,9 @@ function checkTerms(terms: GroupTerms): void {
   checkName(terms.group, "a group");
   demand(isAmount(terms.holdFull) && isAmount(terms.holdMin), "holds are amounts");
   demand(terms.holdMin <= terms.holdFull, "holdMin is at most holdFull");
+  const { dear } = terms;
+  demand(!dear || (isAmount(dear.holdFull) && isAmount(dear.holdMin)), "dear holds are amounts");
+  demand(!dear || dear.holdMin <= dear.holdFull, "a dear holdMin is at most its holdFull");
   for (const limit of [terms.requestsPerMinute, terms.tokensPerMinute]) {
     demand(limit === undefined || (limit >= 1 && isCount(limit, TOKEN_COUNT_MAX)), "a limit is a whole number above 0");
   }
@@ -104,9 +114,23 @@ export function checkSettle(ask: SettleAsk): void {
     demand(isAmount(amount) && amount > 0n && memo.length <= TEXT_CHARS_MAX, "an attempt has an amount and a memo");
   }
   checkCosts(ask);
+  if (ask.leftUnpaid) checkLeftUnpaid(ask, ask.leftUnpaid);
   if (!ask.idempotency) return;
   checkIdempotency(ask.idempotency);
   demand(isCount(ask.idempotency.untilMs, Number.MAX_SAFE_INTEGER), "an idempotency key ends at an instant");
+}
+
+function checkLeftUnpaid(ask: SettleAsk, left: LeftUnpaid): void {
+  const { voided, kind, entitlement } = ask;
+  const { allowance, amount, memo } = left;
+  demand(voided, "only who is given nothing has left unpaid");
+  demand(
+    isAmount(allowance) && isAmount(amount) && amount > 0n,
+    "an allowance is an amount, and so is a charge above 0",
+  );
+  demand(memo.length <= TEXT_CHARS_MAX, "a memo is short");
+  demand(kind !== "time_card" || entitlement !== undefined, "a time card charge names its card");
+  checkCosts(chargedInstead(ask, left));
 }
 
 /** Upstreams and models become fields of the sums per day, so that each stands there once. */

@@ -9,7 +9,8 @@ import { accountId } from "./names.ts";
 
 /**
  * amount, expires at, limit scope, entitlement or "", key id, group, unmetered "1" or "0", store time, then limit,
- * remaining and reset of the request bucket and of the token bucket (each "" without such a limit).
+ * remaining and reset of the request bucket and of the token bucket (each "" without such a limit); "1" behind them where
+ * the account is held at the dearest.
  */
 export type HoldRecord = readonly string[];
 
@@ -43,6 +44,7 @@ export function admittedOf(tag: AccountTag, record: HoldRecord): Admitted {
     keyId: field(record, 4),
     group: field(record, 5),
     hold: nanoUsd(holdAmount(record)),
+    ...(field(record, 14) === "1" ? { dear: true as const } : {}),
     entitlement: holdEntitlement(record),
     unmetered: holdUnmetered(record),
     storeTimeMs: Number(field(record, 7)),

@@ -12,6 +12,12 @@ export function limitScope(group: string, keyId: string, perKey: boolean): strin
 export const requestBucket = (scope: string): string => `${scope}:r`;
 export const tokenBucket = (scope: string): string => `${scope}:t`;
 
+/** The bucket of what an account's clients have left unpaid: no scope's, since it has no colon. */
+export const LEFT_BUCKET = "left";
+
+/** The bucket of an account's charges above their holds. */
+export const OVERRUN_BUCKET = "over";
+
 /** The account's id, which is also its name in the ledger. */
 export const accountId = (tag: AccountTag): string => `acct_${tag}`;
 export const entitlementAccount = (id: string): string => `ent_${id}`;

@@ -2,7 +2,7 @@
 import type { GroupKind } from "../values/catalog.ts";
 import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
-import type { NanoUsd } from "../values/money.ts";
+import { type NanoUsd, ZERO } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { TokenSums } from "./token-sums.ts";
 
@@ -14,6 +14,18 @@ export interface AbsorbedAttempt {
   readonly amount: NanoUsd;
   /** As SettleAsk.memo, of this try. */
   readonly memo: string;
+}
+
+/** What a client that left before it was given anything is charged once its account's allowance for that is used up. */
+export interface LeftUnpaid {
+  /** What an account may cost the operator in this way; it comes back evenly over a day. 0: everything is charged. */
+  readonly allowance: NanoUsd;
+  /** Above 0. */
+  readonly amount: NanoUsd;
+  /** As SettleAsk.memo, of the charge. */
+  readonly memo: string;
+  /** As SettleAsk.costs, of the charge: one of them is what the client pays for, and not absorbed. */
+  readonly costs: readonly UpstreamCost[];
 }
 
 /** Tries of one request that may have lines of their own. */
@@ -69,8 +81,18 @@ export interface SettleAsk {
   readonly costs?: readonly UpstreamCost[] | undefined;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
+  /**
+   * Of a voided request whose client has left. `absorbed` is taken from the account's allowance and absorbed where it fits
+   * into what is left of that; else this is charged in its place, with `tokensUsed` and `tokens`, and nothing is voided (chargedInstead).
+   */
+  readonly leftUnpaid?: LeftUnpaid | undefined;
   /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */
   readonly idempotency?: KeptRequest | undefined;
+}
+
+/** What is settled in place of an absorption: the charge of a client that left before it was given anything. */
+export function chargedInstead(ask: SettleAsk, { amount, memo, costs }: LeftUnpaid): SettleAsk {
+  return { ...ask, voided: false, amount, absorbed: ZERO, memo, costs };
 }
 
 export type SettleAnswer =

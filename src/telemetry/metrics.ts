@@ -137,6 +137,11 @@ export function createMetrics() {
       "model",
       "counted",
     ]),
+    leftUnpaid: counter(
+      "left_before_output_total",
+      "Requests whose client left before it was given anything, by who pays.",
+      ["group", "paid_by"],
+    ),
     spend: counter("spend_usd_total", "US dollars charged to clients.", ["group", "model"]),
     cost: counter(
       "cost_usd_total",

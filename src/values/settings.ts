@@ -135,6 +135,11 @@ export interface Settings {
   readonly workers: number;
   readonly heartbeatMs: number;
   readonly upstreamUnavailableStatus: 403 | 503;
+  /**
+   * Nano-dollars that an account may cost in a day by requests that it leaves before it is given anything: a whole number up
+   * to NANO_USD_MAX, which is below 2^53, so that settings can be printed as JSON.
+   */
+  readonly leftAllowanceNano: number;
   /** `Idempotency-Key`: whether it is heeded, and how long a charged request is remembered from its admission on. */
   readonly idempotency: { readonly enabled: boolean; readonly keepMs: number };
   readonly corsOrigins: readonly string[];

@@ -67,6 +67,7 @@ test("what the example calls defaults are the defaults", () => {
     "listen",
     "admin",
     "journal",
+    "leftAllowanceNano",
     "bodyBytesMax",
     "drain",
     "heartbeatMs",

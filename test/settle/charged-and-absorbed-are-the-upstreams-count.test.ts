@@ -14,6 +14,7 @@ import { measure, type OfferedTerms, type Terms } from "../../src/admit/terms.ts
 import { type Ending, settlementOf } from "../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../src/settle/charge-terms.ts";
 import type { Store } from "../../src/store/contract.ts";
+import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type AccountTag, hashKey } from "../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../src/values/money.ts";
@@ -65,6 +66,7 @@ const behaviour = fc.record({
   hiddenPerS: fc.integer({ min: 0, max: 2_000 }),
   delivered: fc.boolean(),
   ending: fc.constantFrom("complete", "client_gone", "brake", "draining", "internal", "orphaned", "upstream_invalid"),
+  leftAllowance: fc.constantFrom(undefined, 0n, 0n, 1_000n, 100_000_000n),
   limit: fc.integer({ min: 1, max: MODEL.maxOutputTokens }),
   textBytes: fc.integer({ min: 1, max: 50_000 }),
   /** Share of the hold that the account has beside it, in percent. */
@@ -77,6 +79,7 @@ let seq = 0;
 test("whatever an upstream does, its final count is what is charged and absorbed, and no client pays for more", async () => {
   let counted = 0;
   let beyond = 0;
+  let left = 0;
   await fc.assert(
     fc.asyncProperty(behaviour, async (now) => {
       const group = CATALOG.groups.get(now.group);
@@ -91,6 +94,9 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       assert.equal(chargeTerms.hold, hold);
       const ending = endingOf(now);
       const { ask, metered } = settlementOf(chargeTerms, ending);
+      // A card without a quota pays for nobody who left either, and nobody is asked where a drain cut.
+      assert.equal(settlementOf({ ...chargeTerms, unmetered: true }, ending).ask.leftUnpaid, undefined);
+      assert.equal(settlementOf(chargeTerms, { ...ending, leftAllowance: undefined }).ask.leftUnpaid, undefined);
       assert.equal((await store.settle(ask)).outcome, "settled");
 
       const lines = (await store.readLedger(account.tag, 0, 10)).filter(({ kind }) => kind !== "topup");
@@ -100,11 +106,17 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       const state = await store.inspect(account.tag);
       assert.deepEqual([state?.account.balance, state?.account.held], [funds - charged, 0n]);
       assert.ok(funds - charged >= 0n);
-      if (!now.delivered) assert.equal(charged, 0n);
+      const { findings } = await auditToEnd(auditAccount(store, account));
+      assert.deepEqual(findings, []);
+      const pays = lines.some(({ kind }) => kind === "usage");
+      const asksAllowance = now.ending === "client_gone" && now.leftAllowance !== undefined;
+      assert.ok(pays === now.delivered || (pays && asksAllowance), "nobody else pays for nothing");
+      if (pays && !now.delivered) left++;
+      if (!pays && asksAllowance) assert.ok(absorbed <= (now.leftAllowance ?? 0n) || group.multiplier === 0n);
       if (now.usage && now.final && countsBothSides(now.usage, now.produced.tokens)) {
         counted++;
         const price = (multiplier: bigint) => charge(MODEL.price, multiplier as Multiplier, now.usage as Usage).amount;
-        const owed = now.delivered ? price(group.multiplier) : price(1_000_000n);
+        const owed = pays ? price(group.multiplier) : price(1_000_000n);
         assert.ok(charged <= owed, `charged ${charged} for ${owed}`);
         assert.equal(charged + absorbed, owed);
         assert.ok(owed <= NANO_USD_MAX);
@@ -115,6 +127,7 @@ test("whatever an upstream does, its final count is what is charged and absorbed
     { numRuns: 400 },
   );
   assert.ok(counted > 100 && beyond > 20, `${counted} counted, ${beyond} beyond their hold`);
+  assert.ok(left > 0, `${left} paid for what they left before they had anything`);
 });
 
 /** What lacks a side, no input at all or no output for what went by, is an estimate (docs/usage-forms.md, rule 5). */
@@ -183,6 +196,7 @@ function endingOf(now: Behaviour): Ending {
     complete: now.ending === "complete",
     route: MODEL.routes[0],
     cause: now.ending,
+    leftAllowance: now.leftAllowance === undefined ? undefined : nanoUsd(now.leftAllowance),
     measured: { usage: now.usage, final: now.final, produced: now.produced, silentMs: now.silentMs },
     pace: { thinks: now.thinks, hiddenPerS: now.hiddenPerS, visibleFactor: 1 },
   };

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { AdmitAsk, AdmitRefused, Admitted, GroupTerms } from "../../src/store/admission.ts";
 import type { Store } from "../../src/store/contract.ts";
-import type { SettleAsk } from "../../src/store/settlement.ts";
+import type { LeftUnpaid, SettleAsk } from "../../src/store/settlement.ts";
 import type { CodeHash } from "../../src/values/code.ts";
 import type { AccountTag, KeyHash } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
@@ -48,6 +48,22 @@ export function admitAsk(changes: Partial<AdmitAsk> & Pick<AdmitAsk, "tag" | "re
 }
 
 type Settle = Partial<Omit<SettleAsk, "amount" | "absorbed">> & { amount?: bigint; absorbed?: bigint };
+
+/** What a client that left is charged beyond its allowance; `cost` is what its upstream then bills, none of it absorbed. */
+export function leftUnpaid(
+  allowance: bigint,
+  amount: bigint,
+  { memo = "{}", cost = 40n }: { readonly memo?: string; readonly cost?: bigint } = {},
+): LeftUnpaid {
+  const tokens = { input: 30, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 };
+  const bill = { upstream: "east", model: "m-east", requests: 1, tokens, absorbed: nanoUsd(0n), charged: true };
+  return {
+    allowance: nanoUsd(allowance),
+    amount: nanoUsd(amount),
+    memo,
+    costs: [{ ...bill, cost: nanoUsd(cost) }],
+  };
+}
 
 /** Settles what was admitted. */
 export function settleAsk(

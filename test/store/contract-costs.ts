@@ -8,7 +8,7 @@ import { NO_COUNTS } from "../../src/store/token-sums.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../src/values/money.ts";
 import { utcDay } from "../../src/values/time.ts";
-import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
+import { admitAsk, admitted, leftUnpaid, makeAccount, ridOf, settleAsk } from "./asks.ts";
 import type { Ask } from "./contract.ts";
 
 const TOKENS = { input: 10, cachedInput: 0, cacheWrite: 0, output: 5, reasoning: 2 };
@@ -114,6 +114,48 @@ export function costTests(ask: Ask): void {
     ]);
   });
 
+  test("whoever leaves unpaid has the costs of what became of it, absorbed or charged, and of no other", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Kleft", { funds: 100n });
+    const failed = cost({ cost: 9n, absorbed: 9n, upstream: "west", model: "m|^west" });
+    const attempts = [{ upstream: "west", cause: "upstream_timeout", amount: nanoUsd(9n), memo: "{}" }];
+    const leave = async (rid: number, allowance: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid) });
+      const permit = admitted(await store.admit(request));
+      const charge = [cost({ cost: 70n, charged: true }), failed, cost({ cost: 1n, absorbed: 1n, model: "m-more" })];
+      const gone = settleAsk(request, permit, {
+        ...{ voided: true, absorbed: 70n, absorbedCause: "client_gone", upstream: "east", tokens: TOKENS, attempts },
+        costs: [cost({ cost: 70n, absorbed: 70n }), failed],
+        leftUnpaid: { allowance: nanoUsd(allowance), amount: nanoUsd(130n), memo: "{}", costs: charge },
+      });
+      assert.equal((await store.settle(gone)).outcome, "settled");
+      assert.equal((await store.settle(gone)).outcome, "duplicate");
+      return utcDay(permit.storeTimeMs);
+    };
+    const day = await leave(1, 70n);
+    const counts = { ...TOKENS, requests: 1 };
+    const own = { day, group: "big", model: "big-1", key: "key_Kleft" };
+    const east = { day, upstream: "east", model: "m-east" };
+    const west = { day, upstream: "west", model: "m|^west", amount: 0n };
+    assert.deepEqual(await daysOf(store, tag, day), [
+      { ...own, amount: 0n, counts: NO_COUNTS, cost: 79n, absorbed: 79n },
+    ]);
+    assert.deepEqual((await upstreamsOf(store, tag, day)).sums, [
+      { ...east, amount: 0n, counts, cost: 70n, absorbed: 70n },
+      { ...west, counts, cost: 9n, absorbed: 9n },
+    ]);
+    // 130 are owed now and 100 are there.
+    assert.equal(await leave(2, 70n), day);
+    assert.deepEqual(await daysOf(store, tag, day), [
+      { ...own, amount: 100n, counts, cost: 79n + 80n, absorbed: 79n + 40n },
+    ]);
+    assert.deepEqual((await upstreamsOf(store, tag, day)).sums, [
+      { ...east, amount: 100n, counts: twice(counts), cost: 140n, absorbed: 70n + 30n },
+      { ...east, model: "m-more", amount: 0n, counts, cost: 1n, absorbed: 1n },
+      { ...west, counts: twice(counts), cost: 18n, absorbed: 18n },
+    ]);
+  });
+
   test("asks of earlier versions leave no costs, and one without anything to say leaves no sums", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kold", { funds: 10n });
@@ -201,6 +243,17 @@ export function costTests(ask: Ask): void {
       await assert.rejects(store.settle(settleAsk(request, permit, { amount: 5n, costs })), RangeError);
     }
     await assert.rejects(store.settle(settleAsk(request, permit, { voided: true, costs: [paid] })), RangeError);
+    const left = leftUnpaid(0n, 5n);
+    for (const [costs, charged] of [
+      [[paid], [paid]],
+      [[], []],
+      [[], [{ ...paid, charged: false }]],
+      [[], [paid, { ...paid, model: "other" }]],
+      [[], [{ ...paid, upstream: "ea|st" }]],
+    ]) {
+      const facts = { voided: true, costs, leftUnpaid: { ...left, costs: charged ?? [] } };
+      await assert.rejects(store.settle(settleAsk(request, permit, facts)), RangeError);
+    }
     assert.equal((await store.settle(settleAsk(request, permit, { amount: 5n, costs: [paid] }))).outcome, "settled");
   });
 }

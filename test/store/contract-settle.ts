@@ -7,7 +7,19 @@ import type { AccountState } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { utcDay } from "../../src/values/time.ts";
-import { admitAsk, admitted, cardTerms, causeOf, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import {
+  admitAsk,
+  admitted,
+  cardTerms,
+  causeOf,
+  DAY_MS,
+  hashOf,
+  leftUnpaid,
+  makeAccount,
+  ridOf,
+  settleAsk,
+  terms,
+} from "./asks.ts";
 import type { Ask } from "./contract.ts";
 
 async function stateOf(store: Store, tag: AccountTag): Promise<AccountState> {
@@ -130,6 +142,123 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
+  test("whoever leaves before the first byte is let off within its allowance, and pays beyond it (promise 3)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sleft");
+    const leave = async (rid: number, allowance = 100n) => {
+      const key = { key: hashOf(`left ${rid}`), fingerprint: hashOf("body") };
+      const request = admitAsk({
+        tag,
+        requestId: ridOf(rid),
+        idempotency: key,
+        groups: [terms({ tokensPerMinute: 1_000 })],
+      });
+      const permit = admitted(await store.admit({ ...request, inputTokens: 10 }));
+      const gone = settleAsk(request, permit, {
+        voided: true,
+        absorbed: 40n,
+        absorbedCause: "client_gone",
+        upstream: "east",
+        tokensTaken: 10,
+        tokensUsed: 30,
+        tokens: { input: 30, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 },
+        memo: '{"who":"nobody"}',
+        leftUnpaid: leftUnpaid(allowance, 60n, { memo: '{"who":"client"}' }),
+        idempotency: { ...key, streamed: false, untilMs: permit.storeTimeMs + 60_000 },
+      });
+      const answer = await store.settle(gone);
+      assert.deepEqual(await store.settle(gone), { outcome: "duplicate" });
+      const other = await store.settle({ ...gone, leftUnpaid: { ...gone.leftUnpaid, amount: nanoUsd(61n) } as never });
+      const same = answer.outcome === "settled" && answer.charged === 0n;
+      assert.deepEqual(other, same ? { outcome: "duplicate" } : { outcome: "mismatch", recorded: 60n });
+      return answer.outcome === "settled" ? [answer.charged, answer.absorbed, answer.balance] : [answer.outcome];
+    };
+    assert.deepEqual(await leave(1), [0n, 0n, 1_000n]);
+    assert.deepEqual(await leave(2), [0n, 0n, 1_000n]);
+    assert.deepEqual(await leave(3), [60n, 0n, 940n], "20 are left of 100");
+    assert.deepEqual(await leave(4, 0n), [60n, 0n, 880n], "an allowance of 0 lets nobody off");
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 absorbed absorbed:client_gone>upstream:east 40 =1000",
+      "3 absorbed absorbed:client_gone>upstream:east 40 =1000",
+      "4 usage acct_Sleft00000>revenue:big 60 =940",
+      "5 usage acct_Sleft00000>revenue:big 60 =880",
+    ]);
+    assert.deepEqual(
+      state.ledger.slice(1).map(({ memo }) => memo),
+      ["nobody", "nobody", "client", "client"].map((who) => `{"who":"${who}"}`),
+    );
+    assert.equal(state.buckets.left?.debt, 80);
+    assert.deepEqual(state.idempotency.map(({ requestId, state: end }) => [requestId, end]).sort(), [
+      [ridOf(3), "finished"],
+      [ridOf(4), "finished"],
+    ]);
+    const [counted] = Object.values(Object.values(state.counts)[0] ?? {});
+    assert.deepEqual([counted?.requests, counted?.input], [2, 60]);
+    assertIdentities(state);
+  });
+
+  test("thirty that leave at once are let off for what the allowance holds, exactly (invariant 7)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sthirty", { funds: 5_000n });
+    const requests = Array.from({ length: 30 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
+    const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
+    const facts = { voided: true, absorbed: 30n, leftUnpaid: leftUnpaid(100n, 60n) };
+    const gone = requests.map((request, i) => settleAsk(request, permits[i] as (typeof permits)[0], facts));
+    const answers = await Promise.all([...gone, ...gone].map((one) => store.settle(one)));
+    const charged = answers.map((answer) => (answer.outcome === "settled" ? answer.charged : undefined));
+    const count = (of: bigint | undefined) => charged.filter((one) => one === of).length;
+    assert.deepEqual([count(0n), count(60n), count(undefined)], [3, 27, 30]);
+    const state = await stateOf(store, tag);
+    assert.equal(state.account.balance, 5_000n - 27n * 60n);
+    assert.equal(state.buckets.left?.debt, 90);
+    assertIdentities(state);
+  });
+
+  test("an account whose charges are above their holds again and again is held at the dearest (promise 1)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sdear", { funds: 3_000n });
+    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
+    const heldFor = async (rid: number, amount: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid), groups });
+      const permit = admitted(await store.admit(request));
+      assert.deepEqual(await store.admit(request), permit, "the same again");
+      await store.settle(settleAsk(request, permit, { amount }));
+      return [permit.hold, permit.dear === true];
+    };
+    // 112 is a trifle more than 100.
+    assert.deepEqual(await heldFor(1, 112n), [100n, false]);
+    assert.deepEqual(await heldFor(2, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(3, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(4, 500n), [100n, false]);
+    assert.deepEqual(await heldFor(5, 400n), [400n, true]);
+    assert.deepEqual(await heldFor(6, 1_500n), [400n, true]);
+    // 262 are free: less than the least of the dear hold, and more than the usual one.
+    const poor = admitAsk({ tag, requestId: ridOf(7), groups });
+    assert.equal(causeOf(await store.admit(poor)), "insufficient_balance");
+    // Who offers no dear hold holds as ever.
+    const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(8) })));
+    assert.deepEqual([older.hold, older.dear], [100n, undefined]);
+    assertIdentities(await stateOf(store, tag));
+  });
+
+  test("twelve at once beyond their holds are counted each, and what was voided is not", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Stwelve", { funds: 5_000n });
+    const requests = Array.from({ length: 12 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
+    const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
+    const ends = requests.map((request, i) =>
+      settleAsk(
+        request,
+        permits[i] as (typeof permits)[0],
+        i < 4 ? { voided: true, absorbed: 900n } : { amount: 300n },
+      ),
+    );
+    await Promise.all([...ends, ...ends].map((end) => store.settle(end)));
+    const days = (await stateOf(store, tag)).buckets.over?.debt ?? 0;
+    assert.equal(Math.ceil(days / DAY_MS), 8 * 7);
+  });
+
   test("failed tries are lines of their own, behind the charge, written once (lessons A4)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Stries");
@@ -227,5 +356,45 @@ export function settlementTests(ask: Ask): void {
     const answer = await store.settle(settleAsk(request, permit, { amount: most - 1n }));
     assert.deepEqual(answer, { outcome: "settled", charged: most - 1n, absorbed: 0n, balance: 1n });
     assertIdentities(await stateOf(store, tag));
+  });
+}
+
+/** Those for which the store's clock is in the test's hand. */
+export function settlementTimeTests(ask: Ask): void {
+  test("an account is held as ever a week after its charges have kept to their holds", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sweek", { funds: 10_000n });
+    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
+    const held = async (rid: number, amount: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid), groups });
+      const permit = admitted(await store.admit(request));
+      await store.settle(settleAsk(request, permit, { amount }));
+      return permit.hold;
+    };
+    const start = nowMs();
+    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n), 100n);
+    setTime(start + 7 * DAY_MS - 60_000);
+    assert.equal(await held(4, 200n), 400n);
+    setTime(start + 7 * DAY_MS + 60_000);
+    assert.equal(await held(5, 50n), 100n);
+  });
+
+  test("an allowance comes back over a day", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sday");
+    const leave = async (rid: number) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid) });
+      const permit = admitted(await store.admit(request));
+      const facts = { voided: true, absorbed: 50n, leftUnpaid: leftUnpaid(100n, 1n) };
+      const answer = await store.settle(settleAsk(request, permit, facts));
+      return answer.outcome === "settled" && answer.charged === 0n;
+    };
+    const start = nowMs();
+    const letOff = [await leave(1), await leave(2), await leave(3)];
+    setTime(start + DAY_MS / 2 - 60_000);
+    letOff.push(await leave(4));
+    setTime(start + DAY_MS / 2 + 60_000);
+    letOff.push(await leave(5), await leave(6));
+    assert.deepEqual(letOff, [true, true, false, false, true, false]);
   });
 }

@@ -10,7 +10,7 @@ import { figureTests } from "./contract-figures.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
 import { limitTests } from "./contract-limits.ts";
 import { recordTests } from "./contract-records.ts";
-import { settlementTests } from "./contract-settle.ts";
+import { settlementTests, settlementTimeTests } from "./contract-settle.ts";
 
 /** A store under test, with its clock in the test's hand. */
 export interface Bench {
@@ -44,6 +44,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     figureTests(ask);
     if (!clock) return;
     limitTests(ask);
+    settlementTimeTests(ask);
     idempotencyTimeTests(ask);
     extensionTimeTests(ask);
     archiveTests(ask);

@@ -7,7 +7,7 @@ import test from "node:test";
 import fc from "fast-check";
 import type { Admitted } from "../../src/store/admission.ts";
 import type { Store } from "../../src/store/contract.ts";
-import { SETTLED_MARK_MS } from "../../src/store/settlement.ts";
+import { SETTLED_MARK_MS, type UpstreamCost } from "../../src/store/settlement.ts";
 import type { IdempotentRequest } from "../../src/values/idempotency.ts";
 import type { AccountTag } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
@@ -24,6 +24,18 @@ const START_MS = Date.UTC(2026, 5, 1, 12);
 
 function keyOf(said: { key: string; body: string } | undefined): IdempotentRequest | undefined {
   return said && { key: hashOf(said.key), fingerprint: hashOf(said.key + said.body) };
+}
+
+type Costs = NonNullable<Extract<Operation, { do: "settle" }>["costs"]>;
+
+/** With a charge, it is for the first of them. */
+function costsOf(costs: Costs, isCharged: boolean): readonly UpstreamCost[] {
+  return costs.map(({ absorbedPart, ...cost }, index) => {
+    const isPaid = isCharged && index === 0;
+    // What the client pays for is not absorbed, but a try that failed at the same upstream may be.
+    const absorbed = (cost.cost * absorbedPart) / (isPaid ? 8n : 4n);
+    return { ...cost, cost: nanoUsd(cost.cost), absorbed: nanoUsd(absorbed), charged: isPaid };
+  });
 }
 
 /** One sequence of operations: its accounts, what was admitted, and the clock that both stores share. */
@@ -179,13 +191,10 @@ class Run {
       tokensPerMinute: o.tokensPerMinute,
       tokens: o.tokens,
       attempts: o.attempts,
-      costs: o.costs?.map(({ absorbedPart, ...cost }, index) => ({
-        ...cost,
-        cost: nanoUsd(cost.cost),
-        absorbed: nanoUsd((cost.cost * absorbedPart) / 4n),
-        charged: !voided && index === 0,
-      })),
+      costs: o.costs && costsOf(o.costs, !voided),
       voided,
+      leftUnpaid:
+        voided && o.leftUnpaid ? { ...o.leftUnpaid, costs: costsOf(o.costs ?? o.leftUnpaid.costs, true) } : undefined,
       idempotency: kept,
     });
     if (kept) this.#markExpiries.push(kept.untilMs - 1);

@@ -24,21 +24,44 @@ const termsOf = fc
   .record({
     group,
     holdFull: amount,
+    dear: fc.option(fc.bigInt(0n, 300n), { nil: undefined }),
     part: fc.integer({ min: 0, max: 4 }),
     requestsPerMinute: limit,
     tokensPerMinute: limit,
     concurrency: fc.constantFrom(2, 10, 100, 100),
     perKey: fc.boolean(),
   })
-  .map(({ part, ...rest }): GroupTerms => {
+  .map(({ part, dear: more, ...rest }): GroupTerms => {
     const kind = rest.group === "cards" || rest.group === "more" ? "time_card" : "pay_per_use";
-    return terms({ ...rest, kind, holdMin: (rest.holdFull * BigInt(part)) / 4n });
+    const holdMin = (rest.holdFull * BigInt(part)) / 4n;
+    const small = more !== undefined && rest.holdFull <= 200n;
+    const dear = small ? { holdFull: nanoUsd(rest.holdFull + more), holdMin: nanoUsd(holdMin + more / 2n) } : undefined;
+    return terms({ ...rest, kind, holdMin, dear });
   });
 
 /** One of two idempotency keys with one of two bodies; half of the requests have none. */
 const idempotency = fc.option(fc.record({ key: fc.constantFrom("i1", "i2"), body: fc.constantFrom("x", "x", "y") }), {
   nil: undefined,
 });
+
+/** What a request costs by upstream; how much of each is absorbed is told in quarters. */
+const costs = fc.uniqueArray(
+  fc.record({
+    upstream: fc.constantFrom("east", "west"),
+    model: fc.constantFrom("m", "m|^x"),
+    requests: fc.integer({ min: 0, max: 2 }),
+    tokens: fc.record({
+      input: tokens,
+      cachedInput: tokens,
+      cacheWrite: tokens,
+      output: tokens,
+      reasoning: tokens,
+    }),
+    cost: amount,
+    absorbedPart: fc.bigInt(0n, 4n),
+  }),
+  { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
+);
 
 const operation = {
   admit: fc.record({
@@ -76,26 +99,17 @@ const operation = {
       }),
       { maxLength: 2 },
     ),
-    costs: fc.option(
-      fc.uniqueArray(
-        fc.record({
-          upstream: fc.constantFrom("east", "west"),
-          model: fc.constantFrom("m", "m|^x"),
-          requests: fc.integer({ min: 0, max: 2 }),
-          tokens: fc.record({
-            input: tokens,
-            cachedInput: tokens,
-            cacheWrite: tokens,
-            output: tokens,
-            reasoning: tokens,
-          }),
-          cost: amount,
-          absorbedPart: fc.bigInt(0n, 4n),
-        }),
-        { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
-      ),
+    leftUnpaid: fc.option(
+      fc.record({
+        allowance: fc.constantFrom(0n, 150n, 400n, 9_000_000_000_000_000n).map(nanoUsd),
+        amount: amount.map((nano) => nanoUsd(nano + (nano < 200n ? 1n : 0n))),
+        memo: fc.constant('{"paid":"allowance_used"}'),
+        // Of an ask without costs; else they are the ask's own.
+        costs,
+      }),
       { nil: undefined },
     ),
+    costs: fc.option(costs, { nil: undefined }),
     voided: fc.boolean(),
     model: fc.constantFrom("m1", "m2"),
     ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),

@@ -21,6 +21,7 @@ import {
   cardTerms,
   codeHashOf,
   DAY_MS,
+  leftUnpaid,
   makeAccount,
   ridOf,
   settleAsk,
@@ -66,6 +67,25 @@ function charge(rid: number, changes: Parameters<typeof settleAsk>[2] = {}, admi
   const permit = { storeTimeMs: admittedAtMs, group: "big", keyId: `key_${NAME}`, entitlement: undefined };
   const used = { amount: 30n, tokensTaken: 50, tokensUsed: 70, tokens: TOKENS };
   return settleAsk(ask(rid), permit, { ...used, memo: '{"input":40}', ...changes });
+}
+
+/** A request that costs 9 within an allowance, or is charged at 40. */
+function leaves(rid: number, allowance = 18n): SettleAsk {
+  const usage = {
+    input: 30,
+    cached_input: 0,
+    cache_write: 0,
+    cache_write_1h: 0,
+    output: 0,
+    reasoning: 0,
+    tool_calls: {},
+  };
+  const said = { ...usage, upstream: "east", upstream_model: "m-east", cost: "9" };
+  const left = leftUnpaid(allowance, 40n, { memo: JSON.stringify({ ...said, paid: "allowance_used" }), cost: 9n });
+  const costs = left.costs.map((cost) => ({ ...cost, absorbed: cost.cost, charged: false }));
+  const facts = { amount: 0n, voided: true, memo: JSON.stringify(said), costs, leftUnpaid: left };
+  const absorbed = { absorbed: 9n, absorbedCause: "client_gone", upstream: "east" };
+  return charge(rid, { ...facts, ...absorbed, ...(rid === 1 ? { idempotency: KEPT } : {}) });
 }
 
 const cardCharge = (rid: number, entitlement: string, changes: Parameters<typeof settleAsk>[2] = {}): SettleAsk =>
@@ -242,6 +262,16 @@ export const SCENES: readonly Scene[] = [
     charge(1, { amount: 1_500n, absorbed: 7n, absorbedCause: "client_gone", upstream: "east", attempts: ATTEMPTS }),
   ),
   settles(
+    "a charge above its hold, again",
+    async (s) => {
+      await account(s);
+      await admit(s, ask(1));
+      await admit(s, ask(2));
+      await s.store.settle(charge(2, { amount: 250n }));
+    },
+    charge(1, { amount: 250n }),
+  ),
+  settles(
     "a voided request",
     async (s) => {
       await account(s);
@@ -256,6 +286,18 @@ export const SCENES: readonly Scene[] = [
       await admit(s, ask(1));
     },
     charge(1, { amount: 0n, voided: true, absorbed: 9n, absorbedCause: "client_gone", upstream: "east" }),
+  ),
+  ...([true, false] as const).map((charged) =>
+    settles(
+      `a client that left, ${charged ? "beyond" : "within"} its allowance`,
+      async (s) => {
+        await account(s);
+        await admit(s, ask(1, { idempotency: KEY }));
+        await admit(s, ask(2));
+        await s.store.settle(leaves(2));
+      },
+      leaves(1, charged ? 17n : 18n),
+    ),
   ),
   settles("a voided request that was never admitted", (s) => account(s), charge(1, { amount: 0n, voided: true })),
   settles(

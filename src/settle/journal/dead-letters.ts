@@ -79,5 +79,5 @@ export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): Dead
 
 /** Whether a settlement only gives a hold back. */
 export function isNothing(ask: SettleAsk): boolean {
-  return ask.voided && ask.absorbed === 0n;
+  return ask.voided && ask.absorbed === 0n && !ask.leftUnpaid;
 }

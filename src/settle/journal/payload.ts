@@ -130,13 +130,15 @@ function askOf(json: Json | undefined): SettleAsk | undefined {
     areTokens(json.tokens);
   const attempts = json.attempts === undefined ? [] : attemptsOf(json.attempts);
   const costs = json.costs === undefined ? [] : costsOf(json.costs);
-  if (!wellFormed || amount === undefined || absorbed === undefined || !attempts || !costs) return undefined;
+  const left = json.leftUnpaid === undefined ? {} : leftOf(objectOf(json.leftUnpaid));
+  if (!wellFormed || amount === undefined || absorbed === undefined) return undefined;
+  if (!attempts || !costs || !left) return undefined;
   // JSON leaves out what is undefined; the contract names it.
   const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
   const texts = { entitlement, absorbedCause, upstream };
   const tries = attempts.length > 0 ? { attempts } : {};
   const kept = keptOf(json.idempotency);
-  const charge = { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries };
+  const charge = { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries, ...left };
   return (json.costs === undefined ? charge : { ...charge, costs }) as unknown as SettleAsk;
 }
 
@@ -150,6 +152,15 @@ function keptOf(value: unknown): { readonly idempotency?: KeptRequest | undefine
     typeof json.streamed === "boolean" &&
     isCount(json.untilMs);
   return { idempotency: wellFormed ? (json as unknown as KeptRequest) : undefined };
+}
+
+/** Records of earlier versions have none. */
+function leftOf(json: Json | undefined): Pick<SettleAsk, "leftUnpaid"> | undefined {
+  const allowance = amountOf(json?.allowance);
+  const amount = amountOf(json?.amount);
+  const costs = costsOf(json?.costs);
+  if (typeof json?.memo !== "string" || allowance === undefined || amount === undefined || !costs) return undefined;
+  return { leftUnpaid: { allowance, amount, memo: json.memo, costs } };
 }
 
 function attemptsOf(value: unknown): AbsorbedAttempt[] | undefined {

@@ -4,9 +4,9 @@
  */
 
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms, LimitStates } from "../admission.ts";
-import { type Bucket, bucketState, drain, take, waitMs } from "../buckets.ts";
+import { type Bucket, bucketState, drain, isHeldDear, take, waitMs } from "../buckets.ts";
 import { admittedOf, bucketTexts, type HoldRecord } from "../hold-record.ts";
-import { limitScope, requestBucket, tokenBucket } from "../names.ts";
+import { limitScope, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Entitlement } from "../records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
 import type { Context } from "./context.ts";
@@ -43,13 +43,15 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs);
   if (taken) return { ...refused(taken.cause, key.group), first: taken.first };
 
-  const terms = ask.groups.find((candidate) => candidate.group === key.group);
+  const offered = ask.groups.find((candidate) => candidate.group === key.group);
+  const dear = isHeldDear(live.buckets.get(OVERRUN_BUCKET), nowMs) ? offered?.dear : undefined;
+  const terms = offered && { ...offered, ...dear };
   const running = listedEntitlements(db, ask.tag, live).filter((e) => e.fromMs <= nowMs && nowMs < e.untilMs);
   const barred = barredBy(ask, account, key, terms, running);
   if (barred !== undefined || terms === undefined) return refused(barred ?? "group_mismatch", key.group);
   const funds = terms.kind === "time_card" ? cardFunds(ask, terms, running) : balanceFunds(account, live, terms);
   if (typeof funds === "string") return refused(funds, key.group);
-  return admitWithinLimits(context, ask, live, key, terms, funds, nowMs);
+  return admitWithinLimits(context, ask, live, key, terms, { ...funds, dear: dear !== undefined }, nowMs);
 }
 
 /** The answer that this request id got before, while it is held or its settled mark lives. */
@@ -118,7 +120,7 @@ function admitWithinLimits(
   live: Live,
   key: KeyFacts,
   terms: GroupTerms,
-  funds: Funds,
+  funds: Funds & { readonly dear: boolean },
   nowMs: number,
 ): Admitted | AdmitRefused {
   const scope = limitScope(key.group, key.id, terms.perKey);
@@ -160,6 +162,7 @@ function admitWithinLimits(
     `${nowMs}`,
     ...bucketTexts(states.requests),
     ...bucketTexts(states.tokens),
+    ...(funds.dear ? ["1"] : []),
   ];
   addHold(live, ask.requestId, record);
   return admittedOf(ask.tag, record);

@@ -4,12 +4,18 @@
  */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { drain, take } from "../buckets.ts";
+import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
 import { sumsOfSettlement } from "../day-costs.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
-import { attemptAccounts, limitScope, settleAccounts, tokenBucket } from "../names.ts";
+import { attemptAccounts, LEFT_BUCKET, limitScope, OVERRUN_BUCKET, settleAccounts, tokenBucket } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
+import {
+  chargedInstead,
+  SETTLE_HORIZON_MS,
+  SETTLED_MARK_MS,
+  type SettleAnswer,
+  type SettleAsk,
+} from "../settlement.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { type Live, releaseHold, sweepHolds } from "./live.ts";
@@ -18,30 +24,32 @@ import { type AccountRow, appendLine, findAccountRow, findEntitlement } from "./
 /** Expired marks that one settlement deletes at most. */
 const MARK_SWEEP_MAX = 16;
 
-export function settle(context: Context, ask: SettleAsk): SettleAnswer {
+export function settle(context: Context, asked: SettleAsk): SettleAnswer {
   const { db } = context;
+  const { tag, requestId } = asked;
   const nowMs = context.nowMs();
-  const account = findAccountRow(db, ask.tag);
+  const account = findAccountRow(db, tag);
   if (account === undefined) return { outcome: "unknown_account" };
-  const mark = db.get(
-    "SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?",
-    ask.tag,
-    ask.requestId,
-    nowMs,
-  );
+  const mark = db.get("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", tag, requestId, nowMs);
   if (mark !== undefined) {
     const recorded = nanoUsd(mark.amount as bigint);
-    return recorded === ask.amount ? { outcome: "duplicate" } : { outcome: "mismatch", recorded };
+    const isSame = recorded === asked.amount || recorded === asked.leftUnpaid?.amount;
+    return isSame ? { outcome: "duplicate" } : { outcome: "mismatch", recorded };
   }
-  if (nowMs - ask.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
+  if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
 
-  const live = context.live(ask.tag);
-  const hold = live.holds.get(ask.requestId);
+  const live = context.live(tag);
+  const hold = live.holds.get(requestId);
   sweepHolds(live, nowMs);
+  const { ask, left } = decideLeft(asked, live, nowMs);
   const shares = shareOut(context, ask, account, live);
   db.commitNormal(() => post(context, ask, shares, hold, nowMs));
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  releaseHold(live, ask.requestId);
+  const held = releaseHold(live, requestId);
+  if (left) live.buckets.set(LEFT_BUCKET, left);
+  if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
+    live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
+  }
   correctTokens(live, ask, hold, nowMs);
   return {
     outcome: "settled",
@@ -49,6 +57,22 @@ export function settle(context: Context, ask: SettleAsk): SettleAnswer {
     absorbed: nanoUsd(shares.absorbed),
     balance: nanoUsd(account.balance - (ask.entitlement === undefined ? shares.charged : 0n)),
   };
+}
+
+/**
+ * What becomes of a request whose client left before it was given anything: absorbed within the account's allowance, which
+ * is then to be stored, else charged.
+ */
+function decideLeft(
+  ask: SettleAsk,
+  live: Live,
+  nowMs: number,
+): { readonly ask: SettleAsk; readonly left: Bucket | undefined } {
+  const { leftUnpaid } = ask;
+  if (!leftUnpaid) return { ask, left: undefined };
+  const { allowance } = leftUnpaid;
+  const left = takeAllowed(live.buckets.get(LEFT_BUCKET), Number(allowance), Number(ask.absorbed), nowMs);
+  return { ask: left ? ask : chargedInstead(ask, leftUnpaid), left };
 }
 
 /** How an amount divides between who pays and nobody. */

@@ -56,5 +56,6 @@ function termsTexts(terms: GroupTerms): readonly string[] {
     `${terms.tokensPerMinute ?? ""}`,
     `${terms.concurrency}`,
     terms.perKey ? "1" : "0",
+    ...(terms.dear ? [`${terms.dear.holdFull}`, `${terms.dear.holdMin}`] : []),
   ];
 }

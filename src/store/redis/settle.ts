@@ -3,7 +3,14 @@ import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { sumsOfSettlement } from "../day-costs.ts";
 import { attemptAccounts, countField, dayField, limitScope, settleAccounts, upstreamField } from "../names.ts";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS, type SettleAnswer, type SettleAsk } from "../settlement.ts";
+import {
+  chargedInstead,
+  SETTLE_HORIZON_MS,
+  SETTLED_MARK_MS,
+  type SettleAnswer,
+  type SettleAsk,
+  type UpstreamCost,
+} from "../settlement.ts";
 import { COUNT_KINDS } from "../token-sums.ts";
 import {
   accountKey,
@@ -38,7 +45,6 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
 function settleArguments(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
-  const payer = ask.costs?.find(({ charged }) => charged);
   return [
     /* 1 */ ask.requestId,
     /* 2 */ `${ask.admittedAtMs}`,
@@ -65,22 +71,33 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 23 */ keptTexts(ask),
     /* 24 */ `${counts.length}`,
     /* 25 */ `${ask.attempts?.length ?? 0}`,
-    /* 26 */ payer ? "1" : "0",
-    /* 27, and on */ ...counts.map(([field]) => field),
-    ...counts.map(([, grown]) => `${grown}`),
+    /* 26, and on */ ...countTexts(ask, counts),
     ...(ask.attempts ?? []).flatMap((attempt) => {
       const { debit, credit } = attemptAccounts(attempt);
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
+    ...leftTexts(ask),
   ];
+}
+
+type Counts = readonly [field: string, grown: number | bigint][];
+
+/** What the request's charge is for, where anything is said of that. */
+function payerOf({ costs }: SettleAsk): UpstreamCost | undefined {
+  return costs?.find(({ charged }) => charged);
+}
+
+/** Whether the script has to work out the last three counts; all fields, and by what each grows. */
+function countTexts(ask: SettleAsk, counts: Counts): readonly string[] {
+  return [payerOf(ask) ? "1" : "0", ...counts.map(([field]) => field), ...counts.map(([, grown]) => `${grown}`)];
 }
 
 /**
  * Fields of the day's counts, and by what each grows. The last three, where a cost is charged for, are those that get a part
  * of what the script works out: what its upstream has of the charge, and what is absorbed by group and by upstream.
  */
-function countsOf(ask: SettleAsk): readonly [field: string, grown: number | bigint][] {
-  const payer = ask.costs?.find(({ charged }) => charged);
+function countsOf(ask: SettleAsk): Counts {
+  const payer = payerOf(ask);
   const group = dayField(ask.group, ask.model, ask.keyId);
   const paying = payer && upstreamField(payer.upstream, payer.model);
   const plain: [field: string, grown: number | bigint][] = [];
@@ -97,11 +114,20 @@ function countsOf(ask: SettleAsk): readonly [field: string, grown: number | bigi
   return [...plain.filter(([, grown]) => grown > 0), ...shares];
 }
 
-/** Fingerprint, state and end of the request's idempotency key as JSON; empty without one. */
+/** Fingerprint, state and end of the request's idempotency key as JSON, and the state once charged; empty without one. */
 function keptTexts({ idempotency, voided }: SettleAsk): string {
   if (idempotency === undefined) return "";
-  const state = voided ? "voided" : idempotency.streamed ? "streamed" : "finished";
-  return JSON.stringify([idempotency.fingerprint, state, `${idempotency.untilMs}`]);
+  const charged = idempotency.streamed ? "streamed" : "finished";
+  return JSON.stringify([idempotency.fingerprint, voided ? "voided" : charged, `${idempotency.untilMs}`, charged]);
+}
+
+/** What is charged in place of the absorption, and how many counts grow then, and which. */
+function leftTexts(ask: SettleAsk): readonly string[] {
+  const { leftUnpaid: left } = ask;
+  if (left === undefined) return [""];
+  const charged = chargedInstead(ask, left);
+  const counts = countsOf(charged);
+  return [`${left.allowance}`, `${left.amount}`, left.memo, `${counts.length}`, ...countTexts(charged, counts)];
 }
 
 function toAnswer(reply: readonly string[]): SettleAnswer {

@@ -1,6 +1,7 @@
 -- Decides a request: key, plan, group, funds, limits, hold. embedded/admit.ts decides the same.
 -- KEYS account holds expiries settled, and the idempotency key's where the request has one
--- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey), input tokens,
+-- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey, and where there are
+--      such the holdFull and holdMin of an account that is held at the dearest), input tokens,
 --      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
 --      fingerprint under the idempotency key or ''
 
@@ -18,11 +19,11 @@ local function refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
 end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc'))
+  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over'))
 end
 
 local now = clock()
-local todo, stored_key, plan, listed, bal, held, conc = read()
+local todo, stored_key, plan, listed, bal, held, conc, over = read()
 if not stored_key then return refused('unknown_key') end
 local key = cjson.decode(stored_key)
 local key_id, group = key[1], key[2]
@@ -38,7 +39,7 @@ if mark then
   if record == '' then return refused('concurrency', group) end
   return { 'admitted', record }
 end
-if sweep(account, holds, expiries, now) then todo, stored_key, plan, listed, bal, held, conc = read() end
+if sweep(account, holds, expiries, now) then todo, stored_key, plan, listed, bal, held, conc, over = read() end
 
 if idem then
   local taken = key_mark(idem, now)
@@ -52,10 +53,13 @@ end
 
 -- What the group of the key asks of this request.
 local terms
+local dear = over and is_held_dear(over, now)
 for _, g in ipairs(cjson.decode(ARGV[4])) do
   if g[1] == group and not terms then
     terms = { kind = g[2], full = amount(g[3]), least = amount(g[4]), rpm = tonumber(g[5]), tpm = tonumber(g[6]),
       concurrency = tonumber(g[7]), per_key = g[8] == '1' }
+    dear = dear and g[9]
+    if dear then terms.full, terms.least = amount(g[9]), amount(g[10]) end
     if not terms.full or not terms.least or not (terms.least <= terms.full) then return bad('hold') end
     if not terms.concurrency then return bad('concurrency') end
   end
@@ -134,7 +138,7 @@ local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
 local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
 local expires = text(now + ttl)
 local record = cjson.encode({ text(hold), expires, scope, entitlement, key_id, group, unmetered, text(now),
-  r1, r2, r3, t1, t2, t3 })
+  r1, r2, r3, t1, t2, t3, dear and '1' or nil })
 local n = #fields
 fields[n + 1], fields[n + 2] = 'conc', text(of_account + 1)
 fields[n + 3], fields[n + 4] = scope_field, text(of_scope + 1)

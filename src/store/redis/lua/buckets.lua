@@ -18,3 +18,35 @@ local function take(bucket, count)
   bucket.debt = math.min(DEBT_MAX, math.max(0, bucket.debt + count * UNIT))
   return text(bucket.debt) .. ':' .. text(bucket.at)
 end
+
+-- Takes `cost` from an allowance, both in nano-dollars, which comes back evenly over a day. The bucket (debt in nano-dollars)
+-- as it is to be stored, or nil when the cost does not fit into what is left, as into an allowance of 0 nothing does.
+local function take_allowed(stored, allowance, cost, now)
+  local debt, at = 0, now
+  if stored then
+    debt, at = string.match(stored, '^(%d+):(%d+)$')
+    if not debt then damaged(account .. ' allowance') end
+    debt, at = tonumber(debt), tonumber(at)
+  end
+  local later = math.max(now, at)
+  local left = math.max(0, debt - math.floor(allowance * (later - at) / 86400000))
+  if allowance == 0 or cost > allowance - left then return nil end
+  return text(left + cost) .. ':' .. text(later)
+end
+
+-- Charges above their holds, counted in milliseconds that drain by themselves: seven days each, twelve of them at the most.
+-- Three within the time are one too many.
+local OVERRUN_MS = 604800000
+
+local function is_overrun(owed, hold)
+  return owed - hold > math.floor(hold / 8)
+end
+
+local function add_overrun(stored, now)
+  local count = drain(stored, 1, now)
+  return text(math.min(12 * OVERRUN_MS, count.debt + OVERRUN_MS)) .. ':' .. text(count.at)
+end
+
+local function is_held_dear(stored, now)
+  return drain(stored, 1, now).debt > 2 * OVERRUN_MS
+end

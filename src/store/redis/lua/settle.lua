@@ -14,13 +14,17 @@ local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
 -- Fields of the day's counts, then what each grows by; then four for each failed try. Where the charge is for what an
 -- upstream bills, the last three fields are what it has of the charge, and what is absorbed by group and by upstream.
 local counts, attempts = tonumber(ARGV[24]), tonumber(ARGV[25])
-local plain, tries = counts, 27 + 2 * counts
+local base, plain, tries = 26, counts, 27 + 2 * counts
 if ARGV[26] == '1' then plain = counts - 3 end
+-- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 26 and those
+-- behind it what the charge adds to the counts; else ''.
+local left = tries + 4 * attempts
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
 if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitted') end
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
+if ARGV[left] ~= '' and not (voided and amount(ARGV[left]) and amount(ARGV[left + 1])) then return bad('left') end
 if kept and not (idem and amount(kept[3])) then return bad('until') end
 for i = tries, tries + 4 * attempts - 1, 4 do
   if not amount(ARGV[i]) then return bad('attempt') end
@@ -47,7 +51,7 @@ if mark then
   -- earlier version names none.
   local first = tonumber(said[3] or '') or 0
   if stored or first > stored_number(seq, account .. ' seq') then return { 'half_written', said[1] } end
-  if said[1] == ARGV[4] then return { 'duplicate' } end
+  if said[1] == ARGV[4] or (ARGV[left] ~= '' and said[1] == ARGV[left + 1]) then return { 'duplicate' } end
   return { 'mismatch', said[1] }
 end
 if now - admitted_at > horizon then return { 'stale' } end
@@ -83,6 +87,23 @@ if hold then
     fields[5] = name
     fields[6] = text(stored_number(redis.call('HGET', account, name), account .. ' ' .. name) - hold)
     if record[4] == entitlement then own = hold end
+  end
+end
+
+-- The client left before it was given anything: within the account's allowance that is absorbed, beyond it charged.
+local recorded = ARGV[4]
+if ARGV[left] ~= '' then
+  local allowed = take_allowed(redis.call('HGET', account, 'tb:left'), amount(ARGV[left]), lost, now)
+  if allowed then
+    fields[#fields + 1] = 'tb:left'
+    fields[#fields + 1] = allowed
+  else
+    recorded, memo = ARGV[left + 1], ARGV[left + 2]
+    voided, owed, lost = false, amount(recorded), 0
+    base, counts = left + 4, tonumber(ARGV[left + 3])
+    plain = counts
+    if ARGV[base] == '1' then plain = counts - 3 end
+    if kept then kept[2] = kept[4] end
   end
 end
 
@@ -126,12 +147,17 @@ if not voided then
   end
 end
 
+if hold and not voided and is_overrun(owed, hold) then
+  fields[#fields + 1] = 'tb:over'
+  fields[#fields + 1] = add_overrun(redis.call('HGET', account, 'tb:over'), now)
+end
+
 -- The mark names the first line, if there is one.
 local last, at, first = stored_number(seq, account .. ' seq'), text(now), ''
 local writes = not voided or lost > 0 or attempts > 0
 if writes then first = text(last + 1) end
 local steps, before = {
-  { 'SET', settled, cjson.encode({ ARGV[4], stored or '', first }), 'PXAT', text(now + mark_ms) },
+  { 'SET', settled, cjson.encode({ recorded, stored or '', first }), 'PXAT', text(now + mark_ms) },
 }, {}
 if kept then steps[2] = end_key(idem, rid, kept[1], kept[2], tonumber(kept[3]), now) end
 if hold then
@@ -152,7 +178,7 @@ if not voided or counts > 0 then
   -- A first field that grows says whether the step was run (finish).
   local names, grown, m = {}, {}, 0
   for i = 1, counts do
-    local more = ARGV[26 + counts + i]
+    local more = ARGV[base + counts + i]
     if i == plain + 1 then
       more = paid
     elseif i > plain and rest > 0 then
@@ -160,7 +186,7 @@ if not voided or counts > 0 then
     end
     if more ~= '0' then
       m = m + 1
-      names[m], grown[m] = ARGV[26 + i], more
+      names[m], grown[m] = ARGV[base + i], more
     end
   end
   if m > 0 then
