@@ -40,6 +40,7 @@ async function serve(options: RunOptions): Promise<void> {
     setImmediate(() => onHup());
   });
   // Whoever read the log has gone: that is no reason to end, and telling the log of it would not end either.
+  process.stdout.off("error", endWithReader);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
@@ -193,11 +194,13 @@ function onInterrupt(clear: () => void): () => void {
   return () => process.off("SIGINT", interrupted);
 }
 
-// A reader that has seen enough (`| head`) ends the command and is no failure of it.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+/** A reader that has seen enough (`| head`) ends a command and is no failure of it; it never ends a gateway. */
+function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(0);
-});
+}
+
+process.stdout.on("error", endWithReader);
 
 // exitCode and not exit(): what is still to be written to a pipe must leave first.
 const status = await runCli(process.argv.slice(2), {

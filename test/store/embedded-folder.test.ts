@@ -73,7 +73,7 @@ test("a folder of the version without codes is taken over with everything in it"
     const old = new DatabaseSync(join(dir, "tollgate.db"));
     old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
     old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
-    for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning"])
+    for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning", "cost", "absorbed"])
       old.exec(`ALTER TABLE days DROP COLUMN ${count};`);
     old.exec("PRAGMA user_version = 1;");
     old.close();
