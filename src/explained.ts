@@ -149,7 +149,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     const whole = permit.hold === offered?.holdFull;
     const lowered = permit.clamped ? ` and the output limit lowered (${permit.clamped})` : "";
     const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
-    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : lowered}.`;
+    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : ""}${lowered}.`;
   },
   limits({ seen: { limits }, permit, group }) {
     const { requests, tokens } = permit?.limits ?? {};

@@ -5,10 +5,11 @@
 import type { Permit } from "./admit/permit.ts";
 import type { Leaving } from "./read-on.ts";
 import type { PipelineParts, Run } from "./run.ts";
+import { type AttemptFacts, CLIENT_GONE } from "./settle/attempts.ts";
 import { costSoFar } from "./settle/charge.ts";
 import type { Measured } from "./settle/meter.ts";
 import { doubtedTokens, type Pace } from "./settle/observed.ts";
-import type { SeenCounts } from "./silence.ts";
+import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
 import type { Route } from "./values/catalog.ts";
 
 /** How the model writes that answers, as far as is known now. */
@@ -24,6 +25,24 @@ export function learn(
 ): void {
   if (usage && final) observed.note(route, { usage, produced, silentMs });
 }
+
+/**
+ * The tries of a request, and with one that its client did not wait for what may have been written in that time: of a whole
+ * reply everything, whatever its model shows, of a stream what the model may think first.
+ */
+export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
+  return run.attempts.map((attempt) => {
+    const { outcome, startedAtMs, endedAtMs, upstream, model } = attempt;
+    const route = permit.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
+    if (outcome !== CLIENT_GONE || !route) return attempt;
+    const pace = paceOf(run, route, parts);
+    if (run.streamed && pace.thinks === "no") return attempt;
+    const waitedMs = Math.max(0, endedAtMs - startedAtMs - EXPECTED_MS);
+    return { ...attempt, hiddenTokens: (waitedMs / MS_PER_S) * pace.hiddenPerS };
+  });
+}
+
+const MS_PER_S = 1_000;
 
 /** A stream that its client leaves. */
 export interface LeftStream {

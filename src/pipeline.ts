@@ -50,6 +50,7 @@ export async function serveModel(
     record,
     permit: undefined,
     asksToThink: false,
+    streamed: false,
     attempts: [],
     settled: false,
     leave: undefined,
@@ -90,6 +91,7 @@ async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefin
   if (isRefusal(leave)) return { ...leave, facts: { ...leave.facts, group: permit.group.name } };
   run.leave = leave;
   run.asksToThink = asksToThink(read.json);
+  run.streamed = read.envelope.stream;
   const answered = await dispatched(run, permit, read, parts);
   if (isRefusal(answered) || answered === undefined) return answered;
   return read.envelope.stream ? relayed(run, permit, answered, parts) : wholly(run, permit, answered, parts);

@@ -62,6 +62,8 @@ export interface Run {
   permit: Permit | undefined;
   /** Whether the request asks for reasoning, in whatever words. */
   asksToThink: boolean;
+  /** Whether the client asks for a stream. */
+  streamed: boolean;
   /** Tries at upstreams so far, for the bill. */
   attempts: readonly AttemptRecord[];
   settled: boolean;

@@ -21,7 +21,7 @@ export function endedSilence(then: SeenCounts, now: SeenCounts): SeenCounts {
 }
 
 /** So long the network, a line and the prompt take without a token being written. */
-const EXPECTED_MS = 1_000;
+export const EXPECTED_MS = 1_000;
 
 export class Silence {
   #sinceMs: number;

@@ -14,7 +14,7 @@ import { conversationHash, SESSION_HEADERS } from "./convert/conversation.ts";
 import type { ConvertContext } from "./convert/exchange.ts";
 import type { Answered, Encoded } from "./dispatch/ask.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
-import { learn, leavingOf, paceOf } from "./leaving.ts";
+import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { costSoFar, type Ending, settlementOf } from "./settle/charge.ts";
@@ -300,7 +300,8 @@ export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts)
   const pace = route && paceOf(run, route, parts);
   // A drain that cuts what still runs closes connections too, and that is not the client's doing.
   const leftAllowance = parts.cut.aborted ? undefined : nanoUsd(BigInt(parts.settings().leftAllowanceNano));
-  const charge = settlementOf(run.permit, { ...ending, pace, attempts: run.attempts, leftAllowance });
+  const attempts = triesOf(run, run.permit, parts);
+  const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
   run.record.charged(charge);
   if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
   await parts.settler.settle(charge.ask);

@@ -9,6 +9,8 @@ import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag, WellFormedKey } from "../values/key.ts";
+import { nanoUsd } from "../values/money.ts";
+import type { Multiplier } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
 import { growthOf, openLimit } from "./growth.ts";
@@ -16,7 +18,7 @@ import { readKeyView, storeRefusal } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import type { SeenKeys } from "./seen-keys.ts";
-import { affordableLimit, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
+import { affordableLimit, type Measured, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
 
 export interface AdmitInput {
   readonly requestId: RequestId;
@@ -137,19 +139,20 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
   const { inputEstimate } = offered;
   const { holdFull, inputTokens } = answer.dear ? offered.dear : offered;
   const partial = !answer.unmetered && answer.hold < holdFull;
+  const paid = { ...terms, inputTokens, inputEstimate };
   const affordable = partial
-    ? affordableLimit({ ...terms, inputTokens }, group.multiplier, answer.hold)
+    ? Math.min(terms.outputLimit, affordableLimit(paid, group.multiplier, answer.hold))
     : terms.outputLimit;
   const field = facts.limit?.field ?? (PROTOCOLS[input.protocol].limitFields[0] as string);
   const short = affordable < terms.outputLimit;
   // What no member of the body limits cannot be lowered, but where funds are short.
   const own = facts.limit?.implied ? affordable : facts.limit?.value;
-  const lowered = short || (own !== undefined && affordable < own);
-  const paid = { ...terms, inputTokens, inputEstimate };
   const openEnded = facts.stream && facts.limit === undefined && !short;
   // Where the dearest is held whole, neither need the hold grow nor does its input say what room the context leaves.
   const whole = answer.dear === true && !partial;
-  const outputMost = openEnded ? openLimit(whole ? { ...paid, inputTokens: offered.inputTokens } : paid) : affordable;
+  const room = openEnded ? openLimit(whole ? { ...paid, inputTokens: offered.inputTokens } : paid) : affordable;
+  const outputMost = openEnded ? Math.min(room, fundedLimit(paid, group.multiplier, answer)) : affordable;
+  const lowered = short || outputMost < room || (own !== undefined && affordable < own);
   return {
     requestId: input.requestId,
     tag: input.key.tag,
@@ -169,10 +172,19 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     outputMost,
     openEnded,
     growth: openEnded && !answer.unmetered && !whole ? growthOf(paid, group.multiplier) : undefined,
-    clamped: lowered ? `${field}=${affordable}` : undefined,
+    clamped: lowered ? `${field}=${outputMost}` : undefined,
     limits: answer.limits,
     idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),
   };
+}
+
+/**
+ * What all that the payer has free can pay for: an upstream that is asked for more may think past it unseen. What runs beside
+ * it may free more, or take it first; the hold is extended as far as there is something when it is needed.
+ */
+function fundedLimit(paid: Measured, multiplier: Multiplier, { unmetered, hold, free }: Admitted): number {
+  if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
+  return Math.max(paid.outputLimit, affordableLimit(paid, multiplier, nanoUsd(hold + free)));
 }
 
 /** The key is remembered from admission on, and at the least for as long as the request may run. */

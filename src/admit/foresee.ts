@@ -24,7 +24,7 @@ export interface Seen {
   readonly limits?: LimitUsage | undefined;
 }
 
-type Funds = Pick<Admitted, "entitlement" | "unmetered" | "hold">;
+type Funds = Pick<Admitted, "entitlement" | "unmetered" | "hold" | "free">;
 
 const NO_LIMITS: LimitStates = { requests: undefined, tokens: undefined };
 
@@ -98,7 +98,7 @@ function cardFunds(
     if (card.quota === undefined) return { entitlement: card.id, unmetered: true, hold: ZERO };
     const rest = nanoUsd(card.quota - card.spent - card.held);
     if (rest >= terms.holdMin) {
-      return { entitlement: card.id, unmetered: false, hold: leastNano(rest, terms.holdFull) };
+      return { entitlement: card.id, unmetered: false, ...heldOf(rest, terms) };
     }
   }
   return "quota_used";
@@ -107,7 +107,12 @@ function cardFunds(
 function balanceFunds({ view, held }: Seen, terms: GroupTerms): Funds | AdmitRefusalCause {
   const free = nanoUsd(view.account.balance - held);
   if (free < terms.holdMin) return "insufficient_balance";
-  return { entitlement: undefined, unmetered: false, hold: leastNano(free, terms.holdFull) };
+  return { entitlement: undefined, unmetered: false, ...heldOf(free, terms) };
+}
+
+function heldOf(available: NanoUsd, { holdFull }: GroupTerms): Pick<Admitted, "hold" | "free"> {
+  const hold = leastNano(available, holdFull);
+  return { hold, free: nanoUsd(available - hold) };
 }
 
 function refused(cause: AdmitRefusalCause, group: string): AdmitRefused {

@@ -233,12 +233,12 @@ function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
 }
 
 /**
- * The output limit that a hold pays for when it is less than the whole (the clamp of promise 1).
+ * The output tokens of each choice that so much money pays for (the clamp of promise 1).
  * @param terms with the input that the hold was made for.
- * @param held what admission set aside: at least the group's holdMin.
+ * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
-export function affordableLimit(terms: Measured, multiplier: Multiplier, held: NanoUsd): number {
-  const funds = nanoUsd(held - toolsHold(terms, multiplier));
-  const output = affordableOutput(terms.model.price, multiplier, terms.inputTokens, funds, terms.tier);
-  return Math.min(terms.outputLimit, Math.floor(output / terms.choices));
+export function affordableLimit(terms: Measured, multiplier: Multiplier, funds: NanoUsd): number {
+  const { model, inputTokens, tier, choices } = terms;
+  const left = nanoUsd(funds - toolsHold(terms, multiplier));
+  return Math.floor(affordableOutput(model.price, multiplier, inputTokens, left, tier) / choices);
 }

@@ -76,6 +76,8 @@ export interface AttemptRecord {
   readonly startedAtMs: number;
   readonly headersMs: number | undefined;
   readonly firstByteMs: number | undefined;
+  /** When it was decided. */
+  readonly endedAtMs: number;
   /** Decoded body bytes until the attempt was decided. */
   readonly bytesReceived: number;
   /** Whether any byte of the request was written to a connection: what it may have cost is absorbed. */

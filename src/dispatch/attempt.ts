@@ -250,6 +250,7 @@ class Attempt<T> implements CallListener {
       startedAtMs: this.#call.startedAtMs,
       headersMs: this.#call.headersMs,
       firstByteMs: this.#call.firstByteMs,
+      endedAtMs: this.#clock.monotonicMs(),
       bytesReceived: this.#call.bytesReceived,
       sentToUpstream: this.#call.sent,
       refusedByUpstream,

@@ -21,6 +21,8 @@ export interface AttemptFacts {
   readonly outcome: string;
   readonly status: number | undefined;
   readonly bytesReceived: number;
+  /** Output tokens that may have been written, for the time in which nothing came. */
+  readonly hiddenTokens?: number | undefined;
   readonly sentToUpstream: boolean;
   /** The upstream said no itself: such a try is on nobody's bill. */
   readonly refusedByUpstream: boolean;
@@ -122,7 +124,7 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 
 /**
  * A try that failed. Upstreams bill no refusal of theirs, and nothing that never reached them; whatever else broke off may
- * be on their bill: its input, and what they had sent of an answer, at 4 bytes a token.
+ * be on their bill: its input, what they had sent of an answer, at 4 bytes a token, and what they may have written unseen.
  */
 function judgeFailed(
   attempt: AttemptFacts,
@@ -159,9 +161,12 @@ function judgeFailed(
   return { note, line, cost: absorbedCost(route, metered.usage, amount), sent };
 }
 
-function estimate({ bytesReceived, outcome }: AttemptFacts, { model, terms }: ChargeTerms): Metered {
-  const output = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN);
-  const most = model.maxOutputTokens * terms.choices;
+function estimate(
+  { bytesReceived, hiddenTokens = 0, outcome }: AttemptFacts,
+  { outputMost, terms }: ChargeTerms,
+): Metered {
+  const output = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN) + Math.ceil(hiddenTokens);
+  const most = outputMost * terms.choices;
   return {
     // As for a stream that its client left: the dearer of the two.
     usage: {

@@ -67,6 +67,8 @@ export interface Admitted {
   readonly hold: NanoUsd;
   /** True where the account is held at the dearest, and `hold` is of the group's `dear`. */
   readonly dear?: true;
+  /** What the payer had free beside the hold; undefined where nothing is held, or where an earlier version admitted. */
+  readonly free?: NanoUsd | undefined;
   /** The entitlement that pays, or undefined when the balance does. */
   readonly entitlement: string | undefined;
   /** Whether the entitlement that pays has no quota (no hold, no clamp, a ledger line of 0). */

@@ -9,8 +9,9 @@ import { accountId } from "./names.ts";
 
 /**
  * amount, expires at, limit scope, entitlement or "", key id, group, unmetered "1" or "0", store time, then limit,
- * remaining and reset of the request bucket and of the token bucket (each "" without such a limit); "1" behind them where
- * the account is held at the dearest.
+ * remaining and reset of the request bucket and of the token bucket (each "" without such a limit), "1" where the account
+ * is held at the dearest, and what the payer had free beside the hold ("" where nothing is held). Records of earlier
+ * versions end before the last two.
  */
 export type HoldRecord = readonly string[];
 
@@ -45,6 +46,7 @@ export function admittedOf(tag: AccountTag, record: HoldRecord): Admitted {
     group: field(record, 5),
     hold: nanoUsd(holdAmount(record)),
     ...(field(record, 14) === "1" ? { dear: true as const } : {}),
+    ...(field(record, 15) === "" ? {} : { free: nanoUsd(BigInt(field(record, 15))) }),
     entitlement: holdEntitlement(record),
     unmetered: holdUnmetered(record),
     storeTimeMs: Number(field(record, 7)),

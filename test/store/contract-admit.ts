@@ -43,6 +43,7 @@ export function admissionTests(ask: Ask): void {
       const tag = await makeAccount(store, `Af${funds}x`, { funds });
       const answer = await store.admit(admitAsk({ tag, requestId: ridOf(1) }));
       assert.equal(answer.outcome === "admitted" ? answer.hold : answer.cause, expected, `with ${funds}`);
+      if (answer.outcome === "admitted") assert.equal(answer.free, funds - answer.hold);
       const held = (await store.getAccount(tag))?.held;
       assert.equal(held, typeof expected === "bigint" ? expected : 0n);
     }
@@ -91,10 +92,10 @@ export function admissionTests(ask: Ask): void {
     const groups = [cardTerms()];
     const pays = async (number: number) => {
       const answer = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(number), plans: ["pro"], groups })));
-      return [answer.entitlement, answer.hold];
+      return [answer.entitlement, answer.hold, answer.free];
     };
-    assert.deepEqual(await pays(1), ["middle", 60n]);
-    assert.deepEqual(await pays(2), ["large", 100n]);
+    assert.deepEqual(await pays(1), ["middle", 60n, 0n]);
+    assert.deepEqual(await pays(2), ["large", 100n, 400n]);
     assert.equal((await store.getAccount(tag))?.held, 0n);
     for (let number = 3; number <= 6; number++) await pays(number);
     const over = await store.admit(admitAsk({ tag, requestId: ridOf(9), plans: ["pro"], groups }));
@@ -116,7 +117,7 @@ export function admissionTests(ask: Ask): void {
     await store.grant(tag, card("free"));
     const groups = [cardTerms()];
     const answer = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups })));
-    assert.deepEqual([answer.hold, answer.unmetered, answer.entitlement], [0n, true, "free"]);
+    assert.deepEqual([answer.hold, answer.free, answer.unmetered, answer.entitlement], [0n, undefined, true, "free"]);
     assert.equal((await store.inspect(tag))?.inFlight, 1);
   });
 

@@ -66,7 +66,9 @@ for (const client of CLIENTS) {
       const account = await accountWith(here, funds);
       here.simulator.program({ text: ENDLESS, ignoreLimit: true, deltaChars: 40, pace: { betweenMs: 1 } });
       const reply = await ask(here, client, account.key, fields);
-      assert.equal(reply.headers.get("x-tollgate-clamped"), null);
+      // The upstream was asked for no more than all the money pays for: what it thinks unseen is within it, too.
+      assert.equal(limitSent(), 3 * STEP + 50);
+      assert.match(reply.headers.get("x-tollgate-clamped") ?? "", new RegExp(`_tokens=${3 * STEP + 50}$`));
       const text = await reply.text();
       assertTruncated(client, text);
       await assertAtRest(here, account);
@@ -167,10 +169,12 @@ test("a lowered limit stays: funds that come meanwhile are the next request's", 
 test("a top-up counts for the step that is asked for after it", async () => {
   const fields = openEnded("chat", "chat");
   const account = await accountWith(here, holdOf("chat", fields, STEP));
-  here.simulator.program({ text: "word ".repeat(800), deltaChars: 400, pace: { firstDelayMs: 0, betweenMs: 20 } });
+  const text = "word ".repeat(800);
+  here.simulator.program({ text, ignoreLimit: true, deltaChars: 400, pace: { firstDelayMs: 0, betweenMs: 20 } });
   const reply = await ask(here, "chat", account.key, fields);
+  assert.equal(limitSent(), STEP, "what is sent is what there is at the time");
   await here.store.credit(account.tag, { id: `late-${account.tag}`, amount: 100_000_000n, kind: "topup", note: "" });
-  assert.equal(saidIn("chat", await reply.text()), "word ".repeat(800));
+  assert.equal(saidIn("chat", await reply.text()), text);
   await assertAtRest(here, account);
 });
 

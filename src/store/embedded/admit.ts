@@ -21,6 +21,8 @@ interface Funds {
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;
   readonly hold: bigint;
+  /** What the payer has free beside the hold; undefined where nothing is held. */
+  readonly free: bigint | undefined;
 }
 
 interface KeyFacts {
@@ -95,10 +97,10 @@ function cardFunds(ask: AdmitAsk, terms: GroupTerms, running: readonly Entitleme
   const listed = running.filter((e) => e.group === terms.group && ask.plans.includes(e.plan));
   if (listed.length === 0) return "no_entitlement";
   for (const card of listed) {
-    if (card.quota === undefined) return { entitlement: card.id, unmetered: true, hold: 0n };
+    if (card.quota === undefined) return { entitlement: card.id, unmetered: true, hold: 0n, free: undefined };
     const rest = card.quota - card.spent - card.held;
     if (rest < terms.holdMin) continue;
-    return { entitlement: card.id, unmetered: false, hold: atMost(rest, terms.holdFull) };
+    return { entitlement: card.id, unmetered: false, ...heldOf(rest, terms) };
   }
   return "quota_used";
 }
@@ -106,12 +108,12 @@ function cardFunds(ask: AdmitAsk, terms: GroupTerms, running: readonly Entitleme
 function balanceFunds(account: AccountRow, live: Live, terms: GroupTerms): Funds | AdmitRefusalCause {
   const free = account.balance - live.held;
   if (free < terms.holdMin) return "insufficient_balance";
-  return { entitlement: undefined, unmetered: false, hold: atMost(free, terms.holdFull) };
+  return { entitlement: undefined, unmetered: false, ...heldOf(free, terms) };
 }
 
-function atMost(amount: bigint, limit: bigint): bigint {
-  if (amount > limit) return limit;
-  return amount;
+function heldOf(available: bigint, { holdFull }: GroupTerms): Pick<Funds, "hold" | "free"> {
+  const hold = available > holdFull ? holdFull : available;
+  return { hold, free: available - hold };
 }
 
 function admitWithinLimits(
@@ -162,7 +164,8 @@ function admitWithinLimits(
     `${nowMs}`,
     ...bucketTexts(states.requests),
     ...bucketTexts(states.tokens),
-    ...(funds.dear ? ["1"] : []),
+    funds.dear ? "1" : "",
+    `${funds.free ?? ""}`,
   ];
   addHold(live, ask.requestId, record);
   return admittedOf(ask.tag, record);

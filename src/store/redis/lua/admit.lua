@@ -77,7 +77,7 @@ if not planned then return refused('not_in_plan', group) end
 if not terms then return refused('group_mismatch', group) end
 
 -- Funds: who pays, what of it is held already, and what the request holds.
-local payer, entitlement, unmetered = 'held', '', '0'
+local payer, entitlement, unmetered, free = 'held', '', '0', nil
 local held_before, hold = stored_number(held, account .. ' held'), nil
 if terms.kind == 'time_card' then
   local cause = 'no_entitlement'
@@ -90,15 +90,17 @@ if terms.kind == 'time_card' then
         local rest = card.quota - card.spent - card.held
         if rest >= terms.least then
           hold, entitlement, payer, held_before = math.min(rest, terms.full), card.id, 'eh:' .. card.id, card.held
+          free = rest - hold
         end
       end
     end
   end
   if not hold then return refused(cause, group) end
 else
-  local free = stored_number(bal, account .. ' bal') - held_before
-  if not (free >= terms.least) then return refused('insufficient_balance', group) end
-  hold = math.min(free, terms.full)
+  local available = stored_number(bal, account .. ' bal') - held_before
+  if not (available >= terms.least) then return refused('insufficient_balance', group) end
+  hold = math.min(available, terms.full)
+  free = available - hold
 end
 
 -- Limits. What the request bucket has counted stays although the request is refused.
@@ -138,7 +140,7 @@ local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
 local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
 local expires = text(now + ttl)
 local record = cjson.encode({ text(hold), expires, scope, entitlement, key_id, group, unmetered, text(now),
-  r1, r2, r3, t1, t2, t3, dear and '1' or nil })
+  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '' })
 local n = #fields
 fields[n + 1], fields[n + 2] = 'conc', text(of_account + 1)
 fields[n + 3], fields[n + 4] = scope_field, text(of_scope + 1)
