@@ -2,9 +2,8 @@
 import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "./accept/envelope.ts";
 import type { AcceptedRequest } from "./accept/listener.ts";
 import { TURNS } from "./accept/turns.ts";
-import type { Seen } from "./admit/foresee.ts";
 import type { ExplainAsk } from "./console/explain.ts";
-import { type ExplainParts, explain, type Question } from "./explain.ts";
+import { type ExplainParts, explain, type Question, type Seen } from "./explain.ts";
 import { explained } from "./explained.ts";
 import type { Store } from "./store/contract.ts";
 import { limitScope } from "./store/names.ts";

@@ -5,7 +5,6 @@
  */
 import type { Envelope, ReadBody } from "./accept/envelope.ts";
 import { type AdmitParts, admit } from "./admit/admit.ts";
-import { foresee, type Seen } from "./admit/foresee.ts";
 import type { Permit } from "./admit/permit.ts";
 import { FORGETFUL } from "./admit/seen-keys.ts";
 import { measure, type OfferedTerms, type Terms } from "./admit/terms.ts";
@@ -13,9 +12,14 @@ import { encoderFor } from "./attempt.ts";
 import { openExchange } from "./convert/bridge.ts";
 import type { PipelineParts } from "./run.ts";
 import { contextOf } from "./stages.ts";
+import type { AdmitAsk, AdmitRefused, Admitted } from "./store/admission.ts";
+import type { LimitUsage } from "./store/buckets.ts";
+import { decide, runningCards } from "./store/decision.ts";
+import type { KeyView } from "./store/records.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "./values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "./values/errors.ts";
 import type { KeyHash } from "./values/key.ts";
+import { type NanoUsd, nanoUsd } from "./values/money.ts";
 import type { Protocol } from "./values/protocol.ts";
 import type { RequestId } from "./values/request-id.ts";
 import { actionsFor, type RuleAction } from "./values/rules.ts";
@@ -24,6 +28,15 @@ export type ExplainParts = Pick<PipelineParts, "settings" | "clock" | "sealing" 
   readonly dispatcher: Pick<PipelineParts["dispatcher"], "report">;
   readonly admit: Pick<AdmitParts, "catalog" | "wallMs" | "unsettled">;
 };
+
+/** What has been read of a key and its account. */
+export interface Seen {
+  readonly view: KeyView;
+  /** What running requests hold of the account's balance. */
+  readonly held: NanoUsd;
+  /** The limits of the key's scope; undefined: not read, and taken to allow it. */
+  readonly limits?: LimitUsage | undefined;
+}
 
 /** A request that nobody sends. */
 export interface Question {
@@ -112,6 +125,35 @@ async function permitFor(
       seenKeys: FORGETFUL,
     },
   );
+}
+
+/** The answer that `Store.admit` would give. */
+export function foresee(
+  { view: { key, account, entitlements, storeTimeMs }, held, limits }: Seen,
+  ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens">,
+): Admitted | AdmitRefused {
+  const nowMs = Math.max(storeTimeMs, limits?.storeTimeMs ?? 0);
+  const standing = {
+    key,
+    plan: account.plan,
+    running: runningCards(entitlements, nowMs),
+    free: nanoUsd(account.balance - held),
+    overrun: limits?.overrun,
+    limits: () => limits,
+    nowMs,
+  };
+  const { answer } = decide({ ...ask, again: false }, standing);
+  if (answer.outcome === "refused") return answer;
+  const { scope: _scope, dear, ...granted } = answer;
+  return {
+    ...granted,
+    outcome: "admitted",
+    accountId: account.id,
+    keyId: key.id,
+    group: key.group,
+    ...(dear ? { dear } : {}),
+    storeTimeMs: nowMs,
+  };
 }
 
 interface Decided {

@@ -2,10 +2,10 @@
  * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner of
  * a key is told what concerns the request; names of upstreams and the texts of rules are for the operator only.
  */
-import { runningCards } from "./admit/foresee.ts";
 import { render } from "./answer.ts";
 import type { Outlook, RouteOutlook } from "./explain.ts";
 import { type Bucket, bucketState, drain } from "./store/buckets.ts";
+import { runningCards } from "./store/decision.ts";
 import { type Cause, isRefusal, quoted, type Refusal } from "./values/errors.ts";
 import { formatUsd } from "./values/money.ts";
 import type { Protocol } from "./values/protocol.ts";
@@ -134,11 +134,14 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
   },
   card: ({ seen: { view } }) => {
-    const running = runningCards(view).filter(({ group }) => group === view.key.group);
+    const running = runningCards(view.entitlements, view.storeTimeMs).filter(({ group }) => group === view.key.group);
     return `Running time cards of the group: ${running.length}.`;
   },
   plan({ seen: { view } }) {
-    const plans = new Set([view.account.plan, ...runningCards(view).map(({ plan }) => plan)]);
+    const plans = new Set([
+      view.account.plan,
+      ...runningCards(view.entitlements, view.storeTimeMs).map(({ plan }) => plan),
+    ]);
     return `The model is in a plan of the account: ${[...plans].join(", ")}.`;
   },
   group: ({ group }) => `The group ${group?.name ?? ""} serves the model.`,
@@ -146,10 +149,11 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     if (!permit) return "";
     if (permit.unmetered) return `The card ${permit.entitlement} pays and has no quota: nothing is set aside.`;
     const payer = permit.entitlement ? `The card ${permit.entitlement}` : "The balance";
-    const whole = permit.hold === offered?.holdFull;
+    const whole = permit.hold === (permit.heldDear ? offered?.dear.holdFull : offered?.holdFull);
     const lowered = permit.clamped ? ` and the output limit lowered (${permit.clamped})` : "";
     const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
-    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : ""}${lowered}.`;
+    const dear = permit.heldDear ? ", the dearest since the account's charges were above its holds lately" : "";
+    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : ""}${dear}${lowered}.`;
   },
   limits({ seen: { limits }, permit, group }) {
     const { requests, tokens } = permit?.limits ?? {};

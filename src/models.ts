@@ -1,6 +1,7 @@
 /** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read (protocols.md section 4). */
+import { barredBy, runningCards } from "./store/decision.ts";
 import type { KeyView } from "./store/records.ts";
-import { type Catalog, type Group, groupServes, type Model } from "./values/catalog.ts";
+import { type Catalog, groupServes, type Model } from "./values/catalog.ts";
 import { type Refusal, refusal } from "./values/errors.ts";
 
 /** Page size of the messages shape, and the most that a client may ask for. */
@@ -14,11 +15,14 @@ const PAGE_MAX = 1_000;
 export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
   const group = catalog.groups.get(view.key.group);
   if (!group) return [];
-  const plans = plansOf(view);
+  const { plan, running } = standingOf(view);
+  const plans = new Set([plan, ...running.map((card) => card.plan)]);
   if (group.kind === "time_card") {
     for (const card of catalog.cards.values()) if (card.group === group.name) plans.add(card.plan);
   }
-  return [...catalog.models.values()].filter((model) => groupServes(group, model.name) && isPlanned(model, plans));
+  return [...catalog.models.values()].filter(
+    (model) => groupServes(group, model.name) && model.plans.some((one) => plans.has(one)),
+  );
 }
 
 /**
@@ -32,30 +36,18 @@ export function modelFor(view: KeyView, name: string, catalog: Catalog): Model |
   if (!model) return refusal("unknown_model", facts);
   const group = catalog.groups.get(view.key.group);
   const serving = group && groupServes(group, name) ? group : undefined;
-  // Row 5: without a running card the plan is not tested, since the missing card is what a request would be told of.
-  const awaitsCard = serving?.kind === "time_card" && !hasRunningCard(view, serving);
-  if (!awaitsCard && !isPlanned(model, plansOf(view))) {
-    return refusal("not_in_plan", { ...facts, detail: "The model exists, but not in the plan of this account." });
-  }
-  if (serving) return model;
-  return refusal("group_mismatch", { ...facts, detail: "The key's group does not serve this model." });
+  const barred = barredBy(model.plans, serving?.kind, standingOf(view));
+  // Without a running card the plan is not tested: the missing card is what a request would be told of.
+  if (barred === undefined || barred === "no_entitlement") return model;
+  const detail =
+    barred === "not_in_plan"
+      ? "The model exists, but not in the plan of this account."
+      : "The key's group does not serve this model.";
+  return refusal(barred, { ...facts, detail });
 }
 
-function isPlanned(model: Model, plans: ReadonlySet<string>): boolean {
-  return model.plans.some((plan) => plans.has(plan));
-}
-
-/** The plans that count: the account's own, and those of its running cards whatever the key's group. */
-function plansOf(view: KeyView): Set<string> {
-  return new Set([view.account.plan, ...running(view).map((card) => card.plan)]);
-}
-
-function hasRunningCard(view: KeyView, group: Group): boolean {
-  return running(view).some((card) => card.group === group.name);
-}
-
-function running({ entitlements, storeTimeMs }: KeyView): KeyView["entitlements"] {
-  return entitlements.filter((card) => card.fromMs <= storeTimeMs);
+function standingOf({ key, account, entitlements, storeTimeMs }: KeyView) {
+  return { key, plan: account.plan, running: runningCards(entitlements, storeTimeMs) };
 }
 
 /** The list as OpenAI's SDKs read it. */

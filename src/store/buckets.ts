@@ -20,6 +20,8 @@ export interface LimitUsage {
   /** As stored; undefined: nothing was taken yet, or all has drained. */
   readonly requests: Bucket | undefined;
   readonly tokens: Bucket | undefined;
+  /** Charges of the account above their holds. */
+  readonly overrun: Bucket | undefined;
   /** Requests in flight of the scope, and of the whole account. */
   readonly inFlight: number;
   readonly inFlightOfAccount: number;

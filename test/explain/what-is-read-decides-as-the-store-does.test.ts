@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import fc from "fast-check";
-import { foresee } from "../../src/admit/foresee.ts";
+import { foresee } from "../../src/explain.ts";
 import type { GroupTerms } from "../../src/store/admission.ts";
 import { limitScope } from "../../src/store/names.ts";
 import { newAccountTag, newKey } from "../../src/values/key.ts";
 import { nanoUsd } from "../../src/values/money.ts";
 import { newRequestId } from "../../src/values/request-id.ts";
 import { openStandingStore } from "../console/test-store.ts";
+import { admitted, settleAsk } from "../store/asks.ts";
 
 const plan = fc.constantFrom("free", "pro", "max");
 const group = fc.constantFrom("money", "cards", "days");
@@ -128,4 +129,34 @@ test("the same answer, payer and hold, one request after another, with what the 
     ],
     "every answer came up",
   );
+});
+
+test("an account whose charges were above its holds is foreseen at the dearest, too", async (t) => {
+  const store = await openStandingStore(t);
+  const tag = newAccountTag(randomBytes);
+  const { id, hash } = newKey(tag, randomBytes);
+  await store.createAccount({ tag, name: "dear", plan: "pro" });
+  await store.createKey(tag, { id, hash, group: "money" });
+  await store.credit(tag, { id: "pay", amount: 1_000n, kind: "topup", note: "" });
+  const unlimited = { requestsPerMinute: undefined, tokensPerMinute: undefined, concurrency: 9, perKey: false };
+  const dear = { holdMin: nanoUsd(10n), holdFull: nanoUsd(400n) };
+  const groups = [{ ...termsOf("money", 10n, 90n, unlimited), dear }];
+  const admit = async () => {
+    const requestId = newRequestId(Date.now(), randomBytes);
+    const view = await store.readKey(tag, hash);
+    const held = (await store.getAccount(tag))?.held;
+    assert.ok(view && held !== undefined);
+    const limits = await store.readLimits(tag, limitScope("money", id, false));
+    const asked = { plans: ["pro"], groups, inputTokens: 1 };
+    const foreseen = foresee({ view, held, limits }, asked);
+    const permit = await store.admit({
+      ...{ ...asked, requestId, tag, keyHash: hash, holdTtlMs: 600_000, again: false },
+    });
+    assert.deepEqual({ ...foreseen, storeTimeMs: 0 }, { ...permit, storeTimeMs: 0 });
+    const { hold, dear: isDear } = admitted(permit);
+    await store.settle(settleAsk({ requestId, tag, groups }, admitted(permit), { amount: 200n }));
+    return [hold, isDear];
+  };
+  for (let i = 0; i < 3; i++) assert.deepEqual(await admit(), [100n, undefined]);
+  assert.deepEqual(await admit(), [400n, true]);
 });

@@ -37,6 +37,7 @@ export function limitTests(ask: Ask): void {
     assert.deepEqual(await store.readLimits(tag, "big"), {
       requests: undefined,
       tokens: undefined,
+      overrun: undefined,
       inFlight: 0,
       inFlightOfAccount: 0,
       storeTimeMs: nowMs(),
@@ -50,6 +51,7 @@ export function limitTests(ask: Ask): void {
     const usage = {
       requests: { debt: 2 * 60_000, atMs: takenAtMs },
       tokens: { debt: 200 * 60_000, atMs: takenAtMs },
+      overrun: undefined,
       inFlight: 2,
       inFlightOfAccount: 2,
       storeTimeMs: takenAtMs,

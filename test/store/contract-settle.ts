@@ -373,6 +373,8 @@ export function settlementTimeTests(ask: Ask): void {
     };
     const start = nowMs();
     for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n), 100n);
+    const { overrun } = (await store.readLimits(tag, "big")) ?? {};
+    assert.deepEqual(overrun, { debt: 3 * 7 * DAY_MS, atMs: start });
     setTime(start + 7 * DAY_MS - 60_000);
     assert.equal(await held(4, 200n), 400n);
     setTime(start + 7 * DAY_MS + 60_000);

@@ -2,7 +2,7 @@
 import type { AccountTag } from "../../values/key.ts";
 import type { LimitUsage } from "../buckets.ts";
 import { holdExpiresAtMs, holdScope } from "../hold-record.ts";
-import { requestBucket, tokenBucket } from "../names.ts";
+import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import { findAccountRow } from "./rows.ts";
@@ -21,6 +21,7 @@ export function readLimits(context: Context, tag: AccountTag, scope: string): Li
   return {
     requests: live.buckets.get(requestBucket(scope)),
     tokens: live.buckets.get(tokenBucket(scope)),
+    overrun: live.buckets.get(OVERRUN_BUCKET),
     inFlight: (live.inFlightByScope.get(scope) ?? 0) - ofScope.length,
     inFlightOfAccount: live.holds.size - expired.length,
     storeTimeMs: nowMs,

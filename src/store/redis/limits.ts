@@ -14,10 +14,11 @@ export async function readLimits(
   const keys = [accountKey(tag), holdsKey(tag), expiriesKey(tag)];
   const reply = await runner.script(scripts["limits-read"], keys, [scope]);
   if (reply === null) return undefined;
-  const [now, requests, tokens, ofScope, ofAccount] = reply as [string, string, string, string, string];
+  const [now = "", requests = "", tokens = "", ofScope, ofAccount, overrun = ""] = reply as readonly string[];
   return {
     requests: toBucket(requests),
     tokens: toBucket(tokens),
+    overrun: toBucket(overrun),
     inFlight: Number(ofScope),
     inFlightOfAccount: Number(ofAccount),
     storeTimeMs: Number(now),
