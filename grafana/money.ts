@@ -320,6 +320,19 @@ export const MONEY: Dashboard = {
       panels: [
         {
           kind: "timeseries",
+          title: "Holds of another size than asked (per second, by kind)",
+          description:
+            "`clamped`: the output limit was lowered. `dearest`: the account's charges were above its holds again and again.",
+          unit: UNIT.perSecond,
+          queries: [
+            {
+              expr: 'sum by (group, kind) (rate(tollgate_unusual_holds_total{group=~"$group"}[$__rate_interval]))',
+              legend: "{{group}}: {{kind}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
           title: "Refused for want of funds (per second, by cause)",
           description: "Balance too small, no running card, quota used up. The client was told which.",
           unit: UNIT.perSecond,

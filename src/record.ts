@@ -2,6 +2,7 @@
  * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
  * Labels come from the configuration only; prompts and keys never come near.
  */
+import type { Permit } from "./admit/permit.ts";
 import { reportCharge } from "./charge-report.ts";
 import type { AttemptRecord } from "./dispatch/ask.ts";
 import { RequestTrace } from "./request-trace.ts";
@@ -92,9 +93,10 @@ export class RequestRecord {
     this.#model = model;
   }
 
-  /** @param hold what the store has set aside for the request. */
-  admitted(group: string, hold: NanoUsd): void {
+  admitted({ group: { name: group }, hold, clamped, heldDear }: Permit): void {
     this.#group = group;
+    if (clamped !== undefined) this.#parts.metrics.unusualHolds.inc({ group, kind: "clamped" });
+    if (heldDear) this.#parts.metrics.unusualHolds.inc({ group, kind: "dearest" });
     this.#phase("admit", this.#bodyAtMs);
     this.#trace?.part("admit", this.#bodyAtMs, this.#parts.clock.monotonicMs(), { "tollgate.group": group });
     this.held(hold);

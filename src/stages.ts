@@ -88,7 +88,7 @@ export async function admitted(
   );
   if (isRefusal(permit)) return permit;
   run.permit = permit;
-  run.record.admitted(permit.group.name, permit.hold);
+  run.record.admitted(permit);
   parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
   return permit;
 }

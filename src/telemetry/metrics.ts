@@ -132,6 +132,11 @@ export function createMetrics() {
       "Replies whose upstream counted more than the catalog or the request allows, by kind; charged all the same.",
       ["upstream", "model", "kind"],
     ),
+    unusualHolds: counter(
+      "unusual_holds_total",
+      "Requests admitted with a lowered output limit (clamped), or held at the dearest, by kind.",
+      ["group", "kind"],
+    ),
     leftStreams: counter("left_streams_total", "Streams that their client left, by who has counted them.", [
       "upstream",
       "model",

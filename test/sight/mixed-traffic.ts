@@ -79,6 +79,8 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
     body: { ...REPLY, usage: { prompt_tokens: 4, completion_tokens: 40_000, total_tokens: 40_004 } },
   });
   await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
+  // More asked for than the model can give.
+  await read(ask(here, "chat", rich.key, { max_tokens: 1_000_000 }));
   // An upstream that fails, and one whose credential is refused.
   simulator.program({ fault: { status: 500 } }, { times: 2 });
   await read(ask(here, "chat", rich.key));
