@@ -60,7 +60,7 @@ const NAME = /^lock\.([0-9]+)\.([0-9]+)\.([0-9a-f]+)(?:\.([0-9]+))?$/;
 
 /**
  * Takes the folder for this process, if need be when a stranger has been silent for long enough.
- * @param onLost told when another process has taken the folder from this one, which was stopped for too long.
+ * @param onLost told when the file is gone: the folder was removed, or taken from this process, which stood still for too long.
  * @returns what gives it back. Rejects with JournalLockedError when a living process has it.
  */
 export async function takeFolder(dir: string, onLost: () => void): Promise<() => void> {

@@ -57,7 +57,8 @@ export async function openJournal(
 ): Promise<OpenedJournal & { readonly disk: Disk }> {
   let taken: string | undefined;
   const unlock = await takeFolder(settings.dir, () => {
-    taken = "another process has taken the journal's folder from this one, which was stopped for too long";
+    taken =
+      "the journal's lock file is gone: its folder was removed, or another process took it while this one stood still";
     parts.alarm(`${settings.dir}: ${taken}`);
   });
   try {
