@@ -5,9 +5,9 @@
  * docs/decisions/what-leaving-costs.md.
  */
 import process from "node:process";
+import { Silence } from "../src/request/silence.ts";
 import { type Evidence, type Measured, meter } from "../src/settle/meter.ts";
 import { Observed, type Pace } from "../src/settle/observed.ts";
-import { Silence } from "../src/silence.ts";
 import { NO_USAGE } from "../src/values/tokens.ts";
 
 const MS_PER_S = 1_000;

@@ -3,7 +3,7 @@
  * and a key that is shown once.
  */
 import { randomBytes } from "node:crypto";
-import { demoConfig } from "./config.ts";
+import { demoConfig } from "./config/config.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";

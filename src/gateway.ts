@@ -7,38 +7,39 @@ import { setMaxListeners } from "node:events";
 import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
-import { guardStore, inTime } from "./breaker-store.ts";
-import { openCharging } from "./charging.ts";
-import { sweepClaims } from "./claim-sweeper.ts";
-import { diffSettings, keepUntilRestart } from "./config.ts";
+import { diffSettings, keepUntilRestart } from "./config/config.ts";
+import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
 import { createConsole, listenAt } from "./console/server.ts";
+import { storeKeeper } from "./console/store-status.ts";
 import { toldTo } from "./console/told.ts";
 import type { UpstreamState } from "./console/upstreams.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { explainFor } from "./explain-ask.ts";
-import { journaledStore } from "./journaled-store.ts";
-import { dataDirOf, keptSecret } from "./kept-secret.ts";
-import { watchLedger } from "./ledger-watch.ts";
-import { takeOverJournals } from "./left-journals.ts";
-import { LeftStreams } from "./left-streams.ts";
-import { createOverload } from "./overload.ts";
-import { drainListener, publicListener, reasonOf } from "./public-listener.ts";
-import { createRecorder } from "./record.ts";
-import type { PipelineParts } from "./run.ts";
-import { createSealing } from "./sealing.ts";
+import { measureUpstreams, watchUpstreams } from "./dispatch/upstream-watch.ts";
+import { explainFor } from "./endpoints/explain/questions.ts";
+import { drainListener, publicListener, reasonOf } from "./endpoints/listener.ts";
+import { createOverload } from "./overload/overload.ts";
+import { LeftStreams } from "./request/left-streams.ts";
+import { createRecorder } from "./request/record.ts";
+import type { PipelineParts } from "./request/run.ts";
+import { createSealing } from "./request/sealing.ts";
+import { journaledStore } from "./settle/journal/journaled-store.ts";
 import { Observed } from "./settle/observed.ts";
+import { openCharging } from "./settle/recovery/charging.ts";
+import { takeOverJournals } from "./settle/recovery/orphan-journals.ts";
 import { abandoned } from "./settle/void.ts";
 import type { Store } from "./store/contract.ts";
+import { guardStore, inTime } from "./store/middleware/breaker-store.ts";
+import { timedStore } from "./store/middleware/timed-store.ts";
 import { type OpenOptions, openStore } from "./store/open.ts";
-import { demandFitness, watchHealth } from "./store-health.ts";
-import { storeKeeper } from "./store-status.ts";
+import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
+import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
+import { watchLedger } from "./store/upkeep/ledger-watch.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
-import { timedStore } from "./timed-store.ts";
-import { measureUpstreams, watchUpstreams } from "./upstream-watch.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
+import type { Applied } from "./workers/workers.ts";
 
 export interface GatewayOptions {
   readonly settings: Settings;
@@ -46,7 +47,7 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** How long steps on Redis may take, where it is not to be the usual. */
   readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs">;
-  /** Which side this process serves where a gateway is several of them (workers.ts); both unless given. */
+  /** Which side this process serves where a gateway is several of them (workers/workers.ts); both unless given. */
   readonly serves?: "clients" | "operators";
   /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
@@ -62,13 +63,6 @@ export interface Gateway extends Omit<PreparedGateway, "open"> {
   /** Where clients and operators are served; ports are the real ones. */
   readonly listen: Address;
   readonly admin: Address;
-}
-
-export interface Applied {
-  /** The keys of settings that wait for a restart. */
-  readonly restart: readonly string[];
-  /** The number of this configuration: 1 is the one of the start. */
-  readonly generation: number;
 }
 
 /** A gateway with its store and its journal open, which nobody can reach yet. */

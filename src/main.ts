@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
-import { type RunOptions, runCli } from "./cli.ts";
+import { type RunOptions, runCli } from "./cli/cli.ts";
 import {
   CONFIG_FILE,
   type ConfigCopy,
@@ -13,12 +13,12 @@ import {
   loadConfig,
   type Problem,
   watchConfig,
-} from "./config.ts";
+} from "./config/config.ts";
 import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import type { Settings } from "./values/settings.ts";
-import { type RunningGateway, startWorkers } from "./workers.ts";
+import { type RunningGateway, startWorkers } from "./workers/workers.ts";
 
 class Unusable extends Error {}
 
@@ -47,7 +47,7 @@ async function serve(options: RunOptions): Promise<void> {
   const gateway: RunningGateway =
     settings.workers === 1
       ? inOneProcess(await startGateway({ settings, log }))
-      : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true });
+      : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true, startParent: startGateway });
   // Before anybody hears that it serves, and may want it to stop.
   const stopped = stopSignal(log);
   const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };

@@ -1,17 +1,17 @@
 /**
- * The program of one worker process (workers.ts): a gateway for clients only, with a journal of its own. It does what its
- * parent says (worker-life.ts); a signal of its own ends it alone, and the parent starts another one.
+ * The program of one worker process (workers/workers.ts): a gateway for clients only, with a journal of its own. It does what its
+ * parent says (workers/life.ts); a signal of its own ends it alone, and the parent starts another one.
  */
 import { randomBytes } from "node:crypto";
 import process from "node:process";
-import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./config.ts";
+import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./config/config.ts";
 import { prepareGateway } from "./gateway.ts";
-import { workerJournal } from "./left-journals.ts";
+import { workerJournal } from "./settle/recovery/orphan-journals.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { Secret } from "./values/secret.ts";
 import type { Settings } from "./values/settings.ts";
-import { type LifeGateway, WorkerLife } from "./worker-life.ts";
-import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
+import { type LifeGateway, WorkerLife } from "./workers/life.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./workers/messages.ts";
 
 /** How often it looks whether it is still ready. */
 const LOOK_EVERY_MS = 250;

@@ -1,4 +1,4 @@
-/** The form of what `POST /admin/v1/explain` answers; `src/explained.ts` makes it. */
+/** The form of what `POST /admin/v1/explain` answers; `src/endpoints/explain/explanation.ts` makes it. */
 import { anything, count, flag, list, object, oneOf, orNull, type Shape, text, usd } from "./shape.ts";
 
 const Bucket: Shape = orNull(

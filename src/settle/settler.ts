@@ -8,10 +8,10 @@ import type { SettleAnswer, SettleAsk } from "../store/settlement.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { afterTurn, type Clock } from "../values/time.ts";
-import type { Absences } from "./absences.ts";
 import { type Answer, type DeadLetters, letterFor } from "./journal/dead-letters.ts";
 import type { Leftover } from "./journal/startup.ts";
 import type { Journal } from "./journal.ts";
+import type { Absences } from "./recovery/absences.ts";
 
 export interface SettlerParts {
   readonly store: Pick<Store, "settle">;

@@ -1,5 +1,5 @@
 /**
- * The settings of one process, as `config.ts` makes them from `tollgate.yaml`: every default filled in, every unit in
+ * The settings of one process, as `config/` makes them from `tollgate.yaml`: every default filled in, every unit in
  * the name. Stages receive the part they need as an argument.
  */
 import type { Catalog } from "./catalog.ts";

@@ -1,12 +1,12 @@
 // The gateway finishes redemptions that somebody else's crash cut off: at its start and every minute.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sweepClaims } from "../../src/claim-sweeper.ts";
 import { StoreError } from "../../src/store/contract.ts";
 import { claim, noteClaim } from "../../src/store/redis/codes.ts";
 import { connect } from "../../src/store/redis/connect.ts";
 import { Runner } from "../../src/store/redis/runner.ts";
 import { loadScripts } from "../../src/store/redis/scripts.ts";
+import { sweepClaims } from "../../src/store/upkeep/claim-sweeper.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { Secret } from "../../src/values/secret.ts";
 import { startGatewayHere } from "../rig/gateway.ts";

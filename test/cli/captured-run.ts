@@ -2,7 +2,7 @@
  * Runs the command line against a real admin listener and captures what it prints.
  */
 import type { TestContext } from "node:test";
-import { type CliIo, runCli } from "../../src/cli.ts";
+import { type CliIo, runCli } from "../../src/cli/cli.ts";
 import { ADMIN_TOKEN, type RunningConsole, startConsole } from "../console/running-console.ts";
 
 export interface Ran {

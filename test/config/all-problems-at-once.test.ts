@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatProblem, loadConfig } from "../../src/config.ts";
+import { formatProblem, loadConfig } from "../../src/config/config.ts";
 
 const text = `listn: 127.0.0.1:1
 heartbeat: soon

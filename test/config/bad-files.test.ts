@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
-import { formatProblem, loadConfig, type Problem } from "../../src/config.ts";
+import { formatProblem, loadConfig, type Problem } from "../../src/config/config.ts";
 
 // One bad file per complaint that we promise; its first line says which: `# expects: <line>:<key>: <part of the message>`.
 const folder = new URL("./bad/", import.meta.url);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { demoConfig, formatProblem, loadConfig } from "../../src/config.ts";
+import { demoConfig, formatProblem, loadConfig } from "../../src/config/config.ts";
 import type { Settings } from "../../src/values/settings.ts";
 
 const ENV = {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { diffSettings, keepUntilRestart, loadConfig } from "../../src/config.ts";
+import { diffSettings, keepUntilRestart, loadConfig } from "../../src/config/config.ts";
 import type { Settings } from "../../src/values/settings.ts";
 import { bad, better, good, watched } from "./watched.ts";
 

@@ -1,7 +1,7 @@
 /** Promise 13 for rules: each of their sizes has a maximum, and the complaint names it. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LIMITS, loadConfig } from "../../src/config.ts";
+import { LIMITS, loadConfig } from "../../src/config/config.ts";
 import { configOf } from "../convert/rewrite/applying.ts";
 
 function complaints(rules: readonly object[]): string[] {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { inspect } from "node:util";
-import { formatProblem, loadConfig } from "../../src/config.ts";
+import { formatProblem, loadConfig } from "../../src/config/config.ts";
 
 // Reliability row 79. The same secret at every place where a value may stand, right or wrong.
 const SECRET = "hunter2-hunter2-hunter2-hunter2-hunter2";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type ConfigCopy, demoConfig, loadConfig, type Problem, watchConfig } from "../../src/config.ts";
+import { type ConfigCopy, demoConfig, loadConfig, type Problem, watchConfig } from "../../src/config/config.ts";
 import type { Settings } from "../../src/values/settings.ts";
 import type { Clock } from "../../src/values/time.ts";
 

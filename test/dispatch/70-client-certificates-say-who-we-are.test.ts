@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
-import { formatProblem, loadConfig } from "../../src/config.ts";
+import { formatProblem, loadConfig } from "../../src/config/config.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { Settings } from "../../src/values/settings.ts";
 import { systemClock } from "../../src/values/time.ts";

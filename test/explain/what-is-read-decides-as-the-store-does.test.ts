@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import fc from "fast-check";
-import { foresee } from "../../src/explain.ts";
+import { foresee } from "../../src/endpoints/explain/explain.ts";
 import type { GroupTerms } from "../../src/store/admission.ts";
 import { limitScope } from "../../src/store/names.ts";
 import { newAccountTag, newKey } from "../../src/values/key.ts";

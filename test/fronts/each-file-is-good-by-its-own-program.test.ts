@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { parseAllDocuments } from "yaml";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { checkEnvoyFile } from "../rig/envoy.ts";
 import { checkNginxFile } from "../rig/nginx.ts";
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { watchLedger } from "../../src/ledger-watch.ts";
 import { type Store, StoreError } from "../../src/store/contract.ts";
 import { overlay } from "../../src/store/overlay.ts";
+import { watchLedger } from "../../src/store/upkeep/ledger-watch.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { openTestStore } from "../console/test-store.ts";

@@ -1,7 +1,7 @@
 /** Rows B3 and B4: when the breaker in front of the store opens, what it lets through meanwhile, and when it closes. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Breaker } from "../../src/breaker.ts";
+import { Breaker } from "../../src/store/middleware/breaker.ts";
 import { ManualClock } from "../settle/rig.ts";
 
 function bench() {

@@ -1,9 +1,9 @@
 /** Invariant 28, row B4: no pile-up while the store is slow, no stampede when it is back; servers are counted apart. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { guardStore } from "../../src/breaker-store.ts";
 import type { Admitted } from "../../src/store/admission.ts";
 import { type Store, StoreError } from "../../src/store/contract.ts";
+import { guardStore } from "../../src/store/middleware/breaker-store.ts";
 import type { SettleAnswer } from "../../src/store/settlement.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";

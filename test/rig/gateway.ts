@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { formatProblem, loadConfig } from "../../src/config.ts";
+import { formatProblem, loadConfig } from "../../src/config/config.ts";
 import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/server.ts";
 import type { Store } from "../../src/store/contract.ts";

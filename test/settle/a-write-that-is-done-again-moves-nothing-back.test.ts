@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { journaledStore } from "../../src/journaled-store.ts";
-import { replay } from "../../src/replayed-writes.ts";
+import { journaledStore } from "../../src/settle/journal/journaled-store.ts";
 import type { AdminRecord } from "../../src/settle/journal.ts";
+import { replay } from "../../src/settle/recovery/replayed-writes.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { journaledStore } from "../../src/journaled-store.ts";
+import { journaledStore } from "../../src/settle/journal/journaled-store.ts";
 import { type AdminRecord, JournalBrokenError } from "../../src/settle/journal.ts";
 import { openStore } from "../../src/store/open.ts";
 import { makeAccount } from "../rig/gateway.ts";

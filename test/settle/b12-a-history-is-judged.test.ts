@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { epochFile } from "../../src/settle/recovery/epoch-file.ts";
+import { judgeEpoch, type KnownEpoch, LOSS_ALLOWED_S, pastOf } from "../../src/settle/recovery/epoch-judge.ts";
 import type { EpochMark } from "../../src/store/epoch.ts";
-import { epochFile } from "../../src/store-epoch-file.ts";
-import { judgeEpoch, type KnownEpoch, LOSS_ALLOWED_S, pastOf } from "../../src/store-epoch-judge.ts";
 
 const known = (id: string, count: number, past: string[] = []): KnownEpoch => ({ id, count, base: 0, past });
 const mark = (id: string, count: number, past: string[] = [], stopped = false): EpochMark => ({

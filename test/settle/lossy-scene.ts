@@ -1,7 +1,7 @@
 /** A gateway before a store that a test takes data from, as its operator and its clients see it. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { runCli } from "../../src/cli.ts";
+import { runCli } from "../../src/cli/cli.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import type { AccountState } from "../../src/store/records.ts";

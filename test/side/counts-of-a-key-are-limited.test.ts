@@ -1,7 +1,7 @@
 /** What counts tokens or reads the catalog costs nothing either: a key has 300 of these a minute, 25 at once and more. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { SIDE_COUNTS_PER_MINUTE } from "../../src/side-rate.ts";
+import { SIDE_COUNTS_PER_MINUTE } from "../../src/endpoints/rate.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gateway.ts";
 import { bodyOf } from "../whole/asking.ts";
 import { HandClock } from "../whole/hand-clock.ts";

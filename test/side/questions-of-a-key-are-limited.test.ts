@@ -1,7 +1,7 @@
 /** `GET /v1/usage` and `POST /v1/explain` read the store and cost nothing: a key has 120 of them a minute. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { SIDE_ASKS_PER_MINUTE, SideRate } from "../../src/side-rate.ts";
+import { SIDE_ASKS_PER_MINUTE, SideRate } from "../../src/endpoints/rate.ts";
 import { startGatewayHere } from "../rig/gateway.ts";
 import { bodyOf } from "../whole/asking.ts";
 import { HandClock } from "../whole/hand-clock.ts";

@@ -1,6 +1,6 @@
 /** Traffic of every kind that a dashboard or an alert tells of: answers, refusals, faults, cards, cuts. */
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import type { ConfigPlaces, GatewayHere, TestAccount } from "../rig/gateway.ts";
 import { testConfig } from "../rig/gateway.ts";
 import { ask, PROTOCOL_LIST } from "../whole/asking.ts";

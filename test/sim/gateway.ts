@@ -1,17 +1,17 @@
 /**
- * One gateway of the fleet: the money path as it is built in production (`src/charging.ts`, `src/journaled-store.ts`),
+ * One gateway of the fleet: the money path as it is built in production (`src/settle/recovery/charging.ts`, `src/settle/journal/journaled-store.ts`),
  * over the simulated disk, clock and way to the store. It dies, and comes back on what its disk still has.
  */
 import type { AdmitParts } from "../../src/admit/admit.ts";
 import { FORGETFUL } from "../../src/admit/seen-keys.ts";
-import { type Charging, openCharging } from "../../src/charging.ts";
-import { journaledStore } from "../../src/journaled-store.ts";
+import { journaledStore } from "../../src/settle/journal/journaled-store.ts";
 import { createJournal } from "../../src/settle/journal/open.ts";
+import { type Charging, openCharging } from "../../src/settle/recovery/charging.ts";
+import type { EpochFile } from "../../src/settle/recovery/epoch-file.ts";
+import type { KnownEpoch } from "../../src/settle/recovery/epoch-judge.ts";
 import { abandoned } from "../../src/settle/void.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { overlay } from "../../src/store/overlay.ts";
-import type { EpochFile } from "../../src/store-epoch-file.ts";
-import type { KnownEpoch } from "../../src/store-epoch-judge.ts";
 import type { Log } from "../../src/telemetry/log.ts";
 import type { Metrics } from "../../src/telemetry/metrics.ts";
 import type { Clock } from "../../src/values/time.ts";

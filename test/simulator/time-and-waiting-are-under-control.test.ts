@@ -102,7 +102,7 @@ test("closing cuts whatever is still open", () =>
   }));
 
 test("the command says where it listens and that it is a simulation, and leaves when told", async () => {
-  const file = fileURLToPath(new URL("../../src/upstream.ts", import.meta.url));
+  const file = fileURLToPath(new URL("../../src/simulator/program.ts", import.meta.url));
   const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "inherit"] });
   try {
     let said = "";
@@ -124,7 +124,7 @@ test("the command says where it listens and that it is a simulation, and leaves 
 });
 
 test("the command refuses a port that is none", async () => {
-  const file = fileURLToPath(new URL("../../src/upstream.ts", import.meta.url));
+  const file = fileURLToPath(new URL("../../src/simulator/program.ts", import.meta.url));
   const child = spawn(process.execPath, [file, "--port", "http"], { stdio: "ignore" });
   assert.deepEqual(await once(child, "exit"), [2, null]);
 });

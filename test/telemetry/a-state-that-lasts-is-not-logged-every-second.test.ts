@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../src/store/contract.ts";
-import { watchHealth } from "../../src/store-health.ts";
+import { watchHealth } from "../../src/store/upkeep/health.ts";
 import type { Log } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { sparingly } from "../../src/telemetry/sparingly.ts";

@@ -1,8 +1,8 @@
 /** Promise 1: when a running stream asks for more, how much, and what it does with each answer of the store. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Brake, type ExtensionOutcome } from "../../src/brake.ts";
-import type { SeenCounts } from "../../src/silence.ts";
+import { Brake, type ExtensionOutcome } from "../../src/request/hold-extension.ts";
+import type { SeenCounts } from "../../src/request/silence.ts";
 import type { ExtendAnswer } from "../../src/store/extension.ts";
 import { type NanoUsd, nanoUsd } from "../../src/values/money.ts";
 import { NO_USAGE } from "../../src/values/tokens.ts";

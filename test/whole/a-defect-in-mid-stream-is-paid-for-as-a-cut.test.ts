@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ClientFrames, Counts, StreamConverter } from "../../src/convert/exchange.ts";
 import type { BodySink } from "../../src/dispatch/ask.ts";
-import { relayStream, type StreamEnd } from "../../src/relay.ts";
+import { relayStream, type StreamEnd } from "../../src/request/relay.ts";
 import { systemClock } from "../../src/values/time.ts";
 
 const COUNTS: Counts = { usage: undefined, final: false, produced: { bytes: 40, tokens: 10, deltas: 1 } };

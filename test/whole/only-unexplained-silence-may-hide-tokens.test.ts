@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Counts } from "../../src/convert/exchange.ts";
-import { endedSilence, Silence } from "../../src/silence.ts";
+import { endedSilence, Silence } from "../../src/request/silence.ts";
 import { NO_USAGE } from "../../src/values/tokens.ts";
 
 function counts(deltas: number, output?: number): Counts {

@@ -1,7 +1,7 @@
 /** DESIGN.md section 9, and the admin API: who is passed over, who waits, what came of the last attempts. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { runCli } from "../../src/cli.ts";
+import { runCli } from "../../src/cli/cli.ts";
 import { type GatewayHere, startGatewayHere, testConfig } from "../rig/gateway.ts";
 import { ask, assertAtRest } from "./asking.ts";
 

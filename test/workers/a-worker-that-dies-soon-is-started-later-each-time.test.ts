@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createLog } from "../../src/telemetry/log.ts";
 import type { MetricsSnapshot, WorkerEnd } from "../../src/telemetry/metrics.ts";
-import { WorkerFleet } from "../../src/worker-fleet.ts";
+import { WorkerPool } from "../../src/workers/pool.ts";
 import { HandClock } from "../whole/hand-clock.ts";
 import { PlayedProcess } from "./played-process.ts";
 
@@ -15,7 +15,7 @@ function scene(workers: number) {
   const started: PlayedProcess[] = [];
   const ended: (WorkerEnd | undefined)[] = [];
   let isForkRefused = false;
-  const fleet = new WorkerFleet({
+  const fleet = new WorkerPool({
     workers,
     started: STARTED,
     file: "tollgate.yaml",

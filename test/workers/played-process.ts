@@ -1,7 +1,7 @@
 /** A worker process that the test plays: it hears what it is told, and says and does what the test wants. */
 import type { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
-import type { FromWorker, ToWorker } from "../../src/worker-messages.ts";
+import type { FromWorker, ToWorker } from "../../src/workers/messages.ts";
 
 export class PlayedProcess extends EventEmitter {
   pid: number | undefined = 1;

@@ -9,9 +9,9 @@ import { EventEmitter } from "node:events";
 import { createLog } from "../../src/telemetry/log.ts";
 import type { WorkerEnd } from "../../src/telemetry/metrics.ts";
 import type { Clock } from "../../src/values/time.ts";
-import { WorkerFleet } from "../../src/worker-fleet.ts";
-import { WorkerLife } from "../../src/worker-life.ts";
-import type { FromWorker, ToWorker, WorkerStart } from "../../src/worker-messages.ts";
+import { WorkerLife } from "../../src/workers/life.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "../../src/workers/messages.ts";
+import { WorkerPool } from "../../src/workers/pool.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 1 } as const;
 const LATENCY_MS_MAX = 40;
@@ -137,7 +137,7 @@ export class FakeWorker extends EventEmitter {
 
 export class World {
   readonly parent = new Running();
-  readonly fleet: WorkerFleet;
+  readonly fleet: WorkerPool;
   readonly workers: FakeWorker[] = [];
   readonly ends: (WorkerEnd | undefined)[] = [];
   readonly #count: number;
@@ -175,7 +175,7 @@ export class World {
         };
       },
     };
-    this.fleet = new WorkerFleet({
+    this.fleet = new WorkerPool({
       workers: count,
       started: this.#started,
       file: "tollgate.yaml",

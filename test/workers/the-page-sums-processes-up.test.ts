@@ -5,7 +5,7 @@ import test from "node:test";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { RetiredMetrics, summedPage } from "../../src/telemetry/summed-metrics.ts";
-import { WorkerFleet } from "../../src/worker-fleet.ts";
+import { WorkerPool } from "../../src/workers/pool.ts";
 import { HandClock } from "../whole/hand-clock.ts";
 import { PlayedProcess } from "./played-process.ts";
 import { metricSum } from "./rig.ts";
@@ -59,7 +59,7 @@ test("of two processes, and of one of them after the other has ended", async () 
 test("one that dies while a page waits for another is on it, once, and on every page from there", async () => {
   const clock = new HandClock();
   const played: PlayedProcess[] = [];
-  const fleet = new WorkerFleet({
+  const fleet = new WorkerPool({
     workers: 3,
     started: { text: "", files: new Map() },
     file: "tollgate.yaml",

@@ -5,8 +5,8 @@
  * has and that is old enough: what was acknowledged before that one was made is there as well (reliability 3.3).
  */
 import type { RequestId } from "../../values/request-id.ts";
-import { AbsentError } from "../absences.ts";
 import type { AdminRecord } from "../journal.ts";
+import { AbsentError } from "../recovery/absences.ts";
 import { type Frame, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
 import { type ShardOf, VERIFY_AT_ONCE } from "./pass.ts";

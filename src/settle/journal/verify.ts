@@ -7,8 +7,8 @@
 import { type Store, StoreError } from "../../store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
-import { type Absences, AbsentError } from "../absences.ts";
 import type { AdminRecord } from "../journal.ts";
+import { type Absences, AbsentError } from "../recovery/absences.ts";
 import { type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
 import { goBack, type Verified, type Waiting } from "./go-back.ts";
 import type { JournalLog } from "./open.ts";

@@ -1,6 +1,6 @@
 /** What the tests of rules share: rules as the configuration writes them, applied to the text of a body. */
 import assert from "node:assert/strict";
-import { loadConfig } from "../../../src/config.ts";
+import { loadConfig } from "../../../src/config/config.ts";
 import { rewriteBody } from "../../../src/convert/rewrite.ts";
 import { defaultCapabilities } from "../../../src/values/catalog.ts";
 import type { Protocol } from "../../../src/values/protocol.ts";

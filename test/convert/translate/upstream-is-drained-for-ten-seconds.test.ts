@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { BodySink } from "../../../src/dispatch/ask.ts";
-import { relayStream, type StreamEnd } from "../../../src/relay.ts";
+import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
 import type { Clock } from "../../../src/values/time.ts";
 import { exchangeOf, framesOf, routeOf, smallBody, sse } from "./rig.ts";
 

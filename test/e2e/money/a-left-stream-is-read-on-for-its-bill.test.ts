@@ -17,7 +17,7 @@ const LOOK_MS = 250;
 /** What may be hidden in a second, before anything has been seen of the model (src/settle/observed.ts). */
 const HIDDEN_PER_S = 150;
 const GRACE_MS = 10_000;
-/** How long an upstream is heard behind a stop string (src/relay.ts). */
+/** How long an upstream is heard behind a stop string (src/request/relay.ts). */
 const DRAIN_MS = 10_000;
 
 function chunk(delta: object, more: object = {}): string {

@@ -1,0 +1,327 @@
+/**
+ * The command line (DESIGN.md section 8). `serve` and `check` are handed in; everything else asks a running gateway's
+ * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
+ */
+import { setTimeout } from "node:timers/promises";
+import { Command, CommanderError } from "commander";
+import manifest from "../../package.json" with { type: "json" };
+import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
+import * as admin from "./admin-commands.ts";
+import { type ArchiveOptions, archiveLedgers } from "./archive-command.ts";
+import { showAudit } from "./audit-command.ts";
+import * as codes from "./code-commands.ts";
+import { type ExplainOptions, explainRequest } from "./explain-command.ts";
+import { CliFailure } from "./failure.ts";
+import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
+import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
+import { confirmStore, storeStatus } from "./store-commands.ts";
+import { type ProgressOut, Terminal } from "./terminal.ts";
+import { showUpstreams } from "./upstreams-command.ts";
+import { showUsage, type UsageOptions } from "./usage-command.ts";
+import { type VerifyOptions, verifyLedger } from "./verify-command.ts";
+
+/** Options of `serve` and `check`. */
+export interface RunOptions {
+  /** The configuration file as typed; undefined when none was named. */
+  readonly config: string | undefined;
+  readonly json: boolean;
+  /** `serve`: log lines for people in place of JSON. */
+  readonly pretty?: boolean;
+}
+
+/** Where output goes: what has no room for more says so, and tells when it has. */
+export interface Out {
+  write(text: string): unknown;
+  once?(event: "drain", listener: () => void): unknown;
+}
+
+/** The world as the command line sees it; nothing here is read from globals. */
+export interface CliIo {
+  readonly stdout: Out;
+  readonly stderr: ProgressOut;
+  readonly env: Env;
+  readonly fetch: typeof fetch;
+  /** Runs the gateway until it is told to stop; rejects with the reason when it cannot. */
+  readonly serve: (options: RunOptions) => Promise<void>;
+  /** Checks the configuration and prints its complaints; gives the exit status. */
+  readonly check: (options: RunOptions) => Promise<number>;
+  /** Waits between two tries; the machine's timer when left out. */
+  readonly wait?: (ms: number) => Promise<void>;
+  /**
+   * Runs `clear` when the command is interrupted (Ctrl-C), before the process ends as interrupted ones do; the result takes
+   * that back.
+   */
+  readonly onInterrupt?: (clear: () => void) => () => void;
+}
+
+/**
+ * Runs one command.
+ * @param argv the arguments behind the program's name
+ * @returns the exit status: 0, 1 or 2
+ */
+export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
+  let exitStatus = 0;
+  const program = buildProgram(io, (status) => {
+    exitStatus = status;
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exitStatus;
+  } catch (error) {
+    // Commander has printed its own complaint, or the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CliFailure) {
+      io.stderr.write(`${error.message}\n`);
+      return error.exitStatus;
+    }
+    io.stderr.write(`tollgate: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}
+
+interface GlobalOptions {
+  readonly json?: true;
+  readonly data?: string;
+}
+
+function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
+  const program = new Command("tollgate")
+    .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
+    .version(manifest.version)
+    .option("--json", "print the answer as JSON")
+    .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data or ./data/demo)")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .showHelpAfterError("Add --help for the options.")
+    .exitOverride();
+
+  const runOptions = (options: { config?: string; pretty?: true }): RunOptions => ({
+    config: options.config,
+    ...(options.pretty && { pretty: true }),
+    json: program.opts<GlobalOptions>().json ?? false,
+  });
+  program
+    .command("serve")
+    .description("run the gateway")
+    .option("--config <file>", "configuration file")
+    .option("--pretty", "log lines for people in place of JSON")
+    .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
+  program
+    .command("check")
+    .description("check the configuration: names file, line, key and what is wrong")
+    .option("--config <file>", "configuration file")
+    .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+
+  const ask: Ask = async (question, interrupted) => {
+    const { json, data } = program.opts<GlobalOptions>();
+    const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
+    const release = io.onInterrupt?.(() => (interrupted ? terminal.note(interrupted) : terminal.clear()));
+    try {
+      const outcome = await question(await connectAdmin(io.env, io.fetch, data), terminal);
+      await print(io.stdout, outcome, json === true);
+      if (!json && outcome.hint) io.stderr.write(outcome.hint);
+      if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
+    } finally {
+      terminal.clear();
+      release?.();
+    }
+  };
+  addAccountCommands(program, ask);
+  addKeyCommands(program, ask);
+  addFundsCommands(program, ask);
+  addCodeCommands(program, ask);
+  addExplainCommand(program, ask);
+  addStoreCommands(program, ask);
+  program
+    .command("audit")
+    .description("the newest writes of operators at this gateway, newest first; the log has them all")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "lines on a page, at most 200")
+    .action((options: admin.PageOptions) => ask((c) => showAudit(c, options)));
+  program
+    .command("upstreams")
+    .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
+    .action(() => ask(showUpstreams));
+  return program;
+}
+
+const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
+
+/**
+ * Connects, asks one question, prints its outcome.
+ * @param interrupted what to say when the command is interrupted: what it leaves behind.
+ */
+type Ask = (
+  question: (client: AdminClient, terminal: Terminal) => Promise<admin.Outcome>,
+  interrupted?: string,
+) => Promise<void>;
+
+/** Writes what a command has to say; a long output as fast as it is taken. */
+async function print(out: Out, { json, text, pieces }: admin.Outcome, asJson: boolean): Promise<void> {
+  if (!pieces) {
+    out.write(asJson ? `${JSON.stringify(json)}\n` : text);
+    return;
+  }
+  for await (const piece of pieces(asJson)) {
+    if (out.write(piece) === false && out.once) await new Promise<void>((resolve) => out.once?.("drain", resolve));
+  }
+}
+
+const NOTHING_CHANGED = "Interrupted; nothing was changed.";
+const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
+
+function addAccountCommands(program: Command, ask: Ask): void {
+  const account = program.command("account").description("accounts: create, list, show, set-plan, adjust");
+  account
+    .command("create <name>")
+    .description("create an account; harmless to repeat")
+    .option("--plan <plan>", "its base plan; the configuration's default_plan when left out")
+    .action((name: string, options: { plan?: string }) => ask((c) => admin.createAccount(c, name, options.plan)));
+  account
+    .command("list")
+    .description("list accounts by name; all of them unless a page is asked for")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "accounts on a page, at most 200")
+    .action((options: admin.PageOptions) => ask((c) => admin.listAccounts(c, options)));
+  account
+    .command("show <name>")
+    .description("show an account, its balance and its time cards")
+    .action((name: string) => ask((c) => admin.showAccount(c, name)));
+  account
+    .command("set-plan <name> <plan>")
+    .description("change an account's base plan, from the next request on")
+    .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
+  account
+    .command("adjust <name>")
+    .description("correct a balance either way; counts once per id")
+    .requiredOption("--usd <amount>", "US dollars, such as -1.50")
+    .requiredOption("--id <id>", "your id of this adjustment; repeating it is harmless")
+    .requiredOption("--note <text>", "why; the ledger keeps it")
+    .action((name: string, options: { usd: string; id: string; note: string }) =>
+      ask((c) => admin.adjust(c, { account: name, ...options })),
+    );
+}
+
+function addKeyCommands(program: Command, ask: Ask): void {
+  const key = program.command("key").description("keys: create, list, set-group, revoke");
+  key
+    .command("create")
+    .description("create a key and show it, this once; repeating makes another key, or with an id none")
+    .requiredOption("--account <name>", "the account that pays")
+    .requiredOption("--group <group>", "the group that decides what the key may use")
+    .option("--idempotency-id <id>", ONCE)
+    .action((options: { account: string; group: string; idempotencyId?: string }) =>
+      ask((c) => admin.createKey(c, options.account, options.group, options.idempotencyId)),
+    );
+  key
+    .command("list")
+    .description("list an account's keys, without their text")
+    .requiredOption("--account <name>", "the account")
+    .action((options: { account: string }) => ask((c) => admin.listKeys(c, options.account)));
+  key
+    .command("set-group <key-id> <group>")
+    .description("move a key to another group, from its next request on")
+    .action((id: string, group: string) => ask((c) => admin.setKeyGroup(c, id, group)));
+  key
+    .command("revoke <key-id>")
+    .description("revoke a key for good, from its next request on")
+    .action((id: string) => ask((c) => admin.revokeKey(c, id)));
+}
+
+function addFundsCommands(program: Command, ask: Ask): void {
+  program
+    .command("topup")
+    .description("add funds to an account; counts once per payment id")
+    .requiredOption("--account <name>", "the account")
+    .requiredOption("--usd <amount>", "US dollars, such as 10.00")
+    .requiredOption("--id <payment-id>", "the payment's id; repeating it is harmless")
+    .action((options: admin.Payment) => ask((c) => admin.topUp(c, options)));
+  const ledger = program.command("ledger").description("the ledger: every movement of money");
+  ledger
+    .command("show")
+    .description("show an account's ledger, oldest first, a page at a time")
+    .requiredOption("--account <name>", "the account")
+    .option("--after <seq>", "show what comes after this line")
+    .option("--limit <count>", "lines on a page, at most 1000")
+    .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
+    .option("--format <format>", "table, or the whole ledger as csv or json", "table")
+    .action((options: LedgerOptions) => ask((c, terminal) => showOrExport(c, options, terminal)));
+  ledger
+    .command("verify")
+    .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
+    .option("--account <name>", "one account, with its trial balance; all of them when left out")
+    .option("--archive <dir>", "go through the files of the archive, too, from the very first line")
+    .action((options: VerifyOptions) => ask((c, terminal) => verifyLedger(c, options, terminal), NOTHING_CHANGED));
+  ledger
+    .command("archive")
+    .description("move old lines into files; an opening line takes their place; harmless to repeat")
+    .requiredOption("--before <day>", "lines of before this UTC day, which began at least 96 hours ago")
+    .requiredOption("--to <dir>", "the folder of the archive; keep all its files together")
+    .option("--account <name>", "of one account; of all when left out")
+    .action((options: ArchiveOptions) => ask((c, terminal) => archiveLedgers(c, options, terminal), ARCHIVE_GOES_ON));
+}
+
+function addExplainCommand(program: Command, ask: Ask): void {
+  program
+    .command("explain")
+    .description("what would become of a request: path, answer, price, routes; nothing is sent or charged")
+    .requiredOption("--key-id <id>", "the key that would send it, by its id")
+    .requiredOption("--model <model>", "the model as the client names it")
+    .requiredOption("--protocol <protocol>", "chat, messages or responses")
+    .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
+    .option("--input-bytes <count>", "size of the body; a short one when left out")
+    .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
+}
+
+function addStoreCommands(program: Command, ask: Ask): void {
+  const store = program.command("store").description("the store: whether it has all of its data");
+  store
+    .command("status")
+    .description("is the store the one that it was, and if not, what differs")
+    .action(() => ask(storeStatus));
+  store
+    .command("confirm <seen>")
+    .description("use a store that lost data as it is; SEEN is what status shows")
+    .action((seen: string) => ask((c) => confirmStore(c, seen)));
+}
+
+function addCodeCommands(program: Command, ask: Ask): void {
+  const code = program.command("code").description("codes of time cards: create, list, void, redeem");
+  code
+    .command("create")
+    .description("make codes and show them, this once; repeating makes others, or with an id none")
+    .requiredOption("--card <card>", "the card kind of the configuration")
+    .requiredOption("--count <count>", "how many, at most 1000")
+    .option("--idempotency-id <id>", ONCE)
+    .action((options: { card: string; count: string; idempotencyId?: string }) =>
+      ask((c) => codes.createCodes(c, options.card, options.count, options.idempotencyId)),
+    );
+  code
+    .command("list")
+    .description("list codes by id, without their text; all of them unless a page is asked for")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "codes on a page, at most 200")
+    .action((options: admin.PageOptions) => ask((c) => codes.listCodes(c, options)));
+  code
+    .command("void <code-id>")
+    .description("void a code that nobody has redeemed, for good")
+    .action((id: string) => ask((c) => codes.voidCode(c, id)));
+  code
+    .command("redeem <code>")
+    .description("redeem a code for an account; counts once")
+    .requiredOption("--account <name>", "the account that gets the card")
+    .action((text: string, options: { account: string }) => ask((c) => codes.redeemCode(c, text, options.account)));
+  program
+    .command("usage")
+    .description("what was spent, by account or by another thing, per UTC day of the request")
+    .option("--account <name>", "of one account; of all when left out")
+    .option("--by <thing>", "group, model, key, day or upstream; account when left out")
+    .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
+    .option("--until <day>", "the last day; today when left out")
+    .option("--format <format>", "table, csv or json", "table")
+    .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
+  const comparing = program.command("reconcile").description(RECONCILE.description);
+  for (const [flags, words] of RECONCILE.required) comparing.requiredOption(flags, words);
+  for (const [flags, words, standard] of RECONCILE.options) comparing.option(flags, words, standard);
+  comparing.action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
+}

@@ -1,0 +1,80 @@
+/**
+ * The configuration: `tollgate.yaml` to `Settings` (DESIGN.md section 4). Its parts are in `config/`, which nobody else
+ * imports. The only file that reads the environment.
+ */
+import { readFileSync } from "node:fs";
+import { CONFIG_FILE } from "../values/places.ts";
+import { type Clock, systemClock } from "../values/time.ts";
+import { type ConfigCopy, sourcesOfCopy } from "./copy.ts";
+import type { Sources } from "./expand.ts";
+import { type Loaded, loadText } from "./load.ts";
+import type { Problem } from "./problems.ts";
+import * as watching from "./watch.ts";
+
+export type { ConfigCopy } from "./copy.ts";
+export { DEFAULTS, LIMITS } from "./defaults.ts";
+export { type DemoPlaces, demoConfig } from "./demo.ts";
+export { diffSettings, keepUntilRestart } from "./difference.ts";
+export type { Loaded } from "./load.ts";
+export type { Problem } from "./problems.ts";
+export type { ConfigWatch } from "./watch.ts";
+export { CONFIG_FILE };
+
+/** Where `loadConfig` and `watchConfig` take texts from; what is left out is the real thing. */
+export interface ConfigSources {
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Gives the text of a file or throws as `node:fs` does. */
+  readonly readFile?: ((path: string) => string) | undefined;
+}
+
+/** The process's environment. Everything else takes it as an argument. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  return process.env;
+}
+
+/**
+ * Loads a configuration.
+ * @param options.file read unless `text` is given; then only the name in problems. Default `tollgate.yaml`.
+ * @param options.text the configuration itself.
+ * @returns the settings, or every problem of the file. Never throws for what the file holds.
+ */
+export function loadConfig(options: { file?: string | undefined; text?: string | undefined } & ConfigSources): Loaded {
+  const { file = CONFIG_FILE, text } = options;
+  const sources = sourcesOf(options);
+  return text === undefined ? watching.loadFile(file, sources) : loadText(file, text, sources);
+}
+
+/**
+ * Makes settings of a configuration that was read elsewhere: no file is read, whatever has become of it since.
+ * @param file only its name in problems.
+ * @returns what `loadConfig` returned together with the copy, as long as the environment is the same.
+ */
+export function loadCopy(file: string, copy: ConfigCopy): Loaded {
+  return loadText(file, copy.text, sourcesOfCopy(copy, environment()));
+}
+
+/**
+ * Follows a file and the files that it names: settings when a text has changed and all is good, problems when it is bad
+ * (the old settings stay in force). `reload()` is for SIGHUP.
+ * @param options.copy what is in force, as `loadConfig` gave it.
+ */
+export function watchConfig(
+  options: Pick<watching.WatchOptions, "file" | "copy" | "onSettings" | "onProblems"> & {
+    clock?: Clock | undefined;
+  } & ConfigSources,
+): watching.ConfigWatch {
+  return watching.watchConfig({ ...options, ...sourcesOf(options), clock: options.clock ?? systemClock });
+}
+
+/** One problem as `tollgate check` prints it: `tollgate.yaml:12:5: models.big-1.price.input: …`. */
+export function formatProblem(problem: Problem): string {
+  const where = `${problem.file}:${problem.line}:${problem.column}`;
+  return problem.key === "" ? `${where}: ${problem.message}` : `${where}: ${problem.key}: ${problem.message}`;
+}
+
+function sourcesOf(options: ConfigSources): Sources {
+  return {
+    env: options.env ?? environment(),
+    readFile: options.readFile ?? ((path) => readFileSync(path, "utf8")),
+  };
+}

@@ -1,0 +1,31 @@
+/** Secrets that a gateway makes for itself and keeps in its data folder: the admin token, the sealing key. */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Secret } from "../values/secret.ts";
+import type { Settings } from "../values/settings.ts";
+
+const SECRET_BYTES = 32;
+
+/** The folder for what a process keeps: the embedded store's, else the one that the journal's folder is in. */
+export function dataDirOf(settings: Settings): string {
+  return settings.store.kind === "embedded" ? settings.store.dir : dirname(settings.journal.dir);
+}
+
+/**
+ * Reads a secret from the data folder, or makes it there, readable by this user only.
+ * @throws as node:fs does when the folder cannot be written.
+ */
+export function keptSecret(dataDir: string, name: string): Secret {
+  const file = join(dataDir, name);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    // Exclusive: of two processes that start at once, one makes it and the other reads it.
+    writeFileSync(file, `${randomBytes(SECRET_BYTES).toString("base64url")}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const text = readFileSync(file, "utf8").trim();
+  if (text === "") throw new Error(`${file} is empty; remove it so that it is made again`);
+  return new Secret(text);
+}

@@ -1,0 +1,31 @@
+/** What the admin API tells of the store's history, and asks of it. */
+import type { Charging } from "../settle/recovery/charging.ts";
+import type { EpochShown, StoreKeeper, StoreStatus } from "./store.ts";
+
+/** @returns the operations that `console/store.ts` puts behind its routes. */
+export function storeKeeper(charging: Charging): Required<StoreKeeper> {
+  const { epoch, journal } = charging;
+  const show = (seen: { readonly id: string; readonly count: number } | undefined): EpochShown | null =>
+    seen ? { id: seen.id, counted_seconds: seen.count } : null;
+  const state = (): StoreStatus["state"] => {
+    if (epoch.losses().length > 0) return "stopped";
+    if (!epoch.checked) return "unknown";
+    return charging.isRestoring() ? "restoring" : "good";
+  };
+  return {
+    async storeStatus() {
+      return {
+        state: state(),
+        waiting_charges: journal.health().unsettled,
+        differences: epoch.losses().map(({ part, kind, known, found }) => ({
+          part,
+          finding: kind,
+          remembered: show(known),
+          found: show(found),
+        })),
+        confirm: epoch.token() ?? null,
+      };
+    },
+    confirmStore: (token) => epoch.confirm(token),
+  };
+}

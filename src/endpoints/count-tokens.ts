@@ -1,0 +1,154 @@
+/**
+ * `POST /v1/messages/count_tokens` and `POST /v1/responses/input_tokens`: the upstream's own count where a route speaks
+ * the client's protocol, else an estimate. Never charged, no hold, outside of limits and funds (ruling 9); an upstream
+ * that cannot count is no error.
+ */
+import { type ReadBody, readEnvelopeInTurns } from "../accept/envelope.ts";
+import type { AcceptedRequest } from "../accept/listener.ts";
+import {
+  type CountedProtocol,
+  countFault,
+  encodeCount,
+  estimateInput,
+  isCount,
+  renderCount,
+} from "../convert/count.ts";
+import type { ClientRequest } from "../convert/exchange.ts";
+import { rewriteBody } from "../convert/rewrite.ts";
+import type { Answered, Encoded, Inspector, Unanswered } from "../dispatch/ask.ts";
+import { forwardedHeaders } from "../request/forwarded-headers.ts";
+import type { RequestRecord } from "../request/record.ts";
+import type { PipelineParts } from "../request/run.ts";
+import type { KeyView } from "../store/records.ts";
+import type { Model, Route } from "../values/catalog.ts";
+import { isRefusal, type Refusal } from "../values/errors.ts";
+import { actionsFor, headerEdits, type RuleAction, type Ruled } from "../values/rules.ts";
+import { modelFor } from "./models.ts";
+import type { NativeCounts } from "./native-counts.ts";
+
+export interface CountParts extends Pick<PipelineParts, "settings" | "clock" | "dispatcher"> {
+  readonly nativeCounts: NativeCounts;
+}
+
+export interface Counted {
+  readonly origin: "gateway" | "upstream";
+  readonly body: Uint8Array;
+}
+
+/** An upstream's count is waited for this long; a client that shows a context meter waits for all of them. */
+const NATIVE_COUNT_MS_MAX = 5_000;
+
+/** What counting adds to the path of the model endpoint, at upstreams as here. */
+const PATH_SUFFIXES: Readonly<Record<CountedProtocol, string>> = {
+  messages: "/count_tokens",
+  responses: "/input_tokens",
+};
+
+/**
+ * Counts the input of a request whose key is good.
+ * @returns the reply's body; a refusal in the order of the model endpoint's, rows 4 to 6; undefined when the client left.
+ */
+export async function countTokens(
+  protocol: CountedProtocol,
+  request: AcceptedRequest,
+  view: KeyView,
+  record: RequestRecord,
+  parts: CountParts,
+): Promise<Counted | Refusal | undefined> {
+  const body = await request.readBody();
+  record.bodyRead();
+  const read = isRefusal(body) ? body : await readEnvelopeInTurns(protocol, body, { limitOptional: true });
+  if (isRefusal(read)) return read;
+  record.asked(read.envelope.model);
+  const model = modelFor(view, read.envelope.model, parts.settings().catalog);
+  if (isRefusal(model)) return model;
+  const asked = clientRequest(protocol, read);
+  const refused = countFault(asked);
+  if (refused) return refused;
+  const group = parts.settings().catalog.groups.get(view.key.group) ?? { rules: [] };
+  const native = await nativeCount(request, asked, { protocol, model, group }, record, parts);
+  if (native !== "none") return native;
+  const tokens = estimateInput(protocol, read.json, model.mediaTokens);
+  return { origin: "gateway", body: renderCount(protocol, tokens) };
+}
+
+function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body, surplus }: ReadBody): ClientRequest {
+  return { protocol, model: envelope.model, stream: false, json, scan, body, surplus };
+}
+
+/** The upstream's count; its refusal of the caller's body; or `none`, whatever the reason. */
+async function nativeCount(
+  request: AcceptedRequest,
+  asked: ClientRequest,
+  { protocol, model, group }: { readonly protocol: CountedProtocol; readonly model: Model; readonly group: Ruled },
+  record: RequestRecord,
+  { nativeCounts, dispatcher, clock }: CountParts,
+): Promise<Counted | Refusal | undefined | "none"> {
+  const routes = model.routes.filter((route) => route.protocol === protocol && nativeCounts.mayAsk(route));
+  if (routes.length === 0 || !nativeCounts.enter()) return "none";
+  try {
+    const result = await dispatcher.run<Token>({
+      routes,
+      stream: false,
+      pathSuffix: PATH_SUFFIXES[protocol],
+      headers: forwardedHeaders(protocol, request.headers),
+      deadlineMs: clock.monotonicMs() + NATIVE_COUNT_MS_MAX,
+      signal: request.signal,
+      encodeFor: (route) => encoded(asked, route, actionsFor([group, model, route], route.protocol)),
+      inspector,
+    });
+    record.dispatched(result.attempts);
+    for (const { upstream, model: upstreamModel, outcome } of result.attempts) {
+      if (isLasting(outcome)) nativeCounts.failed({ upstream, upstreamModel });
+    }
+    return resultOf(result);
+  } finally {
+    nativeCounts.leave();
+  }
+}
+
+/**
+ * The operator's rules that count here: what they take away and what they have the model read. Those that set a member
+ * are for the model path; an endpoint that only counts refuses most members.
+ */
+const COUNTED_RULES: ReadonlySet<RuleAction["kind"]> = new Set(["drop", "system", "strip_attribution"]);
+
+function encoded(asked: ClientRequest, route: Route, actions: readonly RuleAction[]): Encoded<Token> {
+  const target = { protocol: route.protocol, systemRole: route.capabilities.systemRole };
+  const counted = actions.filter(({ kind }) => COUNTED_RULES.has(kind));
+  const plain = encodeCount(asked, route);
+  const body = rewriteBody(plain, target, counted, plain === asked.body ? asked.scan : undefined);
+  return { body, headers: headerEdits(actions), token: { body: undefined } };
+}
+
+/** Outcomes that the next count of the same route would most likely meet as well. */
+function isLasting(outcome: string): boolean {
+  return outcome !== "ok" && outcome !== "client_gone" && outcome !== "upstream_rejected";
+}
+
+function resultOf(result: Answered<Token> | Unanswered): Counted | Refusal | undefined | "none" {
+  if (result.answered) return result.token.body ? { origin: "upstream", body: result.token.body } : "none";
+  if (result.clientGone) return undefined;
+  // What an upstream refuses in this body it would refuse in the request itself: the client should hear it.
+  return result.refusal.cause === "upstream_rejected" ? result.refusal : "none";
+}
+
+interface Token {
+  body: Uint8Array | undefined;
+}
+
+const STREAMED = new Error("a count is never streamed");
+
+const inspector: Inspector<Token> = {
+  chunk() {
+    throw STREAMED;
+  },
+  end() {
+    throw STREAMED;
+  },
+  whole(token, body) {
+    if (!isCount(body)) return { cause: "upstream_invalid", code: undefined, reason: "the reply is not a count" };
+    token.body = body;
+    return "accept";
+  },
+};

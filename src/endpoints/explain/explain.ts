@@ -1,0 +1,202 @@
+/**
+ * `explain`: what would become of a request, and why. It goes the way of the pipeline with the pipeline's own functions
+ * (`readEnvelope`, `admit`, `encoderFor`), but with a store that only reads: no upstream is asked, nothing is held,
+ * charged or taken from a limit. `explanation.ts` puts the outcome into words; `questions.ts` reads the questions.
+ */
+import type { Envelope, ReadBody } from "../../accept/envelope.ts";
+import { type AdmitParts, admit } from "../../admit/admit.ts";
+import type { Permit } from "../../admit/permit.ts";
+import { FORGETFUL } from "../../admit/seen-keys.ts";
+import { measure, type OfferedTerms, type Terms } from "../../admit/terms.ts";
+import { openExchange } from "../../convert/bridge.ts";
+import { encoderFor } from "../../request/conversion.ts";
+import type { PipelineParts } from "../../request/run.ts";
+import { contextOf } from "../../request/stages.ts";
+import type { AdmitAsk, AdmitRefused, Admitted } from "../../store/admission.ts";
+import type { LimitUsage } from "../../store/buckets.ts";
+import { decide, runningCards } from "../../store/decision.ts";
+import type { KeyView } from "../../store/records.ts";
+import { type Catalog, type Group, groupServes, type Model, type Route } from "../../values/catalog.ts";
+import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import type { KeyHash } from "../../values/key.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import type { RequestId } from "../../values/request-id.ts";
+import { actionsFor, type RuleAction } from "../../values/rules.ts";
+
+export type ExplainParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "journal"> & {
+  readonly dispatcher: Pick<PipelineParts["dispatcher"], "report">;
+  readonly admit: Pick<AdmitParts, "catalog" | "wallMs" | "unsettled">;
+};
+
+/** What has been read of a key and its account. */
+export interface Seen {
+  readonly view: KeyView;
+  /** What running requests hold of the account's balance. */
+  readonly held: NanoUsd;
+  /** The limits of the key's scope; undefined: not read, and taken to allow it. */
+  readonly limits?: LimitUsage | undefined;
+}
+
+/** A request that nobody sends. */
+export interface Question {
+  readonly protocol: Protocol;
+  readonly read: ReadBody | Refusal;
+  /** Whether a translation that drops something is a refusal (`x-tollgate-strict: 1`). */
+  readonly strict: boolean;
+}
+
+/** What one route would make of the request. */
+export interface RouteOutlook {
+  readonly route: Route;
+  /** The operator's rules for this route, in the order of their application. */
+  readonly actions: readonly RuleAction[];
+  /** `exact`, `lossy; dropped=...`, undefined where client and upstream speak one protocol; or why it cannot carry it. */
+  /** How its upstream does at this process; undefined when the process knows none of that name. */
+  readonly standing: "usable" | "probe" | "resting" | undefined;
+  readonly carried: { readonly translation: string | undefined; readonly dropped: readonly string[] } | Refusal;
+}
+
+/** Everything that was found out, up to the first refusal and, where it can be told, beyond it. */
+export interface Outlook {
+  readonly question: Question;
+  readonly seen: Seen;
+  /** The refusal that the request would get; undefined when it would go upstream. */
+  readonly refused: Refusal | undefined;
+  /** Whether the request is refused for what it asks (`measure`), rather than by its routes. */
+  readonly unpriced: boolean;
+  readonly permit: Permit | undefined;
+  readonly model: Model | undefined;
+  readonly group: Group | undefined;
+  readonly terms: Terms | undefined;
+  /** The terms of the key's group; undefined where it does not serve the model. */
+  readonly offered: OfferedTerms | undefined;
+  readonly routes: readonly RouteOutlook[];
+}
+
+/** Routes that one explanation encodes for; a model with more of them is judged by these. */
+const ROUTES_MAX = 16;
+
+/** Finds out what would become of a request. Changes nothing. */
+export async function explain(question: Question, seen: Seen, parts: ExplainParts): Promise<Outlook> {
+  const catalog = parts.admit.catalog();
+  const { read } = question;
+  const envelope = isRefusal(read) ? undefined : read.envelope;
+  const model = envelope && catalog.models.get(envelope.model);
+  const measured = envelope && model && measure(envelope, model, catalog);
+  const unpriced = isRefusal(measured);
+  const terms = isRefusal(measured) ? undefined : measured;
+  const group = catalog.groups.get(seen.view.key.group);
+  const permit = await permitFor(question, seen, catalog, parts);
+  const granted = isRefusal(permit) ? undefined : permit;
+  const routes = isRefusal(read) || !terms ? [] : outlooks(question, read, { seen, terms, group, granted }, parts);
+  return {
+    question,
+    seen,
+    refused: isRefusal(permit) ? permit : noRoute(routes, permit),
+    unpriced,
+    permit: granted,
+    model,
+    group,
+    terms,
+    offered: terms?.groups.find((one) => one.group === group?.name),
+    routes,
+  };
+}
+
+/** Admission as the pipeline has it, on a store that reads. */
+async function permitFor(
+  { protocol, read }: Question,
+  seen: Seen,
+  catalog: Catalog,
+  { admit: { wallMs }, journal }: ExplainParts,
+): Promise<Permit | Refusal> {
+  if (!journal.health().usable) return refusal("journal_full");
+  const facts: Envelope | Refusal = isRefusal(read) ? read : read.envelope;
+  const key = { tag: seen.view.key.tag, hash: "" as KeyHash };
+  return admit(
+    { requestId: "" as RequestId, protocol, key, facts, holdTtlMs: 0, idempotency: undefined },
+    {
+      store: { admit: async (ask) => foresee(seen, ask), readKey: async () => seen.view },
+      catalog: () => catalog,
+      wallMs,
+      unsettled: () => undefined,
+      abandon: () => {},
+      seenKeys: FORGETFUL,
+    },
+  );
+}
+
+/** The answer that `Store.admit` would give. */
+export function foresee(
+  { view: { key, account, entitlements, storeTimeMs }, held, limits }: Seen,
+  ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens">,
+): Admitted | AdmitRefused {
+  const nowMs = Math.max(storeTimeMs, limits?.storeTimeMs ?? 0);
+  const standing = {
+    key,
+    plan: account.plan,
+    running: runningCards(entitlements, nowMs),
+    free: nanoUsd(account.balance - held),
+    overrun: limits?.overrun,
+    limits: () => limits,
+    nowMs,
+  };
+  const { answer } = decide({ ...ask, again: false }, standing);
+  if (answer.outcome === "refused") return answer;
+  const { scope: _scope, dear, ...granted } = answer;
+  return {
+    ...granted,
+    outcome: "admitted",
+    accountId: account.id,
+    keyId: key.id,
+    group: key.group,
+    ...(dear ? { dear } : {}),
+    storeTimeMs: nowMs,
+  };
+}
+
+interface Decided {
+  readonly seen: Seen;
+  readonly terms: Terms;
+  readonly group: Group | undefined;
+  readonly granted: Permit | undefined;
+}
+
+/** What each route of the model would make of the body, best priority first; nothing in a group that does not serve it. */
+function outlooks(
+  question: Question,
+  read: ReadBody,
+  { seen, terms, group, granted }: Decided,
+  parts: ExplainParts,
+): RouteOutlook[] {
+  const { model } = terms;
+  if (!group || !groupServes(group, model.name)) return [];
+  // As admission gives it: a whole reply without a limit of the client's own gets the default.
+  const { limit, stream } = read.envelope;
+  const asAsked = limit === undefined && !stream ? terms.outputLimit : undefined;
+  const outputLimit = granted ? granted.outputLimit : asAsked;
+  const request = { protocol: question.protocol, model: model.name, stream: read.envelope.stream, ...read };
+  const permitted = { outputLimit, openEnded: granted?.openEnded, strict: question.strict };
+  const encode = encoderFor(openExchange, request, { model, group }, permitted, contextOf(parts, seen.view.key));
+  const standings = new Map(parts.dispatcher.report().map(({ name, standing }) => [name, standing]));
+  return [...model.routes]
+    .sort((a, b) => a.priority - b.priority)
+    .slice(0, ROUTES_MAX)
+    .map((route) => {
+      const encoded = encode(route);
+      const actions = actionsFor([group, model, route], route.protocol);
+      const standing = standings.get(route.upstream);
+      if (isRefusal(encoded)) return { route, actions, standing, carried: encoded };
+      const { request: sent, translation } = encoded.token.exchange;
+      return { route, actions, standing, carried: { translation, dropped: sent.dropped } };
+    });
+}
+
+/** The answer when no route can carry the request: the first one's, as dispatch has it. */
+function noRoute(routes: readonly RouteOutlook[], { model, group }: Permit): Refusal | undefined {
+  const refusals = routes.map(({ carried }) => carried).filter(isRefusal);
+  if (routes.length > refusals.length) return undefined;
+  const refused = refusals[0] ?? refusal("upstream_unavailable");
+  return { ...refused, facts: { model: model.name, group: group.name, ...refused.facts } };
+}

@@ -1,0 +1,245 @@
+/**
+ * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner of
+ * a key is told what concerns the request; names of upstreams and the texts of rules are for the operator only.
+ */
+import { render } from "../../request/answer.ts";
+import { type Bucket, bucketState, drain } from "../../store/buckets.ts";
+import { runningCards } from "../../store/decision.ts";
+import { type Cause, isRefusal, quoted, type Refusal } from "../../values/errors.ts";
+import { formatUsd } from "../../values/money.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import type { RuleAction } from "../../values/rules.ts";
+import type { Outlook, RouteOutlook } from "./explain.ts";
+
+const MS_PER_S = 1_000;
+
+export type Audience = "owner" | "operator";
+
+const STEPS = [
+  "gateway",
+  "key",
+  "body",
+  "model",
+  "price",
+  "card",
+  "plan",
+  "group",
+  "funds",
+  "limits",
+  "routes",
+] as const;
+type StepName = (typeof STEPS)[number];
+
+/** `ok` is null for what was not reached, or is not decided here. */
+export interface Step {
+  readonly step: StepName;
+  readonly ok: boolean | null;
+  readonly words: string;
+}
+
+/** Where each cause is decided; what is not listed is about the body. */
+const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
+  journal_full: "gateway",
+  unknown_key: "key",
+  revoked_key: "key",
+  unknown_model: "model",
+  no_entitlement: "card",
+  not_in_plan: "plan",
+  group_mismatch: "group",
+  quota_used: "funds",
+  insufficient_balance: "funds",
+  requests: "limits",
+  tokens: "limits",
+  concurrency: "limits",
+};
+
+/** The explanation as JSON. */
+export function explained(outlook: Outlook, audience: Audience, upstreamUnavailableStatus: 403 | 503): object {
+  const { question, seen, permit } = outlook;
+  const { key, account } = seen.view;
+  return {
+    object: "explanation",
+    protocol: question.protocol,
+    model: isRefusal(question.read) ? null : quoted(question.read.envelope.model),
+    stream: isRefusal(question.read) ? null : question.read.envelope.stream,
+    expected: expected(outlook.refused, question.protocol, upstreamUnavailableStatus),
+    steps: stepsOf(outlook),
+    key: { id: key.id, status: key.status, group: key.group },
+    account: {
+      id: account.id,
+      plan: account.plan,
+      balance_usd: formatUsd(account.balance),
+      held_usd: formatUsd(seen.held),
+      available_usd: formatUsd(account.balance - seen.held),
+    },
+    price: priceOf(outlook),
+    hold: permit
+      ? { usd: formatUsd(permit.hold), paid_by: permit.entitlement ?? "balance", metered: !permit.unmetered }
+      : null,
+    clamped: permit?.clamped ?? null,
+    limits: limitsOf(outlook),
+    routes: outlook.routes.map((one) => routeOf(one, audience)),
+  };
+}
+
+function expected(refused: Refusal | undefined, protocol: Protocol, unavailable: 403 | 503): object {
+  if (!refused) {
+    const message = "The request would be sent to a model server.";
+    return { status: 200, cause: null, identifier: null, message, remedy: null, param: null, retry_after_s: null };
+  }
+  const { answer, status } = render(refused, protocol, "", unavailable);
+  const { cause, identifier, message, remedy, param, retryAfterS } = answer;
+  return { status, cause, identifier, message, remedy, param, retry_after_s: retryAfterS ?? null };
+}
+
+/** The decisions in the order in which they are taken (first match wins). */
+export function stepsOf(outlook: Outlook): Step[] {
+  const { refused, group } = outlook;
+  const at = refused && refusedAt(refused, outlook);
+  const steps = STEPS.filter((step) => step !== "card" || group?.kind === "time_card" || at === "card");
+  const stop = at === undefined ? steps.length : steps.indexOf(at);
+  return steps.map((step, index) => {
+    if (index > stop) return { step, ok: null, words: "not reached" };
+    if (index === stop) return { step, ok: false, words: quoted(detailOf(refused as Refusal), 400) };
+    return { step, ok: true, words: WORDS[step](outlook) };
+  });
+}
+
+function refusedAt({ cause }: Refusal, { unpriced, permit }: Outlook): StepName {
+  if (permit) return "routes";
+  return unpriced && cause === "unsupported_parameter" ? "price" : (DECIDED_AT[cause] ?? "body");
+}
+
+function detailOf(refused: Refusal): string {
+  return refused.facts.detail ?? `Refused: ${refused.cause}.`;
+}
+
+const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
+  gateway: () => "The gateway can record charges.",
+  key: ({ seen: { view } }) => `The key ${view.key.id} of the account ${view.account.id} is good.`,
+  body({ question: { read, protocol } }) {
+    if (isRefusal(read)) return "";
+    const { limit, textBytes, choices } = read.envelope;
+    const asked = limit ? `${limit.field}=${limit.value}` : "no output limit of its own";
+    return `A good ${protocol} body: ${textBytes} bytes of text, ${asked}, ${choices} at once.`;
+  },
+  model: ({ model }) => `${model?.name ?? ""} is in the catalog, for the plans: ${(model?.plans ?? []).join(", ")}.`,
+  price({ question: { read }, offered, terms }) {
+    if (!terms) return "";
+    // A stream without a limit goes on in further steps of the same size.
+    const openEnded = !isRefusal(read) && read.envelope.stream && read.envelope.limit === undefined;
+    const bound = openEnded ? "at first" : "at most";
+    const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${terms.outputLimit * terms.choices} output`;
+    const most = offered ? `; ${bound} ${formatUsd(offered.holdFull)} USD` : "";
+    return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
+  },
+  card: ({ seen: { view } }) => {
+    const running = runningCards(view.entitlements, view.storeTimeMs).filter(({ group }) => group === view.key.group);
+    return `Running time cards of the group: ${running.length}.`;
+  },
+  plan({ seen: { view } }) {
+    const plans = new Set([
+      view.account.plan,
+      ...runningCards(view.entitlements, view.storeTimeMs).map(({ plan }) => plan),
+    ]);
+    return `The model is in a plan of the account: ${[...plans].join(", ")}.`;
+  },
+  group: ({ group }) => `The group ${group?.name ?? ""} serves the model.`,
+  funds({ permit, offered }) {
+    if (!permit) return "";
+    if (permit.unmetered) return `The card ${permit.entitlement} pays and has no quota: nothing is set aside.`;
+    const payer = permit.entitlement ? `The card ${permit.entitlement}` : "The balance";
+    const whole = permit.hold === (permit.heldDear ? offered?.dear.holdFull : offered?.holdFull);
+    const lowered = permit.clamped ? ` and the output limit lowered (${permit.clamped})` : "";
+    const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
+    const dear = permit.heldDear ? ", the dearest since the account's charges were above its holds lately" : "";
+    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : ""}${dear}${lowered}.`;
+  },
+  limits({ seen: { limits }, permit, group }) {
+    const { requests, tokens } = permit?.limits ?? {};
+    const left = [
+      ...(requests ? [`${requests.remaining} of ${requests.limit} requests`] : []),
+      ...(tokens ? [`${tokens.remaining} of ${tokens.limit} tokens`] : []),
+    ];
+    const rates = left.length === 0 ? "No rate is limited" : `It would leave ${left.join(" and ")} of the minute`;
+    return `${rates}; ${limits?.inFlight ?? 0} of ${group?.limits.concurrency ?? 0} requests run now.`;
+  },
+  routes({ routes }) {
+    const able = routes.filter(({ carried }) => !isRefusal(carried)).length;
+    return `${able} of ${routes.length} ways to a model server can carry the request.`;
+  },
+};
+
+function priceOf({ terms, offered, group }: Outlook): object | null {
+  if (!terms || !offered || !group) return null;
+  const { price } = terms.model;
+  return {
+    input_tokens_max: offered.inputTokens,
+    output_tokens_max: terms.outputLimit * terms.choices,
+    worst_usd: formatUsd(offered.holdFull),
+    least_usd: formatUsd(offered.holdMin),
+    multiplier: formatUsd(group.multiplier * 1_000n),
+    input_usd_per_million: formatUsd(price.input),
+    output_usd_per_million: formatUsd(price.output),
+  };
+}
+
+function limitsOf({ group, terms, seen: { limits } }: Outlook): object | null {
+  if (!group) return null;
+  const state = (bucket: Bucket | undefined, limit: number | undefined): object | null => {
+    if (!limits || limit === undefined) return null;
+    const { remaining, resetMs } = bucketState(drain(bucket, limit, limits.storeTimeMs), limit, limits.storeTimeMs);
+    return { remaining, reset_seconds: Math.ceil(resetMs / MS_PER_S) };
+  };
+  const { requestsPerMinute, tokensPerMinute, concurrency, perKey } = group.limits;
+  return {
+    checked: limits !== undefined,
+    counted_per: perKey ? "key" : "account",
+    requests_per_minute: requestsPerMinute ?? null,
+    tokens_per_minute: tokensPerMinute ?? null,
+    concurrency,
+    requests: state(limits?.requests, requestsPerMinute),
+    tokens: state(limits?.tokens, tokensPerMinute),
+    in_flight: limits?.inFlight ?? null,
+    tokens_of_this_request: terms?.inputTokens ?? null,
+  };
+}
+
+function routeOf({ route, actions, standing, carried }: RouteOutlook, audience: Audience): object {
+  const health = standing === "usable" ? "healthy" : (standing ?? "unknown");
+  const { upstream, upstreamModel } = route;
+  const names = audience === "operator" ? { upstream, upstream_model: upstreamModel, health } : {};
+  const refused = isRefusal(carried);
+  return {
+    ...names,
+    protocol: route.protocol,
+    carries: !refused,
+    translation: refused ? null : (carried.translation ?? "none needed"),
+    dropped: refused ? [] : carried.dropped,
+    refusal: refused ? { cause: carried.cause, param: carried.facts.param ?? null, words: detailOf(carried) } : null,
+    rules: actions.map((action) => ruleOf(action, audience)),
+  };
+}
+
+/** A rule as it may be shown: values of headers to nobody, what the operator wrote to the operator. */
+function ruleOf(action: RuleAction, audience: Audience): object {
+  const operator = audience === "operator";
+  switch (action.kind) {
+    case "drop":
+      return { kind: action.kind, members: action.paths.map((path) => path.join(".")) };
+    case "set":
+    case "default":
+      return {
+        kind: action.kind,
+        members: action.members.map(({ path, json }) => (operator ? `${path.join(".")}=${json}` : path.join("."))),
+      };
+    case "system":
+      return { kind: action.kind, at: action.at, ...(operator ? { text: action.text } : {}) };
+    case "header": {
+      const { remove, add } = action.edits;
+      return { kind: action.kind, ...(operator ? { remove, add: add.map(({ name }) => name) } : {}) };
+    }
+    case "strip_attribution":
+      return { kind: action.kind };
+  }
+}

@@ -1,0 +1,111 @@
+/** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read (protocols.md section 4). */
+import { barredBy, runningCards } from "../store/decision.ts";
+import type { KeyView } from "../store/records.ts";
+import { type Catalog, groupServes, type Model } from "../values/catalog.ts";
+import { type Refusal, refusal } from "../values/errors.ts";
+
+/** Page size of the messages shape, and the most that a client may ask for. */
+const PAGE_DEFAULT = 20;
+const PAGE_MAX = 1_000;
+
+/**
+ * The models that a key's group serves and its plans list. For a time-card group the plans of its cards count too,
+ * whether or not one is running: a catalog that is empty until the first redemption helps nobody.
+ */
+export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
+  const group = catalog.groups.get(view.key.group);
+  if (!group) return [];
+  const { plan, running } = standingOf(view);
+  const plans = new Set([plan, ...running.map((card) => card.plan)]);
+  if (group.kind === "time_card") {
+    for (const card of catalog.cards.values()) if (card.group === group.name) plans.add(card.plan);
+  }
+  return [...catalog.models.values()].filter(
+    (model) => groupServes(group, model.name) && model.plans.some((one) => plans.has(one)),
+  );
+}
+
+/**
+ * The model of this name for a key, judged as admission would but without funds and limits (order of refusal, rows 5
+ * and 6).
+ * @returns a refusal: `unknown_model`, `not_in_plan`, `group_mismatch`.
+ */
+export function modelFor(view: KeyView, name: string, catalog: Catalog): Model | Refusal {
+  const facts = { model: name, group: view.key.group };
+  const model = catalog.models.get(name);
+  if (!model) return refusal("unknown_model", facts);
+  const group = catalog.groups.get(view.key.group);
+  const serving = group && groupServes(group, name) ? group : undefined;
+  const barred = barredBy(model.plans, serving?.kind, standingOf(view));
+  // Without a running card the plan is not tested: the missing card is what a request would be told of.
+  if (barred === undefined || barred === "no_entitlement") return model;
+  const detail =
+    barred === "not_in_plan"
+      ? "The model exists, but not in the plan of this account."
+      : "The key's group does not serve this model.";
+  return refusal(barred, { ...facts, detail });
+}
+
+function standingOf({ key, account, entitlements, storeTimeMs }: KeyView) {
+  return { key, plan: account.plan, running: runningCards(entitlements, storeTimeMs) };
+}
+
+/** The list as OpenAI's SDKs read it. */
+export function asOpenAiList(models: readonly Model[]): object {
+  return { object: "list", data: models.map(asOpenAiModel) };
+}
+
+export function asOpenAiModel(model: Model): object {
+  return { id: model.name, object: "model", created: 0, owned_by: "tollgate" };
+}
+
+/**
+ * One page of the list as Anthropic's SDKs read it.
+ * @param query `limit` from 1 to 1000, and `after_id` or `before_id`.
+ * @returns a refusal for a limit that is none and for a cursor that names no model of this key: a page from the
+ *   beginning in its place would send a client that follows the cursors round in circles.
+ */
+export function asAnthropicPage(models: readonly Model[], query: URLSearchParams): object | Refusal {
+  const limit = limitOf(query.get("limit"));
+  if (limit === undefined) return badQuery("limit", `must be a whole number from 1 to ${PAGE_MAX}`);
+  const before = query.get("before_id");
+  const cursor = before ?? query.get("after_id");
+  const at = cursor === null ? -1 : models.findIndex((model) => model.name === cursor);
+  if (cursor !== null && at === -1) {
+    return badQuery(before === null ? "after_id" : "before_id", "names no model of this key");
+  }
+  const rest = before === null ? models.slice(at + 1) : models.slice(0, at);
+  const page = before === null ? rest.slice(0, limit) : rest.slice(-limit);
+  return {
+    data: page.map(asAnthropicModel),
+    has_more: rest.length > page.length,
+    first_id: page[0]?.name ?? null,
+    last_id: page.at(-1)?.name ?? null,
+  };
+}
+
+function limitOf(text: string | null): number | undefined {
+  if (text === null) return PAGE_DEFAULT;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  return limit >= 1 && limit <= PAGE_MAX ? limit : undefined;
+}
+
+function badQuery(param: string, demand: string): Refusal {
+  return refusal("wrong_type", { param, detail: `"${param}" ${demand}.` });
+}
+
+export function asAnthropicModel(model: Model): object {
+  return {
+    type: "model",
+    id: model.name,
+    display_name: model.name,
+    created_at: "1970-01-01T00:00:00Z",
+    max_input_tokens: model.contextTokens,
+    max_tokens: model.maxOutputTokens,
+    capabilities: null,
+    line: null,
+    lifecycle: "active",
+    deprecated_at: null,
+    retires_at: null,
+  };
+}

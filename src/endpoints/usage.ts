@@ -1,0 +1,86 @@
+/**
+ * `GET /v1/usage`: what a key's own account has and has spent. Like the other side endpoints it costs nothing and needs no
+ * funds: an account whose money or card is gone must be able to see that.
+ */
+import { setImmediate } from "node:timers/promises";
+import { showEntitlement, showUsageTotal } from "../console/present.ts";
+import type { Store } from "../store/contract.ts";
+import {
+  addSums,
+  type DaySpan,
+  inOrder,
+  readSpan,
+  type SumMember,
+  totalOf,
+  type UsageTotal,
+} from "../store/day-sums.ts";
+import type { KeyView } from "../store/records.ts";
+import { type Refusal, refusal } from "../values/errors.ts";
+import type { AccountTag } from "../values/key.ts";
+import { formatUsd } from "../values/money.ts";
+
+export interface UsageParts {
+  readonly usage: Pick<Store, "getAccount" | "pageDays" | "readLimits">;
+}
+
+/**
+ * The account of a key: plan, balance, cards that have not ended, and sums of what was spent.
+ * @param query `since` and `until`, UTC days, both included; the last 30 days when left out.
+ * @returns a refusal for days that are none.
+ * @throws StoreError
+ */
+export async function ownUsage(
+  view: KeyView,
+  query: URLSearchParams,
+  { usage }: UsageParts,
+): Promise<object | Refusal> {
+  const asked = { since: query.get("since") ?? undefined, until: query.get("until") ?? undefined };
+  const span = readSpan(asked, view.storeTimeMs);
+  if ("rule" in span) {
+    return refusal("wrong_type", { param: span.member, detail: `"${span.member}" must be ${span.rule}.` });
+  }
+  const { tag, id: keyId, group } = view.key;
+  const [account, sums] = await Promise.all([usage.getAccount(tag), sumUp(usage, tag, span)]);
+  // The balance of the same instant as its holds; the key's view is a moment older.
+  const { id, plan, balance, held } = account ?? { ...view.account, held: 0n };
+  const list = (member: SumMember) =>
+    [...inOrder(sums[member])].map(([value, one]) => ({ [member]: value, ...showUsageTotal(one) }));
+  const total = showUsageTotal(totalOf(sums.group.values()));
+  return {
+    object: "usage",
+    account: {
+      id,
+      plan,
+      balance_usd: formatUsd(balance),
+      held_usd: formatUsd(held),
+      available_usd: formatUsd(balance - held),
+    },
+    key: { id: keyId, group },
+    entitlements: view.entitlements.map((card) => ({
+      ...showEntitlement(card),
+      running: card.fromMs <= view.storeTimeMs,
+    })),
+    ...span,
+    total,
+    total_usd: total.usd,
+    by_day: list("day"),
+    by_group: list("group"),
+    by_model: list("model"),
+    by_key: list("key"),
+  };
+}
+
+type Sums = Readonly<Record<SumMember, Map<string, UsageTotal>>>;
+
+/** A part at a time, so that a long span of a large account keeps nobody waiting. */
+async function sumUp(store: Pick<Store, "pageDays">, tag: AccountTag, span: DaySpan): Promise<Sums> {
+  const sums: Sums = { day: new Map(), group: new Map(), model: new Map(), key: new Map() };
+  let cursor: string | undefined;
+  do {
+    const page = await store.pageDays(tag, span, cursor);
+    for (const member of ["day", "group", "model", "key"] as const) addSums(sums[member], page.items, member);
+    cursor = page.next;
+    if (cursor !== undefined) await setImmediate();
+  } while (cursor !== undefined);
+  return sums;
+}

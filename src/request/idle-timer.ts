@@ -1,0 +1,39 @@
+/** Calls when a stream has been silent for so long, again and again, until it is stopped (promise 8). */
+import type { Clock } from "../values/time.ts";
+
+/** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */
+export class Pulse {
+  readonly #clock: Clock;
+  readonly #everyMs: number;
+  readonly #onSilence: () => void;
+  #lastMs: number;
+  #cancel: () => void;
+
+  /** Starts at once. @param onSilence called after each `everyMs` without `touch`. */
+  constructor(clock: Clock, everyMs: number, onSilence: () => void) {
+    this.#clock = clock;
+    this.#everyMs = everyMs;
+    this.#onSilence = onSilence;
+    this.#lastMs = clock.monotonicMs();
+    this.#cancel = this.#after(everyMs);
+  }
+
+  /** The client has been given something. */
+  touch(): void {
+    this.#lastMs = this.#clock.monotonicMs();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #after(waitMs: number): () => void {
+    return this.#clock.after(waitMs, () => {
+      const restMs = this.#lastMs + this.#everyMs - this.#clock.monotonicMs();
+      this.#cancel = this.#after(restMs > 0 ? restMs : this.#everyMs);
+      if (restMs > 0) return;
+      this.touch();
+      this.#onSilence();
+    });
+  }
+}

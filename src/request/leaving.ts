@@ -1,0 +1,84 @@
+/**
+ * What is known of a model that writes out of sight, and what becomes of its upstream when the client leaves
+ * (docs/decisions/what-leaving-costs.md).
+ */
+import type { Permit } from "../admit/permit.ts";
+import { type AttemptFacts, CLIENT_GONE } from "../settle/attempts.ts";
+import { costSoFar } from "../settle/charge.ts";
+import type { Measured } from "../settle/meter.ts";
+import { doubtedTokens, type Pace } from "../settle/observed.ts";
+import type { Route } from "../values/catalog.ts";
+import type { Leaving } from "./read-on.ts";
+import type { PipelineParts, Run } from "./run.ts";
+import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
+
+/** How the model writes that answers, as far as is known now. */
+export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts, "observed">): Pace {
+  return observed.paceOf(route, run.asksToThink || route.capabilities.thinking !== "none");
+}
+
+/** A reply with its upstream's last count says how its model writes. */
+export function learn(
+  route: Route,
+  { usage, final, produced, silentMs }: Measured,
+  { observed }: Pick<PipelineParts, "observed">,
+): void {
+  if (usage && final) observed.note(route, { usage, produced, silentMs });
+}
+
+/**
+ * The tries of a request, and with one that its client did not wait for what may have been written in that time: of a whole
+ * reply everything, whatever its model shows, of a stream what the model may think first.
+ */
+export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
+  return run.attempts.map((attempt) => {
+    const { outcome, startedAtMs, endedAtMs, upstream, model } = attempt;
+    const route = permit.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
+    if (outcome !== CLIENT_GONE || !route) return attempt;
+    const pace = paceOf(run, route, parts);
+    if (run.streamed && pace.thinks === "no") return attempt;
+    const waitedMs = Math.max(0, endedAtMs - startedAtMs - EXPECTED_MS);
+    return { ...attempt, hiddenTokens: (waitedMs / MS_PER_S) * pace.hiddenPerS };
+  });
+}
+
+const MS_PER_S = 1_000;
+
+/** A stream that its client leaves. */
+export interface LeftStream {
+  readonly route: Route;
+  /** What is known of it now. */
+  readonly counts: SeenCounts;
+  readonly delivered: boolean;
+}
+
+/** Bytes that an upstream may spend on a token that nobody reads: a frame of its own, with probabilities. */
+const BYTES_PER_TOKEN = 4_096;
+
+/**
+ * A client that leaves does not save what it has caused (promise 3): where its model may have thought out of sight, the
+ * upstream is read on for its count. What nobody was given nobody pays for, and such a stream is stopped at once.
+ * @returns undefined where the upstream is to be stopped.
+ */
+export function leavingOf(
+  run: Run,
+  admitted: Permit,
+  { route, counts, delivered }: LeftStream,
+  parts: PipelineParts,
+): Leaving | undefined {
+  const upstream = parts.settings().upstreams.get(route.upstream);
+  const drains = upstream?.onClientGone === "drain";
+  const graceMs = upstream?.clientGoneGraceMs ?? 0;
+  const pace = paceOf(run, route, parts);
+  if (!drains && (!delivered || graceMs === 0 || pace.thinks === "no")) return undefined;
+  return {
+    forMs: drains ? Number.POSITIVE_INFINITY : graceMs,
+    bytesMax: BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
+    doubt: drains ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
+    covers(seen) {
+      const permit = run.permit ?? admitted;
+      return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace }).cost < permit.hold;
+    },
+    begun: (end) => parts.left.add(admitted.tag, end),
+  };
+}

@@ -1,0 +1,321 @@
+/**
+ * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
+ * Labels come from the configuration only; prompts and keys never come near.
+ */
+import type { Permit } from "../admit/permit.ts";
+import type { AttemptRecord } from "../dispatch/ask.ts";
+import type { Charge } from "../settle/charge.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Attributes, Tracing } from "../telemetry/traces.ts";
+import type { Catalog, Route } from "../values/catalog.ts";
+import { type ErrorAnswer, quoted } from "../values/errors.ts";
+import type { NanoUsd } from "../values/money.ts";
+import type { Clock } from "../values/time.ts";
+import { totalInput } from "../values/tokens.ts";
+import { reportCharge } from "./charge-report.ts";
+import { RequestTrace } from "./trace.ts";
+
+const MS_PER_S = 1_000;
+/** Stands for every member that no protocol lists. */
+const UNLISTED = "unlisted";
+/** The client left before it had an answer: nginx's own number for it. */
+const CLIENT_GONE_STATUS = 499;
+
+/** Makes the records of one process's requests. */
+export interface Recorder {
+  begin(facts: RecordFacts): RequestRecord;
+}
+
+/** What is known of a request from its head. */
+export interface RecordFacts {
+  /** As printed in `x-request-id`. */
+  readonly requestId: string;
+  /** The protocol of a model path, or `side`: the label that keeps cheap endpoints out of a protocol's latencies. */
+  readonly protocol: string;
+  /** Which of the side endpoints; for the log. */
+  readonly endpoint?: string;
+  /** On the clock's `monotonicMs`. */
+  readonly receivedAtMs: number;
+  /** The model path, for requests that may be traced. */
+  readonly path?: string;
+  /** As the front sent it; well-formed. */
+  readonly traceparent?: string | undefined;
+}
+
+export interface RecorderParts {
+  readonly tracing: Tracing;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly catalog: () => Catalog;
+}
+
+export function createRecorder(parts: RecorderParts): Recorder {
+  return { begin: (facts) => new RequestRecord(parts, facts) };
+}
+
+export class RequestRecord {
+  readonly #parts: RecorderParts;
+  readonly #facts: RecordFacts;
+  #model: string | undefined;
+  #group: string | undefined;
+  #bodyAtMs: number;
+  #status = 0;
+  #cause = "none";
+  #streamEnd: string | undefined;
+  #firstTokenMs: number | undefined;
+  #attempts: readonly AttemptRecord[] = [];
+  #charge: Charge | undefined;
+  #answeredBy: string | undefined;
+  #extensions = 0;
+  #holdNano = 0n;
+  #settlingSinceMs = 0;
+  readonly #trace: RequestTrace | undefined;
+
+  constructor(parts: RecorderParts, facts: RecordFacts) {
+    this.#parts = parts;
+    this.#facts = facts;
+    this.#bodyAtMs = facts.receivedAtMs;
+    const { clock, metrics, tracing } = parts;
+    metrics.inFlight.inc({ protocol: facts.protocol });
+    const ids = facts.path === undefined ? undefined : tracing.sample(facts.traceparent);
+    this.#trace = ids && new RequestTrace(tracing, ids, clock.wallMs() - clock.monotonicMs());
+  }
+
+  /** The last byte of the request has come in: the first token is timed from here. */
+  bodyRead(): void {
+    this.#bodyAtMs = this.#parts.clock.monotonicMs();
+  }
+
+  /** @param model as the client typed it; becomes a label only when the catalog has it. */
+  asked(model: string): void {
+    this.#model = model;
+  }
+
+  admitted({ group: { name: group }, hold, clamped, heldDear }: Permit): void {
+    this.#group = group;
+    if (clamped !== undefined) this.#parts.metrics.unusualHolds.inc({ group, kind: "clamped" });
+    if (heldDear) this.#parts.metrics.unusualHolds.inc({ group, kind: "dearest" });
+    this.#phase("admit", this.#bodyAtMs);
+    this.#trace?.part("admit", this.#bodyAtMs, this.#parts.clock.monotonicMs(), { "tollgate.group": group });
+    this.held(hold);
+  }
+
+  /** So much is set aside for the request from now on. */
+  held(hold: NanoUsd): void {
+    this.#parts.metrics.moveHolds(hold - this.#holdNano);
+    this.#holdNano = hold;
+  }
+
+  /** Time since `sinceMs` that the gateway itself added. */
+  #phase(phase: string, sinceMs: number): void {
+    const addedMs = this.#parts.clock.monotonicMs() - sinceMs;
+    this.#parts.metrics.addedLatency.observe({ phase }, addedMs / MS_PER_S);
+  }
+
+  converted(sinceMs: number): void {
+    this.#phase("convert", sinceMs);
+  }
+
+  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be told, of a traced request. */
+  attempting(route: Route): string | undefined {
+    return this.#trace?.attempting(route);
+  }
+
+  dispatched(attempts: readonly AttemptRecord[]): void {
+    this.#attempts = attempts;
+    for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
+  }
+
+  /**
+   * Fields of the client's request that the answer's translation left out (promise 9).
+   * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
+   */
+  translated(to: string, dropped: readonly string[], unlisted: number): void {
+    const from = this.#facts.protocol;
+    const { translationLoss } = this.#parts.metrics;
+    for (const field of dropped.slice(0, dropped.length - unlisted)) translationLoss.inc({ from, to, field });
+    if (unlisted > 0) translationLoss.inc({ from, to, field: UNLISTED }, unlisted);
+  }
+
+  /** The first semantic frame has been handed to the client. */
+  firstToken(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#firstTokenMs = nowMs - this.#bodyAtMs;
+    const last = this.#attempts.at(-1);
+    const upstream = last?.upstream ?? "none";
+    const { metrics } = this.#parts;
+    metrics.observeTraced(
+      metrics.firstToken,
+      { ...this.#labels(), upstream },
+      this.#firstTokenMs / MS_PER_S,
+      this.#trace?.traceId,
+    );
+    this.#trace?.part("first_token", this.#bodyAtMs, nowMs);
+    if (last)
+      metrics.upstreamFirstToken.observe(
+        { upstream, model: this.#labels().model },
+        (nowMs - last.startedAtMs) / MS_PER_S,
+      );
+  }
+
+  answered(status: number): void {
+    this.#status = status;
+  }
+
+  /** @param status as sent; a protocol may know the answer's status by another number. */
+  refused(answer: ErrorAnswer, status: number): void {
+    this.#status = status;
+    this.#cause = answer.cause;
+    const { metrics } = this.#parts;
+    if (answer.identifier === "authentication_error" || answer.cause === "bad_keys") metrics.badKeys.inc();
+    if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
+  }
+
+  /** @param group the key's group as a refusal names it. */
+  groupKnown(group: string | undefined): void {
+    this.#group ??= group;
+  }
+
+  streamEnded(reason: string): void {
+    this.#streamEnd = reason;
+    const { metrics } = this.#parts;
+    metrics.streamEnds.inc({ protocol: this.#facts.protocol, reason });
+    if (reason !== "client_gone") return;
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    const counted = this.#charge?.metered?.counted ?? "estimate";
+    metrics.leftStreams.inc({ upstream, model: this.#labels().model, counted });
+  }
+
+  /** The store was asked for more, for a stream that nears the edge of its hold. */
+  extended(outcome: string): void {
+    this.#extensions++;
+    this.#parts.metrics.holdExtensions.inc({ group: this.#labels().group, outcome });
+  }
+
+  /** @param name of the model that has answered by the upstream's own word, where it is another than was asked for. */
+  answeredBy(name: string | undefined, { upstream }: Route): void {
+    if (name === undefined) return;
+    this.#answeredBy = name;
+    this.#parts.metrics.otherModel.inc({ upstream, model: this.#labels().model });
+  }
+
+  charged(charge: Charge): void {
+    this.#charge = charge;
+    this.#settlingSinceMs = this.#parts.clock.monotonicMs();
+    const { group, model } = this.#labels();
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    reportCharge(charge, { requestId: this.#facts.requestId, group, model, upstream }, this.#parts);
+    if (charge.metered && !charge.ask.voided) this.#pace(charge.metered.usage.output);
+  }
+
+  /** The charge is durable, which is what the end of the client's answer has waited for. */
+  settled(): void {
+    this.#phase("relay", this.#settlingSinceMs);
+    this.#trace?.part("settle", this.#settlingSinceMs, this.#parts.clock.monotonicMs());
+  }
+
+  /** How fast the upstream wrote: output tokens over the time from the first semantic event to the end of a stream. */
+  #pace(outputTokens: number): void {
+    if (this.#firstTokenMs === undefined || outputTokens === 0) return;
+    const writingMs = this.#parts.clock.monotonicMs() - this.#bodyAtMs - this.#firstTokenMs;
+    const upstream = this.#attempts.at(-1)?.upstream ?? "none";
+    if (writingMs > 0) {
+      const pace = outputTokens / (writingMs / MS_PER_S);
+      this.#parts.metrics.outputPace.observe({ model: this.#labels().model, upstream }, pace);
+    }
+  }
+
+  /** A defect of ours: logged with its stack, answered without. */
+  crashed(error: unknown): void {
+    const { log } = this.#parts;
+    log.error({ request: this.#facts.requestId, err: describe(error) }, "a request failed on a defect of the gateway");
+  }
+
+  finish(): void {
+    const { metrics, clock, log } = this.#parts;
+    if (this.#status === 0) {
+      this.#status = CLIENT_GONE_STATUS;
+      this.#cause = "client_gone";
+    }
+    const labels = this.#labels();
+    const durationMs = clock.monotonicMs() - this.#facts.receivedAtMs;
+    metrics.inFlight.dec({ protocol: this.#facts.protocol });
+    metrics.moveHolds(-this.#holdNano);
+    metrics.requests.inc({ ...labels, status: String(this.#status), cause: this.#cause });
+    metrics.observeTraced(metrics.requestDuration, labels, durationMs / MS_PER_S, this.#trace?.traceId);
+    const line = this.#line(durationMs);
+    log.info(line, "request");
+    this.#finishTrace(line);
+  }
+
+  /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
+  #line(durationMs: number): Attributes {
+    const usage = this.#charge?.metered?.usage;
+    const unpaidCalls = this.#charge?.unpaidCalls ?? [];
+    return {
+      request: this.#facts.requestId,
+      trace: this.#trace?.traceId,
+      protocol: this.#facts.protocol,
+      endpoint: this.#facts.endpoint,
+      status: this.#status,
+      cause: this.#cause,
+      model: this.#model === undefined ? undefined : quoted(this.#model),
+      group: this.#group,
+      upstream: this.#attempts.at(-1)?.upstream,
+      answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
+      attempts: this.#attempts.length,
+      attempt_reasons: this.#attempts
+        .filter((one) => one.outcome !== "ok")
+        .map((one) => `${one.upstream}: ${one.reason}`),
+      stream_end: this.#streamEnd,
+      hold_extensions: this.#extensions || undefined,
+      first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
+      duration_ms: Math.round(durationMs),
+      input_tokens: usage && totalInput(usage),
+      output_tokens: usage?.output,
+      counted: this.#charge?.metered?.counted,
+      unpaid_tool_calls: unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`),
+      charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
+    };
+  }
+
+  /** Reasons of attempts are for the log: they may hold an address. */
+  #finishTrace({ trace: _, attempt_reasons: __, ...line }: Attributes): void {
+    const trace = this.#trace;
+    if (!trace) return;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const usage = this.#charge?.metered?.usage;
+    trace.attempts(this.#attempts, nowMs, {
+      "gen_ai.usage.input_tokens": line.input_tokens,
+      "gen_ai.usage.output_tokens": line.output_tokens,
+      "gen_ai.usage.cache_read.input_tokens": usage?.cachedInput,
+      "gen_ai.usage.cache_creation.input_tokens": usage && usage.cacheWrite + usage.cacheWrite1h,
+      "gen_ai.usage.reasoning.output_tokens": usage?.reasoning,
+    });
+    const attributes: Record<string, Attributes[string]> = { "http.response.status_code": this.#status };
+    for (const [name, value] of Object.entries(line)) attributes[`tollgate.${name}`] = value;
+    const failed = this.#status >= 500 || this.#cause.startsWith("upstream_") || isFailedEnd(this.#streamEnd);
+    const error = failed ? (this.#streamEnd ?? this.#cause) : undefined;
+    if (error !== undefined) attributes["error.type"] = error;
+    trace.finish(this.#facts.receivedAtMs, nowMs, { path: this.#facts.path ?? "", attributes, error });
+  }
+
+  #labels(): { protocol: string; model: string; group: string } {
+    const known = this.#model !== undefined && this.#parts.catalog().models.has(this.#model);
+    const model = known ? (this.#model as string) : this.#model === undefined ? "none" : "unknown";
+    return { protocol: this.#facts.protocol, model, group: this.#group ?? "none" };
+  }
+}
+
+function describe(error: unknown): { message: string; stack: string | undefined } {
+  return error instanceof Error
+    ? { message: error.message, stack: error.stack }
+    : { message: String(error), stack: undefined };
+}
+
+/** Ends of a stream that are nobody's wish. */
+function isFailedEnd(reason: string | undefined): boolean {
+  return reason !== undefined && reason !== "complete" && reason !== "client_gone" && reason !== "brake";
+}

@@ -1,0 +1,45 @@
+/** What every endpoint does about keys: which are looked up, and what a refused one is answered with. */
+import type { FailedKeys } from "../accept/failed-keys.ts";
+import type { AcceptedRequest } from "../accept/listener.ts";
+import type { SeenKeys } from "../admit/seen-keys.ts";
+import { type Cause, isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import type { WellFormedKey } from "../values/key.ts";
+
+/** Failures that a guesser of keys would cause; a missing key is only a misconfigured client. */
+const GUESSES: ReadonlySet<Cause> = new Set<Cause>(["unknown_key", "malformed_key", "conflicting_keys"]);
+
+/** Look-ups are counted by the second, so that the next one has others. */
+const LOOK_UP_WAIT_S = 1;
+
+/**
+ * The key as accept read it, or why it is not looked up. A flood of keys from an address that others share costs them
+ * nothing: theirs have been good before, and only those that have not compete for the address's look-ups.
+ */
+export function presentedKey(
+  { key, clientAddress }: Pick<AcceptedRequest, "key" | "clientAddress">,
+  { failedKeys, admit }: { readonly failedKeys: FailedKeys; readonly admit: { readonly seenKeys: SeenKeys } },
+): WellFormedKey | Refusal {
+  if (isRefusal(key)) return key;
+  if (key === "noise") return refusal("unknown_key");
+  const bad = admit.seenKeys.bad(key.hash);
+  if (bad) return refusal(bad);
+  if (admit.seenKeys.wasGood(key.hash) || failedKeys.mayLookUp(clientAddress)) return key;
+  const detail = "This key has not been looked up, because so many others of the address were bad.";
+  return refusal("bad_keys", { detail }, { retryAfterS: LOOK_UP_WAIT_S });
+}
+
+/** An address with too many bad keys gets 429 in place of its 401s (order of refusal, row 3). */
+export function refuseBadKey(
+  refused: Refusal,
+  request: { readonly clientAddress: string | undefined },
+  failedKeys: FailedKeys,
+): Refusal {
+  const retryAfterS = waitOf(refused.cause, request.clientAddress, failedKeys);
+  return retryAfterS === undefined ? refused : refusal("bad_keys", {}, { retryAfterS });
+}
+
+function waitOf(cause: Cause, address: string | undefined, failedKeys: FailedKeys): number | undefined {
+  if (GUESSES.has(cause)) return failedKeys.failed(address);
+  // Nobody guesses a key that was revoked: some program still has it, and others at its address do not.
+  return cause === "revoked_key" ? failedKeys.waitS(address) : undefined;
+}

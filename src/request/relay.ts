@@ -1,0 +1,326 @@
+/**
+ * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
+ * proper end (promise 8), and the charge durable before the client is told that its answer is complete.
+ */
+
+import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
+import type { UpstreamBody } from "../dispatch/ask.ts";
+import type { Cause } from "../values/errors.ts";
+import type { Clock } from "../values/time.ts";
+import type { Brake } from "./hold-extension.ts";
+import { Pulse } from "./idle-timer.ts";
+import { type Leaving, ReadOn } from "./read-on.ts";
+import type { SeenCounts } from "./silence.ts";
+import { StreamWatch } from "./stream-watch.ts";
+
+/** The part of accept's reply that a stream needs. */
+export interface StreamReply {
+  readonly gone: boolean;
+  open(status: number, headers: Record<string, string>): void;
+  write(bytes: Uint8Array): boolean;
+  end(bytes?: Uint8Array): void;
+  onDrain(task: () => void): void;
+  onGone(task: () => void): void;
+}
+
+/** How a stream ended, for the money and the metrics. */
+export interface StreamEnd {
+  /** `complete`, `client_gone`, `brake`, `draining`, `internal`, or the cause of the upstream's fault. */
+  readonly reason: string;
+  readonly complete: boolean;
+  /**
+   * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise 3).
+   */
+  readonly delivered: boolean;
+  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  readonly stopped?: boolean;
+  readonly counts: SeenCounts;
+}
+
+export interface RelayParts {
+  readonly clock: Clock;
+  /** When the upstream was asked, on the clock's `monotonicMs`. */
+  readonly askedAtMs: number;
+  readonly heartbeatMs: number;
+  readonly reply: StreamReply;
+  readonly headers: Record<string, string>;
+  readonly converter: StreamConverter;
+  readonly body: UpstreamBody;
+  /** Frames that were completed while the reply was inspected. */
+  readonly first: readonly ClientFrames[];
+  /** Makes the charge durable and sends it to the store. */
+  readonly settle: (end: StreamEnd) => Promise<void>;
+  /** The bytes that end the client's stream as failed. */
+  readonly failure: (cause: Cause) => Uint8Array;
+  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
+  readonly brake: Brake | undefined;
+  /** Aborts when running streams must end now: the deadline of a drain. */
+  readonly cut: AbortSignal;
+  /** Asked once, when the client leaves: whether and how the upstream is read on; undefined: it is stopped. */
+  readonly leaving: (counts: SeenCounts, delivered: boolean) => Leaving | undefined;
+  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  readonly thinks: boolean;
+  /** Called when the first semantic frame has been handed to the socket. */
+  readonly onFirstToken: () => void;
+  /** Called whenever more has been handed over and the stream goes on. */
+  readonly onProgress: (counts: SeenCounts) => void;
+}
+
+/** How long an upstream may go on for its usage once the answer is complete (protocols.md 2.0.9). */
+const DRAIN_MS_MAX = 10_000;
+
+/** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
+export function relayStream(parts: RelayParts): Promise<StreamEnd> {
+  return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start());
+}
+
+class StreamRelay {
+  readonly #parts: RelayParts;
+  readonly #resolve: (end: StreamEnd) => void;
+  readonly #reject: (error: unknown) => void;
+  #delivered = false;
+  /** Whether any frame was handed to a socket not known to be closed. */
+  #handed = false;
+  #ending = false;
+  /** Set when an upstream has gone on for too long behind a stop string of the client's. */
+  #stopped = false;
+  /** Set once the client has left and the upstream is read on. */
+  #left: ReadOn | undefined;
+  readonly #watch: StreamWatch;
+  #pulse: Pulse | undefined;
+  #cancelDrain: (() => void) | undefined;
+
+  constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
+    this.#parts = parts;
+    this.#watch = new StreamWatch({
+      ...parts,
+      guard: (step) => this.#guard(step),
+      onEdge: (brake) => this.#truncate(brake),
+      onLook: (counts) => this.#delivered && parts.onProgress(counts),
+    });
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  start(): void {
+    const { reply, body, first, headers, converter, cut } = this.#parts;
+    reply.onGone(() => this.#clientGone());
+    if (this.#ending) return;
+    reply.open(200, headers);
+    reply.onDrain(() => this.#drained());
+    this.#pulse = new Pulse(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
+    cut.addEventListener("abort", this.#onCut);
+    if (this.#send(first)) return;
+    if (converter.fault) {
+      this.#fail(converter.fault);
+      return;
+    }
+    this.#boundDrain();
+    this.#watch.start();
+    if (this.#ending) return;
+    body.consume({
+      data: (chunk) => this.#guard(() => this.#push(chunk)),
+      end: () => this.#guard(() => this.#upstreamEnded()),
+      error: (fault) => this.#guard(() => this.#upstreamEnded(fault)),
+    });
+  }
+
+  /** The client's answer is cut here, as by an output limit of its own. */
+  #truncate(brake: Brake): void {
+    const { body, converter } = this.#parts;
+    body.abort();
+    const counts = { ...this.#watch.counts(), final: false };
+    const frames = converter.truncate(brake.usageOf(counts));
+    this.#noteDelivered(frames);
+    this.#end("brake", false, bytesOf(frames), counts);
+  }
+
+  /** A defect in a callback must end this request and no other. */
+  #guard(step: () => void): void {
+    if (this.#ending) return;
+    try {
+      step();
+    } catch (error) {
+      this.#defect(error);
+    }
+  }
+
+  /** The client pays for what it was given before the defect, as for any cut stream (promise 3). */
+  #defect(error: unknown): void {
+    if (this.#ending) {
+      this.#reject(error);
+      return;
+    }
+    this.#stopWatching();
+    const { body, settle } = this.#parts;
+    body.abort();
+    const reject = () => this.#reject(error);
+    const counts = this.#watch.counts();
+    settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
+  }
+
+  #push(chunk: Uint8Array): void {
+    const { converter } = this.#parts;
+    const frames = converter.push(chunk);
+    this.#watch.saw();
+    if (this.#left) {
+      const counts = this.#watch.counts();
+      if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
+      else if (this.#delivered) this.#parts.onProgress(counts);
+      return;
+    }
+    if (this.#send(frames)) return;
+    if (converter.fault) {
+      this.#fail(converter.fault);
+      return;
+    }
+    this.#boundDrain();
+    this.#watch.look();
+  }
+
+  /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
+  #boundDrain(): void {
+    if (!this.#parts.converter.draining || this.#cancelDrain) return;
+    this.#watch.endSilence();
+    this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#drainedLongEnough()));
+  }
+
+  #drainedLongEnough(): void {
+    this.#stopped = true;
+    this.#parts.body.abort();
+    this.#upstreamEnded();
+  }
+
+  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
+  #upstreamEnded(fault?: UpstreamFault): void {
+    const { converter } = this.#parts;
+    const frames = converter.end();
+    if (this.#left) {
+      this.#endGone();
+      return;
+    }
+    if (this.#send(frames)) return;
+    this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
+  }
+
+  /** Hands frames to the socket; true when they held the terminal frame. */
+  #send(frames: readonly ClientFrames[]): boolean {
+    for (const frame of frames) {
+      if (frame.terminal) {
+        this.#complete(frame, frames.slice(frames.indexOf(frame) + 1));
+        return true;
+      }
+      this.#write(frame);
+    }
+    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#watch.counts());
+    return false;
+  }
+
+  #write(frame: ClientFrames): void {
+    const { reply } = this.#parts;
+    if (reply.gone) return;
+    const flowing = reply.write(frame.bytes);
+    this.#handed = true;
+    if (frame.semantic && !this.#delivered) {
+      this.#delivered = true;
+      this.#parts.onFirstToken();
+    }
+    this.#pulse?.touch();
+    if (!flowing) this.#watch.pause(true);
+  }
+
+  #drained(): void {
+    if (!this.#ending) this.#watch.pause(false);
+  }
+
+  #complete(terminal: ClientFrames, rest: readonly ClientFrames[]): void {
+    const frames = [terminal, ...rest];
+    this.#noteDelivered(frames);
+    this.#noteDeliveredEnd();
+    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (S2).
+    this.#end("complete", true, bytesOf(frames));
+  }
+
+  /** The last frames wait for the charge, which must know whether anything of the model's is in them. */
+  #noteDelivered(last: readonly ClientFrames[]): void {
+    if (this.#delivered || this.#parts.reply.gone || !last.some((frame) => frame.semantic)) return;
+    this.#delivered = true;
+    this.#parts.onFirstToken();
+  }
+
+  /** A reply that came to its end with a count was delivered, whatever was in it. */
+  #noteDeliveredEnd(): void {
+    this.#delivered ||= !this.#parts.reply.gone && this.#parts.converter.counts().final;
+  }
+
+  #fail(fault: UpstreamFault): void {
+    this.#parts.body.abort();
+    this.#end(fault.cause, false, this.#parts.failure(fault.cause));
+  }
+
+  /** The deadline of a drain: a proper end, and an exact bill for what was produced (promise 12). */
+  readonly #onCut = (): void => {
+    this.#parts.body.abort();
+    if (this.#left) this.#endGone();
+    this.#end("draining", false, this.#parts.failure("draining"));
+  };
+
+  #clientGone(): void {
+    if (this.#ending) return;
+    // Clients that close right behind the last chunk had all of it.
+    if (this.#parts.converter.counts().final) {
+      this.#parts.body.abort();
+      this.#delivered ||= this.#handed;
+      this.#end("complete", true, undefined);
+      return;
+    }
+    const counts = this.#watch.counts();
+    const leaving = this.#parts.leaving(counts, this.#delivered);
+    if (leaving?.covers(counts)) this.#beginReadOn(leaving, counts);
+    else this.#endGone();
+  }
+
+  /** Nobody reads any more, but the upstream knows the bill. */
+  #beginReadOn(leaving: Leaving, counts: SeenCounts): void {
+    this.#left = new ReadOn(leaving, counts, this.#parts.clock, () => this.#guard(() => this.#endGone()));
+    this.#pulse?.stop();
+    this.#cancelDrain?.();
+    this.#watch.letFlow();
+  }
+
+  /** By the upstream's count where it has given it meanwhile, else by what is known. */
+  #endGone(): void {
+    this.#parts.body.abort();
+    this.#end("client_gone", false, undefined);
+  }
+
+  #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {
+    if (this.#ending) return;
+    this.#stopWatching();
+    const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped: this.#stopped, counts };
+    this.#parts.settle(end).then(() => {
+      if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
+      this.#resolve(end);
+    }, this.#reject);
+  }
+
+  #stopWatching(): void {
+    this.#ending = true;
+    this.#pulse?.stop();
+    this.#cancelDrain?.();
+    this.#watch.stop();
+    this.#left?.stop();
+    this.#parts.cut.removeEventListener("abort", this.#onCut);
+  }
+
+  /** Ten seconds of silence: the client gets a sign of life in its own protocol. */
+  #beat(): void {
+    const { converter, reply } = this.#parts;
+    const bytes = this.#watch.paused ? undefined : converter.heartbeat();
+    if (bytes && !reply.gone) reply.write(bytes);
+  }
+}
+
+function bytesOf(frames: readonly ClientFrames[]): Uint8Array {
+  return Buffer.concat(frames.map((frame) => frame.bytes));
+}

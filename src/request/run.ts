@@ -1,0 +1,72 @@
+/** A request on its way through the stages, and the parts of the gateway that serve it. */
+
+import type { ReadBody } from "../accept/envelope.ts";
+import type { FailedKeys } from "../accept/failed-keys.ts";
+import type { AcceptedRequest } from "../accept/listener.ts";
+import type { Reply } from "../accept/reply.ts";
+import type { AdmitParts } from "../admit/admit.ts";
+import type { Permit } from "../admit/permit.ts";
+import type { OpenExchange } from "../convert/exchange.ts";
+import type { AttemptRecord } from "../dispatch/ask.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Overload } from "../overload/overload.ts";
+import type { Journal } from "../settle/journal.ts";
+import type { Observed } from "../settle/observed.ts";
+import type { Settler } from "../settle/settler.ts";
+import type { Store } from "../store/contract.ts";
+import type { Refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
+import type { Settings } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import type { LeftStreams } from "./left-streams.ts";
+import type { Recorder, RequestRecord } from "./record.ts";
+import type { Sealing } from "./sealing.ts";
+
+export interface PipelineParts {
+  readonly settings: () => Settings;
+  readonly clock: Clock;
+  readonly admit: AdmitParts;
+  readonly store: Pick<Store, "extend">;
+  readonly failedKeys: FailedKeys;
+  readonly dispatcher: Dispatcher;
+  readonly journal: Journal;
+  readonly settler: Settler;
+  readonly sealing: Sealing;
+  readonly recorder: Recorder;
+  readonly overload: Overload;
+  /** What completed replies have taught. */
+  readonly observed: Observed;
+  /** Streams that are read on for a client that has left. */
+  readonly left: LeftStreams;
+  /** Aborts when running streams must end now: the deadline of a drain. */
+  readonly cut: AbortSignal;
+}
+
+/** What an endpoint that asks a model for something brings of its own. */
+export interface ModelEndpoint {
+  /** Appended to the path of the upstream's protocol; undefined for the model path itself. */
+  readonly pathSuffix: string | undefined;
+  readonly read: (protocol: Protocol, body: Uint8Array) => Promise<ReadBody | Refusal>;
+  readonly open: OpenExchange;
+  /** What the upstreams' refusal means at this endpoint. */
+  readonly refused: (refused: Refusal, attempts: readonly AttemptRecord[]) => Refusal;
+}
+
+/** One request on its way. */
+export interface Run {
+  readonly protocol: Protocol;
+  readonly endpoint: ModelEndpoint;
+  readonly request: AcceptedRequest;
+  readonly reply: Reply;
+  readonly record: RequestRecord;
+  permit: Permit | undefined;
+  /** Whether the request asks for reasoning, in whatever words. */
+  asksToThink: boolean;
+  /** Whether the client asks for a stream. */
+  streamed: boolean;
+  /** Tries at upstreams so far, for the bill. */
+  attempts: readonly AttemptRecord[];
+  settled: boolean;
+  /** Takes the request out of what is in flight, once it is in. */
+  leave: (() => void) | undefined;
+}

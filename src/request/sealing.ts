@@ -1,0 +1,51 @@
+/**
+ * Envelopes for what a client must bring back unread (protocols.md 2.0.5): AES-256-GCM, bound to the context that made
+ * them. The first key seals, all open, so that keys can be changed without a cut.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import type { Secret } from "../values/secret.ts";
+
+const PREFIX = "gw1.";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export interface Sealing {
+  seal(content: Uint8Array, context: string): string;
+  open(envelope: string, context: string): Uint8Array | undefined;
+}
+
+/** @param secrets at least one; each is hashed to a key. */
+export function createSealing(secrets: readonly Secret[]): Sealing {
+  const keys = secrets.map((secret) => createHash("sha256").update(`tollgate sealing ${secret.reveal()}`).digest());
+  const [first] = keys;
+  if (!first) throw new Error("sealing needs a key");
+  return {
+    seal(content, context) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", first, nonce).setAAD(Buffer.from(context));
+      const sealed = Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+      return PREFIX + sealed.toString("base64url");
+    },
+    open(envelope, context) {
+      if (!envelope.startsWith(PREFIX)) return undefined;
+      const sealed = Buffer.from(envelope.slice(PREFIX.length), "base64url");
+      if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
+      for (const key of keys) {
+        const content = tryOpen(key, sealed, context);
+        if (content) return content;
+      }
+      return undefined;
+    },
+  };
+}
+
+function tryOpen(key: Buffer, sealed: Buffer, context: string): Uint8Array | undefined {
+  const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE_BYTES))
+    .setAAD(Buffer.from(context))
+    .setAuthTag(sealed.subarray(-TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+  } catch {
+    return undefined; // Another key's, another context's, or tampered with.
+  }
+}

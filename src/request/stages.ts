@@ -1,0 +1,309 @@
+/** What `serve.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
+import { randomBytes } from "node:crypto";
+import type { BodyGate } from "../accept/body.ts";
+import type { Envelope, ReadBody } from "../accept/envelope.ts";
+import { idempotencyKeyOf } from "../accept/idempotency-key.ts";
+import { admit } from "../admit/admit.ts";
+import { readKeyView } from "../admit/key-view.ts";
+import { limitHeaders } from "../admit/limit-headers.ts";
+import type { Permit } from "../admit/permit.ts";
+import { conversationHash, SESSION_HEADERS } from "../convert/conversation.ts";
+import type { ConvertContext } from "../convert/exchange.ts";
+import type { Answered, Encoded } from "../dispatch/ask.ts";
+import { costSoFar, type Ending, settlementOf } from "../settle/charge.ts";
+import { CheckpointPace } from "../settle/checkpoint-pace.ts";
+import { voidOf } from "../settle/void.ts";
+import type { KeyView } from "../store/records.ts";
+import type { Route } from "../values/catalog.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
+import { randomBase62, type WellFormedKey } from "../values/key.ts";
+import { nanoUsd } from "../values/money.ts";
+import { PROTOCOLS } from "../values/protocol.ts";
+import { Secret } from "../values/secret.ts";
+import { render } from "./answer.ts";
+import { type Attempt, encoderFor, inspector } from "./conversion.ts";
+import { forwardedHeaders } from "./forwarded-headers.ts";
+import { Brake } from "./hold-extension.ts";
+import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
+import { relayStream } from "./relay.ts";
+import type { PipelineParts, Run } from "./run.ts";
+import type { SeenCounts } from "./silence.ts";
+
+/** A hold outlives its request by this much, so that a slow settlement still finds it. */
+const HOLD_GRACE_MS = 60_000;
+
+/** What has been found out about a key before the bulk of a body was read. */
+export interface KeyCheck {
+  /** Given to the reading of the body: reads the key, once. */
+  readonly gate: BodyGate;
+  /** What the key may see, once it has been read: it may be remembered for this request, and for no other (promise 4). */
+  view: KeyView | undefined;
+  /** Why the rest of the body is not read. */
+  refused: Refusal | undefined;
+}
+
+/**
+ * The check of a key before more of a body is read than everybody may send. It costs one more round trip, a reading of one
+ * record, and only requests whose bodies are that large; admission decides all the same.
+ */
+export function keyCheck(key: WellFormedKey, parts: PipelineParts): KeyCheck {
+  const check: KeyCheck = {
+    view: undefined,
+    refused: undefined,
+    async gate() {
+      const view = parts.journal.health().usable ? await readKeyView(key, parts.admit) : refusal("journal_full");
+      if (isRefusal(view)) check.refused = view;
+      else check.view = view;
+      return check.refused;
+    },
+  };
+  return check;
+}
+
+/** Admission, and the journal told of what it holds. */
+export async function admitted(
+  run: Run,
+  key: WellFormedKey,
+  view: KeyView | undefined,
+  read: ReadBody | Refusal,
+  parts: PipelineParts,
+): Promise<Permit | Refusal> {
+  const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
+  const facts: Envelope | Refusal = isRefusal(read) ? read : isRefusal(idempotency) ? idempotency : read.envelope;
+  if (!isRefusal(facts)) run.record.asked(facts.model);
+  // What could not be recorded is not begun (reliability invariant 29).
+  if (!parts.journal.health().usable) return refusal("journal_full");
+  const permit = await admit(
+    {
+      requestId: run.request.id,
+      protocol: run.protocol,
+      key,
+      view,
+      facts,
+      holdTtlMs: longestTotalMs(parts, facts) + HOLD_GRACE_MS,
+      idempotency: isRefusal(idempotency) ? undefined : idempotency,
+    },
+    parts.admit,
+  );
+  if (isRefusal(permit)) return permit;
+  run.permit = permit;
+  run.record.admitted(permit);
+  parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
+  return permit;
+}
+
+/** What recognises the request when its client sends it again; undefined unless switched on and asked for. */
+function idempotencyOf(run: Run, read: ReadBody, parts: PipelineParts): Idempotency | Refusal | undefined {
+  const { enabled, keepMs } = parts.settings().idempotency;
+  const key = enabled ? idempotencyKeyOf(run.request.headers) : undefined;
+  if (key === undefined || isRefusal(key)) return key;
+  const endpoint = PROTOCOLS[run.protocol].path + (run.endpoint.pathSuffix ?? "");
+  return { ...idempotentRequest(key, endpoint, read.body), streamed: read.envelope.stream, keepMs };
+}
+
+/** The largest `total` among the model's routes: the request's whole life (DESIGN.md section 3). */
+function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } | Refusal): number {
+  const settings = parts.settings();
+  const routes = (isRefusal(facts) ? undefined : settings.catalog.models.get(facts.model)?.routes) ?? [];
+  return Math.max(0, ...routes.map((route) => settings.upstreams.get(route.upstream)?.timeouts.totalMs ?? 0));
+}
+
+/** Finds an upstream that answers; undefined when the client left meanwhile. */
+export async function dispatched(
+  run: Run,
+  permit: Permit,
+  read: ReadBody,
+  parts: PipelineParts,
+): Promise<Answered<Attempt> | Refusal | undefined> {
+  const { request, protocol, endpoint } = run;
+  const { model, stream } = read.envelope;
+  const startedMs = parts.clock.monotonicMs();
+  const { outputLimit, openEnded } = permit;
+  const { inputEstimate } = permit.terms;
+  const strict = request.headers.get("x-tollgate-strict") === "1";
+  const permitted = { outputLimit, openEnded, inputEstimate, strict };
+  const result = await parts.dispatcher.run<Attempt>({
+    routes: permit.model.routes,
+    stream,
+    pathSuffix: endpoint.pathSuffix,
+    headers: forwardedHeaders(protocol, request.headers),
+    deadlineMs: startedMs + longestTotalMs(parts, { model }),
+    signal: request.signal,
+    owner: { account: permit.tag, key: permit.keyId },
+    conversation: conversationOf(run, permit, read),
+    encodeFor: (route) => {
+      const encoded = encoderFor(
+        endpoint.open,
+        { protocol, model, stream, ...read },
+        permit,
+        permitted,
+        contextOf(parts, permit),
+      )(route);
+      run.record.converted(startedMs);
+      return isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+    },
+    inspector,
+  });
+  run.attempts = result.attempts;
+  run.record.dispatched(result.attempts);
+  if (result.answered) {
+    const { dropped, unlisted } = result.token.exchange.request;
+    run.record.translated(result.route.protocol, dropped, unlisted);
+    return result;
+  }
+  if (result.clientGone) return undefined;
+  const refused = endpoint.refused(result.refusal, result.attempts);
+  return { ...refused, facts: { model, group: permit.group.name, ...refused.facts } };
+}
+
+/** Only a choice between upstreams needs to know which conversation it is; an endpoint beside the model path has none. */
+function conversationOf({ protocol, request, endpoint }: Run, { tag, model }: Permit, { json }: ReadBody) {
+  if (model.routes.length < 2 || endpoint.pathSuffix !== undefined) return undefined;
+  const header = SESSION_HEADERS.find((name) => request.headers.get(name) !== undefined);
+  const session = header === undefined ? undefined : request.headers.get(header);
+  return conversationHash(protocol, json, session, [tag, model.name]);
+}
+
+/** The attempt gets its place in the trace, and its upstream the address of that place where it may know. */
+function traced(encoded: Encoded<Attempt>, route: Route, run: Run, parts: PipelineParts): Encoded<Attempt> {
+  const traceparent = run.record.attempting(route);
+  if (traceparent === undefined || !parts.settings().traces?.propagate.has(route.upstream)) return encoded;
+  const edit = { remove: [], add: [{ name: "traceparent", value: new Secret(traceparent) }] };
+  return { ...encoded, headers: [edit, ...(encoded.headers ?? [])] };
+}
+
+/** Envelopes are bound to the account: one that another tenant brings is a stranger's (promise 14). */
+export function contextOf(
+  { clock, sealing }: Pick<PipelineParts, "clock" | "sealing">,
+  { tag }: Pick<Permit, "tag">,
+): ConvertContext {
+  return {
+    nowS: Math.floor(clock.wallMs() / 1_000),
+    randomId: (length) => randomBase62(length, randomBytes),
+    seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
+    open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),
+  };
+}
+
+/** A whole reply waits entirely for its charge to be durable. */
+export async function wholly(
+  run: Run,
+  permit: Permit,
+  answered: Answered<Attempt>,
+  parts: PipelineParts,
+): Promise<undefined> {
+  const { reply } = run;
+  const { whole } = answered.token;
+  if (!whole) throw new Error("an accepted whole reply was not converted");
+  const delivered = !reply.gone;
+  const measured = { ...whole.counts, silentMs: 0 };
+  await settleOnce(run, { delivered, complete: true, route: answered.route, cause: "client_gone", measured }, parts);
+  run.record.answered(200);
+  run.record.firstToken();
+  reply.whole(200, { "content-type": "application/json", ...replyHeaders(run, permit, answered, parts) }, whole.body);
+}
+
+/** A stream: frames as they complete, the end once its charge is durable. */
+export async function relayed(
+  run: Run,
+  permit: Permit,
+  answered: Answered<Attempt>,
+  parts: PipelineParts,
+): Promise<undefined> {
+  const { reply, record, protocol } = run;
+  const { converter, first } = answered.token;
+  const { route } = answered;
+  if (!answered.body) throw new Error("an accepted stream has no body");
+  record.answered(200);
+  const thinks = paceOf(run, route, parts).thinks === "yes";
+  const end = await relayStream({
+    clock: parts.clock,
+    askedAtMs: answered.attempts.at(-1)?.startedAtMs ?? parts.clock.monotonicMs(),
+    heartbeatMs: parts.settings().heartbeatMs,
+    reply,
+    headers: replyHeaders(run, permit, answered, parts),
+    converter,
+    body: answered.body,
+    first,
+    settle: ({ reason, complete, delivered, stopped, counts }) =>
+      settleOnce(run, { delivered, complete, route, cause: reason, stopped, measured: counts }, parts),
+    failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
+    onFirstToken: () => record.firstToken(),
+    onProgress: checkpoints(run, permit, answered, parts),
+    brake: brakeOf(run, permit, route, parts),
+    cut: parts.cut,
+    thinks,
+    leaving: (counts, delivered) => leavingOf(run, permit, { route, counts, delivered }, parts),
+  });
+  record.streamEnded(end.reason);
+}
+
+/** Notes what a stream has produced, now and then: what it is charged for should this process die. */
+function checkpoints(
+  run: Run,
+  admitted: Permit,
+  { route, attempts }: Answered<Attempt>,
+  parts: PipelineParts,
+): (counts: SeenCounts) => void {
+  const { journal, clock } = parts;
+  const due = new CheckpointPace();
+  const pace = paceOf(run, route, parts);
+  return (measured) => {
+    if (!due.isDue(clock.monotonicMs(), measured.produced.bytes)) return;
+    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured, attempts, pace };
+    journal.checkpoint(settlementOf(run.permit ?? admitted, ending).ask);
+  };
+}
+
+/** The brake of a stream whose hold may grow. What the store adds to the hold is the permit's from then on. */
+function brakeOf(run: Run, permit: Permit, route: Route, parts: PipelineParts): Brake | undefined {
+  const { clock, store } = parts;
+  const { growth, hold, requestId, tag } = permit;
+  if (!growth) return undefined;
+  const pace = paceOf(run, route, parts);
+  return new Brake({
+    growth,
+    hold,
+    clock,
+    extend: (target) => store.extend({ requestId, tag, target }),
+    costOf: (counts) => costSoFar(permit, counts, { cause: "brake", pace }),
+    onAnswer(outcome, held) {
+      run.record.extended(outcome);
+      // An answer that comes behind the end finds its charge made.
+      if (run.settled) return;
+      run.permit = { ...permit, hold: held };
+      run.record.held(held);
+    },
+  });
+}
+
+function replyHeaders(
+  { protocol }: Run,
+  permit: Permit,
+  { token }: Answered<Attempt>,
+  { clock }: PipelineParts,
+): Record<string, string> {
+  const headers = limitHeaders(protocol, permit.limits, clock.wallMs());
+  headers["x-tollgate-origin"] = "upstream";
+  if (permit.clamped) headers["x-tollgate-clamped"] = permit.clamped;
+  if (token.exchange.translation) headers["x-tollgate-translation"] = token.exchange.translation;
+  return headers;
+}
+
+/** Posts or voids the hold, once; resolves when the charge is durable and on its way to the store. */
+export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
+  if (!run.permit || run.settled) return;
+  run.settled = true;
+  const { route } = ending;
+  if (route) run.record.answeredBy(ending.measured.answeredBy, route);
+  const pace = route && paceOf(run, route, parts);
+  // A drain that cuts what still runs closes connections too, and that is not the client's doing.
+  const leftAllowance = parts.cut.aborted ? undefined : nanoUsd(BigInt(parts.settings().leftAllowanceNano));
+  const attempts = triesOf(run, run.permit, parts);
+  const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
+  run.record.charged(charge);
+  if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
+  await parts.settler.settle(charge.ask);
+  run.record.settled();
+}

@@ -1,0 +1,136 @@
+/**
+ * Watches a running stream for its cost: what has gone by, how long nothing was shown, and whether the upstream may go on,
+ * waits for a client that reads slowly or for the store, or has reached the edge of what is set aside (promise 1).
+ */
+
+import type { StreamConverter } from "../convert/exchange.ts";
+import type { UpstreamBody } from "../dispatch/ask.ts";
+import type { Clock } from "../values/time.ts";
+import type { Brake } from "./hold-extension.ts";
+import { endedSilence, type SeenCounts, Silence } from "./silence.ts";
+
+export interface StreamWatchParts {
+  readonly clock: Clock;
+  /** When the upstream was asked, on the clock's `monotonicMs`. */
+  readonly askedAtMs: number;
+  readonly converter: StreamConverter;
+  readonly body: Pick<UpstreamBody, "pause" | "resume">;
+  /** Undefined where the hold covers the most. */
+  readonly brake: Brake | undefined;
+  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  readonly thinks: boolean;
+  /** Runs a step that an answer or a timer has caused; a defect in it must end this request and no other. */
+  readonly guard: (step: () => void) => void;
+  /** The hold can grow no more, and the stream has reached its edge. */
+  readonly onEdge: (brake: Brake) => void;
+  /** Time has passed without a byte. */
+  readonly onLook: (counts: SeenCounts) => void;
+}
+
+/** How often the cost of a silent stream is looked at. */
+const LOOK_MS = 1_000;
+
+export class StreamWatch {
+  readonly #parts: StreamWatchParts;
+  readonly #silence: Silence;
+  /** Whether the upstream waits for the client. */
+  #paused = false;
+  /** Whether it waits for the store's word on the hold. */
+  #braked = false;
+  #over = false;
+  /** What was known when the client waited no more. */
+  #then: SeenCounts | undefined;
+  #cancelLook: () => void = () => {};
+
+  constructor(parts: StreamWatchParts) {
+    this.#parts = parts;
+    this.#silence = new Silence(parts.askedAtMs);
+    this.saw();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** What is known of the stream now. */
+  counts(): SeenCounts {
+    const { converter, clock } = this.#parts;
+    const now = { ...converter.counts(), silentMs: this.#silence.ms(clock.monotonicMs()) };
+    return this.#then ? endedSilence(this.#then, now) : now;
+  }
+
+  /** The client waits for nothing more: it has left, or its stop string has come. */
+  endSilence(): void {
+    this.#then ??= this.counts();
+  }
+
+  /** The upstream has said something. */
+  saw(): void {
+    const { converter, clock } = this.#parts;
+    this.#silence.saw(converter.counts(), clock.monotonicMs());
+  }
+
+  /** Begins to look by itself: when the store has answered and, where a model thinks, when time has passed. */
+  start(): void {
+    const { brake, guard, thinks } = this.#parts;
+    brake?.onAnswer(() => guard(() => this.look()));
+    guard(() => this.look());
+    if (thinks && !this.#over) this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const { clock, guard, onLook } = this.#parts;
+    this.#cancelLook = clock.after(LOOK_MS, () =>
+      guard(() => {
+        this.look();
+        if (this.#over) return;
+        onLook(this.counts());
+        this.#lookLater();
+      }),
+    );
+  }
+
+  /** At the edge of its hold a stream waits for the store's answer, and ends where there is no more. */
+  look(): void {
+    const { brake, converter, onEdge } = this.#parts;
+    if (!brake || converter.draining || this.#over) return;
+    const verdict = brake.look(this.counts());
+    if (verdict === "stop") {
+      onEdge(brake);
+      return;
+    }
+    const braked = verdict === "wait";
+    if (braked === this.#braked) return;
+    this.#braked = braked;
+    this.#flow();
+  }
+
+  /** The client cannot take more just now, or can again. */
+  pause(paused: boolean): void {
+    if (paused === this.#paused) return;
+    this.#paused = paused;
+    this.#flow();
+  }
+
+  #flow(): void {
+    const { body, clock } = this.#parts;
+    const held = this.#paused || this.#braked;
+    this.#silence.holdBack(held, clock.monotonicMs());
+    if (held) body.pause();
+    else body.resume();
+  }
+
+  /** Nobody reads any more: the upstream flows, and the hold stays as it is. */
+  letFlow(): void {
+    this.stop();
+    this.endSilence();
+    this.#paused = false;
+    this.#braked = false;
+    this.#flow();
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#cancelLook();
+  }
+}

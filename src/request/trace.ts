@@ -1,0 +1,123 @@
+/**
+ * The spans of one sampled request, collected as facts while it runs: the request, admission, each attempt at an
+ * upstream, the wait for the first token, settlement. Names follow the OpenTelemetry conventions for HTTP and for
+ * generative AI; what has no convention is `tollgate.*`, under the same word as in the log line. No prompt, no key, no
+ * script argument is ever an attribute (reliability finding F10).
+ */
+import type { AttemptRecord } from "../dispatch/ask.ts";
+import {
+  type Attributes,
+  newSpanId,
+  type SpanFacts,
+  type TraceIds,
+  type Tracing,
+  traceparentOf,
+} from "../telemetry/traces.ts";
+import type { Route } from "../values/catalog.ts";
+import type { Protocol } from "../values/protocol.ts";
+
+/** Whose conventions a protocol's servers are told by; the conventions ask for the flavour, not for the vendor. */
+const PROVIDER: Readonly<Record<Protocol, string>> = { chat: "openai", responses: "openai", messages: "anthropic" };
+
+interface Try {
+  readonly spanId: string;
+  readonly route: Route;
+}
+
+/** Times are on the clock's `monotonicMs`. */
+export class RequestTrace {
+  readonly #tracing: Tracing;
+  readonly #ids: TraceIds;
+  /** Wall clock less monotonic clock, as the request began. */
+  readonly #epochMs: number;
+  readonly #spans: SpanFacts[] = [];
+  readonly #tries: Try[] = [];
+
+  constructor(tracing: Tracing, ids: TraceIds, epochMs: number) {
+    this.#tracing = tracing;
+    this.#ids = ids;
+    this.#epochMs = epochMs;
+  }
+
+  get traceId(): string {
+    return this.#ids.traceId;
+  }
+
+  /** A part of the request with a beginning and an end. */
+  part(name: string, fromMs: number, toMs: number, attributes: Attributes = {}): void {
+    this.#add({ name, kind: "internal", spanId: newSpanId(), fromMs, toMs, attributes });
+  }
+
+  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be told. */
+  attempting(route: Route): string {
+    const spanId = newSpanId();
+    this.#tries.push({ spanId, route });
+    return traceparentOf(this.#ids.traceId, spanId);
+  }
+
+  /**
+   * The attempts that were really made, in order. One that answered ends with the request, since its stream goes on.
+   * @param untilMs when the request ended
+   */
+  attempts(records: readonly AttemptRecord[], untilMs: number, answered: Attributes): void {
+    let from = 0;
+    for (const record of records) {
+      const index = this.#tries.findIndex((one, at) => at >= from && one.route.upstream === record.upstream);
+      const known = this.#tries[index];
+      if (!known) continue;
+      from = index + 1;
+      this.#attempt(known, record, untilMs, answered);
+    }
+  }
+
+  #attempt({ spanId, route }: Try, record: AttemptRecord, untilMs: number, answered: Attributes): void {
+    const { startedAtMs, headersMs, firstByteMs, outcome } = record;
+    const failed = outcome !== "ok" && outcome !== "client_gone";
+    this.#add({
+      name: `chat ${record.model}`,
+      kind: "client",
+      spanId,
+      fromMs: startedAtMs,
+      toMs: outcome === "ok" ? untilMs : Math.max(startedAtMs, firstByteMs ?? headersMs ?? startedAtMs),
+      attributes: {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": PROVIDER[route.protocol],
+        "gen_ai.request.model": record.model,
+        "http.response.status_code": record.status,
+        "error.type": failed ? outcome : undefined,
+        "tollgate.upstream": record.upstream,
+        "tollgate.outcome": outcome,
+        ...(outcome === "ok" ? answered : {}),
+      },
+      error: failed ? outcome : undefined,
+    });
+  }
+
+  /** The request is over: all spans are handed on. */
+  finish(
+    fromMs: number,
+    toMs: number,
+    facts: { path: string; attributes: Attributes; error: string | undefined },
+  ): void {
+    const { traceId, spanId, parentId } = this.#ids;
+    this.#tracing.emit(traceId, [
+      {
+        name: `POST ${facts.path}`,
+        kind: "server",
+        spanId,
+        parentId,
+        startMs: this.#epochMs + fromMs,
+        endMs: this.#epochMs + toMs,
+        attributes: { "http.request.method": "POST", "http.route": facts.path, ...facts.attributes },
+        error: facts.error,
+      },
+      ...this.#spans,
+    ]);
+  }
+
+  #add(span: Omit<SpanFacts, "parentId" | "startMs" | "endMs"> & { fromMs: number; toMs: number }): void {
+    const { fromMs, toMs, ...rest } = span;
+    const times = { startMs: this.#epochMs + fromMs, endMs: this.#epochMs + toMs };
+    this.#spans.push({ ...rest, ...times, parentId: this.#ids.spanId });
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * A store whose administrative writes are journaled between its answer and the operator's, so that a store that loses
+ * what it has acknowledged gets it back (reliability 3.3, F3). `replayed-writes.ts` reads what is written here.
+ *
+ * A record holds hashes, never the text of a key or a code. When the journal cannot take it the write stands, for the
+ * store has it, and the operator is answered as ever; that it is in one place only is told to the log.
+ */
+
+import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
+import { overlay } from "../../store/overlay.ts";
+import type { Account, Key, Redemption } from "../../store/records.ts";
+import type { AdminRecord, Journal } from "../journal.ts";
+
+/** A record has 32 KiB, a code about 100 bytes. */
+const CODES_PER_RECORD = 200;
+
+/**
+ * Wraps a store; every operation but the administrative writes is the store's own. Answers that say "so it was before"
+ * are journaled too: the first try may have ended between store and journal.
+ * @param onUnrecorded told of a write that the journal could not take.
+ */
+export function journaledStore(
+  store: Store,
+  journal: Pick<Journal, "adminWrite">,
+  onUnrecorded: (record: AdminRecord, error: unknown) => void,
+): Store {
+  const writes = journaledWrites(store, async (kind, id, payload) => {
+    const record: AdminRecord = { kind, id, payload };
+    await journal.adminWrite(record).catch((error: unknown) => onUnrecorded(record, error));
+  });
+  return overlay(store, writes);
+}
+
+type Note = (kind: AdminRecord["kind"], id: string, payload: AdminRecord["payload"]) => Promise<void>;
+type Writes = Pick<
+  Store,
+  | "createAccount"
+  | "setPlan"
+  | "createKey"
+  | "setKeyGroup"
+  | "revokeKey"
+  | "credit"
+  | "grant"
+  | "createCodes"
+  | "voidCode"
+  | "redeem"
+  | "finishClaims"
+>;
+
+function journaledWrites(store: Store, note: Note): Writes {
+  return { ...accountWrites(store, note), ...cardWrites(store, note) };
+}
+
+function accountWrites(
+  store: Store,
+  note: Note,
+): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "setKeyGroup" | "revokeKey" | "credit"> {
+  const noteAccount = ({ tag, name, plan, planRevision }: Account, kind: "account_create" | "account_plan") =>
+    note(kind, `${tag}:${planRevision}`, { tag, name, plan, revision: planRevision });
+  const noteKey = ({ tag, id, group, status, revision }: Key, kind: "key_group" | "key_revoke") =>
+    note(kind, `${id}:${revision}`, { tag, id, group, status, revision });
+  return {
+    createAccount: (account) =>
+      noted(store.createAccount(account), async (answer) => {
+        const made = answer === "exists" ? await store.findAccount(account.name) : answer;
+        // Neither made nor there: the store has lost it in between, and whoever asks must ask again.
+        if (!made) throw new StoreError("unavailable", "the account that was there a moment ago is gone");
+        await noteAccount(made, "account_create");
+      }),
+    setPlan: (...ask) =>
+      noted(store.setPlan(...ask), async (account) => account && noteAccount(account, "account_plan")),
+    createKey: (tag, asked) =>
+      noted(store.createKey(tag, asked), async (key) => {
+        // The id of another key with the same hash: nothing was made.
+        if (key?.id === asked.id) await note("key_create", key.id, { tag, ...asked });
+      }),
+    setKeyGroup: (...ask) => noted(store.setKeyGroup(...ask), async (key) => key && noteKey(key, "key_group")),
+    revokeKey: (...ask) => noted(store.revokeKey(...ask), async (key) => key && noteKey(key, "key_revoke")),
+    credit: (tag, payment) =>
+      noted(store.credit(tag, payment), async ({ outcome }) => {
+        const counted = outcome === "credited" || outcome === "duplicate";
+        if (counted) await note("credit", payment.id, { tag, ...payment });
+      }),
+  };
+}
+
+function cardWrites(
+  store: Store,
+  note: Note,
+): Pick<Writes, "grant" | "createCodes" | "voidCode" | "redeem" | "finishClaims"> {
+  return {
+    grant: (tag, asked) =>
+      noted(store.grant(tag, asked), async (card) => {
+        if (card) await note("grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
+      }),
+    createCodes: (facts, codes) =>
+      noted(store.createCodes(facts, codes), async () => {
+        for (let from = 0; from < codes.length; from += CODES_PER_RECORD) {
+          const batch = codes.slice(from, from + CODES_PER_RECORD);
+          await note("code", batch[0]?.id ?? "", { facts, codes: batch });
+        }
+      }),
+    voidCode: (id) =>
+      noted(store.voidCode(id), async (code) => {
+        if (code?.state === "void") await note("code", `${id}:void`, { void: id });
+      }),
+    redeem: (ask) =>
+      noted(store.redeem(ask), async (answer) => {
+        const has = answer?.outcome === "redeemed" || answer?.outcome === "again";
+        if (has) await noteRedemption(note, { ...ask, code: answer.code, entitlement: answer.entitlement });
+      }),
+    finishClaims: (limit, onFinished) =>
+      store.finishClaims(limit, async (redemption) => {
+        await noteRedemption(note, redemption);
+        await onFinished?.(redemption);
+      }),
+  };
+}
+
+/** Notes what the store has made, also when no replica has confirmed it: then the operator hears of that afterwards. */
+async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>): Promise<T> {
+  try {
+    const answer = await write;
+    await note(answer);
+    return answer;
+  } catch (error) {
+    if (error instanceof UnconfirmedError) await note(error.answer as T);
+    throw error;
+  }
+}
+
+function noteRedemption(note: Note, { tag, hash, code, entitlement }: Redemption): Promise<void> {
+  const { id, card, plan, group, lastsMs, starts, quota } = code;
+  const facts = { card, plan, group, lastsMs, starts, quota };
+  return note("grant", id, { tag, hash, id, facts, fromMs: entitlement.fromMs });
+}

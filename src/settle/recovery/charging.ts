@@ -1,0 +1,244 @@
+/**
+ * Everything between the end of a request and its line in the ledger, built and taken down together: journal, dead
+ * letters, settlement, what an earlier process left, and the verification of what the store has acknowledged.
+ */
+import { randomBytes } from "node:crypto";
+import { type Store, StoreError } from "../../store/contract.ts";
+import { type Gate, guardedStore } from "../../store/middleware/guarded-store.ts";
+import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import { sparingly } from "../../telemetry/sparingly.ts";
+import type { JournalSettings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import type { DeadLetter } from "../journal/dead-letters.ts";
+import { openDeadLetters } from "../journal/dead-letters.ts";
+import { openJournal } from "../journal/open.ts";
+import { createVerifier } from "../journal/verify.ts";
+import type { AdminRecord, Journal } from "../journal.ts";
+import { createSettler, type Settler } from "../settler.ts";
+import { Absences } from "./absences.ts";
+import { older, openStoreEpoch, type StoreEpoch } from "./epoch.ts";
+import { type EpochFile, epochFile } from "./epoch-file.ts";
+import { recover } from "./recovery.ts";
+import { replay } from "./replayed-writes.ts";
+
+const MS_PER_S = 1_000;
+
+export interface ChargingParts {
+  readonly settings: JournalSettings;
+  readonly store: Store;
+  /** Whether accounts are on several servers, each with a history of its own. */
+  readonly sharded: boolean;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** What the machine gives; a simulation has a disk and chances of its own. */
+  readonly machine?: ChargingMachine;
+}
+
+export interface ChargingMachine {
+  /** Takes the journal's folder. */
+  readonly open: typeof openJournal;
+  /** Where the mark is kept that the store had, as in `epochFile`. */
+  readonly epochFile: (dir: string) => EpochFile;
+  readonly random: (bytes: number) => Buffer;
+  /** Between 0 and 1: how retries spread. */
+  readonly jitter: () => number;
+}
+
+const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomBytes, jitter: Math.random };
+
+export interface Charging {
+  readonly journal: Journal;
+  readonly settler: Settler;
+  /** A store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
+  guard(store: Store): Store;
+  readonly epoch: StoreEpoch;
+  /** Whether the store is being given back what it lost. */
+  isRestoring(): boolean;
+  /** Why no request may be admitted for the journal's sake; empty while all is well. */
+  reasons(): string[];
+  /** Brings the gauges up to date. */
+  measure(): void;
+  /** Resolves when everything is settled or `withinMs` is over; what neither disk nor store has goes to the log. */
+  drain(withinMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Takes the journal's folder. @throws JournalLockedError when another process has it, or as the file system does. */
+export async function openCharging(parts: ChargingParts): Promise<Charging> {
+  const { settings, clock, metrics, log, machine = MACHINE } = parts;
+  const alarm = (message: string, error?: unknown) => log.error({ reason: reasonOf(error) }, message);
+  const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
+  const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
+  const onLetter = (letter: DeadLetter) => log.error(factsOf(letter), "the store does not take a charge: dead letter");
+  const deadLetters = await openDeadLetters(disk, clock, onLetter).catch(async (error) => {
+    await journal.close();
+    throw error;
+  });
+  const epoch = await openStoreEpoch({
+    store: parts.store,
+    file: machine.epochFile(settings.dir),
+    clock,
+    log,
+    random: machine.random,
+    onChange: (stopped) => metrics.storeOlder.set(stopped ? 1 : 0),
+  }).catch(async (error) => {
+    await journal.close();
+    throw error;
+  });
+  let followed = historyOf(records.progress.identity);
+  const isRestoring = () => followed !== undefined && followed !== epoch.history();
+  const guard = (open: Store) => guardedStore(open, gateOf(epoch, isRestoring));
+  const store = guard(parts.store);
+  // What is given back goes through while all else still waits.
+  const replayStore = guardedStore(parts.store, gateOf(epoch));
+  const absences = new Absences(clock);
+  const settler = createSettler({
+    store,
+    absences,
+    random: machine.jitter,
+    async restored() {
+      if (!(await verifier.freshRound())) throw new StoreError("unavailable", "what the store lost is not back yet");
+    },
+    journal,
+    deadLetters,
+    clock,
+    onSettled: (ask, answer) => settled(ask, answer, metrics),
+    onDelay: (error) => log.warn({ reason: reasonOf(error) }, "a settlement waits for the store"),
+    onUnrecorded: (ask, error) =>
+      log.error(
+        { request: ask.requestId, reason: reasonOf(error) },
+        "a charge is not in the journal; the store is asked",
+      ),
+  });
+  const verifier = createVerifier({
+    log: records,
+    store: replayStore,
+    absences,
+    clock,
+    deadLetters,
+    async storeIdentity() {
+      const server = await parts.store.identity();
+      // Behind the server's name, so that nothing is given back to one that must not have it.
+      await epoch.check();
+      return [server, epoch.history(), epoch.life()].join(IDENTITY_SEPARATOR);
+    },
+    isWholeLoss: (before, now) => historyOf(before) !== undefined && historyOf(before) !== historyOf(now),
+    isPaused: () => epoch.losses().length > 0,
+    // Each account counts as a history of its own, so that the walk goes through all that is kept.
+    ...(parts.sharded ? { shardOf: (tag: string) => tag } : {}),
+    async applyAdmin(record) {
+      await epoch.check();
+      const notTaken = await replay(record, replayStore);
+      if (!notTaken) return;
+      if (notTaken.absent) absences.doubt(`${record.kind} ${record.id}`, notTaken.problem);
+      log.error(factsOfWrite(record, notTaken.problem), "the store does not take a write again");
+    },
+    onRestored(ask, answer) {
+      metrics.restoredCharges.inc();
+      settled(ask, answer, metrics);
+      log.warn({ request: ask.requestId }, "the store had lost a charge and has it again");
+    },
+    onIdentity: (before, now) =>
+      log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
+    // An account that is in nobody's journal must not keep everybody out.
+    onSent(identity) {
+      followed = historyOf(identity);
+    },
+    onFollowed(identity) {
+      followed = historyOf(identity);
+      log.info({ store: identity }, "the journal follows this store");
+    },
+    // The store's own errors say all in their message; anything else is a defect, and its stack is wanted.
+    onError: (error) => verificationWaits(error instanceof StoreError ? error.message : (reasonOf(error) ?? "")),
+  });
+  if (leftovers.length > 0) {
+    log.warn({ charges: leftovers.length }, "settling what the last process left");
+    void recover(leftovers, settler).then(() => log.info({}, "what the last process left is settled"));
+  }
+  epoch.start();
+  verifier.start();
+  return {
+    journal,
+    settler,
+    guard,
+    epoch,
+    isRestoring,
+    reasons() {
+      const { reason } = journal.health();
+      const ofStore = epoch.losses().length > 0 ? ["store_older"] : isRestoring() ? ["store_restoring"] : [];
+      return [...ofStore, ...(reason === undefined ? [] : [reason])];
+    },
+    measure() {
+      const { unsettled, oldestUnsettledMs, fillRatio } = journal.health();
+      metrics.journalUnsettled.set(unsettled);
+      metrics.journalOldest.set(oldestUnsettledMs / MS_PER_S);
+      metrics.journalFill.set(fillRatio);
+      metrics.deadLetters.set(deadLetters.count());
+      metrics.unrecordedCharges.set(settler.unrecorded().length);
+    },
+    async drain(withinMs) {
+      await settler.drain(withinMs);
+      for (const ask of settler.unrecorded()) {
+        const facts = { ...ask, amount: String(ask.amount), absorbed: String(ask.absorbed) };
+        log.error({ charge: facts }, "this charge is recorded nowhere but here");
+      }
+    },
+    async close() {
+      await verifier.stop();
+      await epoch.stop();
+      await journal.close();
+    },
+  };
+}
+
+/** Between what names a store's server, its history, and the life of that history. */
+const IDENTITY_SEPARATOR = "#";
+
+function historyOf(identity: string | undefined): string | undefined {
+  return identity?.split(IDENTITY_SEPARATOR)[1];
+}
+
+function gateOf(epoch: StoreEpoch, isRestoring = () => false): Gate {
+  const pass = (): Promise<void> | undefined => {
+    if (epoch.losses().length > 0 || isRestoring()) return Promise.reject(older());
+    // Until the first look nobody knows; the look itself says why not.
+    return epoch.checked ? undefined : epoch.check().then(pass);
+  };
+  return { pass, recheck: (tag) => epoch.check(tag) };
+}
+
+/** Money for the metrics. */
+function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
+  if (answer.outcome !== "settled") return;
+  const { group, model } = ask;
+  const upstream = ask.upstream ?? "none";
+  metrics.addUsd(metrics.spend, { group, model }, answer.charged);
+  metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
+  // Charged or absorbed, what has left unpaid is above 0 in one of the two.
+  const { leftUnpaid } = ask;
+  const isCharged = leftUnpaid !== undefined && answer.charged + answer.absorbed > 0n;
+  if (leftUnpaid) metrics.leftUnpaid.inc({ group, paid_by: isCharged ? "client" : "absorbed" });
+  const { absorbed, costs = [] } = isCharged ? chargedInstead(ask, leftUnpaid) : ask;
+  metrics.addUsd(metrics.absorbed, { group, upstream, cause: ask.absorbedCause ?? "none" }, absorbed);
+  for (const { upstream: billing, cost } of costs) {
+    metrics.addUsd(metrics.cost, { group, model, upstream: billing }, cost);
+  }
+  for (const { upstream: tried, cause, amount } of ask.attempts ?? []) {
+    metrics.addUsd(metrics.absorbed, { group, upstream: tried, cause }, amount);
+  }
+}
+
+function factsOf({ ask, reason, detail }: DeadLetter): object {
+  return { request: ask.requestId, reason, detail, amount_nano_usd: String(ask.amount) };
+}
+
+function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
+  return { write: kind, id, problem };
+}
+
+function reasonOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error.stack ?? error.message) : error === undefined ? undefined : String(error);
+}

@@ -1,0 +1,59 @@
+/**
+ * Whether the mark that a part of the store shows belongs to the history that this gateway knows (reliability B12). Pure:
+ * `epoch.ts` asks the store and acts.
+ */
+import { EPOCH_PAST_MAX, type EpochMark } from "../../store/epoch.ts";
+
+/**
+ * Seconds that a store may lose and go on at once, the journals giving back what was in them: a failover or a restart
+ * loses what was not replicated or synced, a few seconds of it. Whoever loses more has been put back by somebody.
+ */
+export const LOSS_ALLOWED_S = 60;
+
+/** What this gateway remembers of a part. */
+export interface KnownEpoch {
+  readonly id: string;
+  readonly count: number;
+  /** The count at which the part last went back, within what is allowed; 0 when it never did. */
+  readonly base: number;
+  readonly past: readonly string[];
+}
+
+/**
+ * `empty`: nothing is there. `older`: the same history, less of it. `another`: one that does not go on from ours.
+ * `told`: another gateway has found one of these.
+ */
+export type LossKind = "empty" | "older" | "another" | "told";
+
+export interface Loss {
+  readonly part: number;
+  readonly kind: LossKind;
+  readonly known: KnownEpoch | undefined;
+  readonly found: EpochMark | undefined;
+}
+
+export type Verdict = { readonly known: KnownEpoch } | { readonly loss: LossKind };
+
+/** @param known undefined: this gateway has no memory of the part, and takes it as it is. */
+export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | undefined): Verdict {
+  if (!found) return { loss: "empty" };
+  const { id, count, past, stopped } = found;
+  // An operator may have confirmed a loss at another gateway.
+  const isSame = id === known?.id;
+  if (known && !isSame && !past.includes(known.id)) return { loss: known.past.includes(id) ? "older" : "another" };
+  if (known && isSame && count < known.count - LOSS_ALLOWED_S) return { loss: "older" };
+  if (stopped) return { loss: "told" };
+  const base = !known || !isSame ? 0 : count < known.count ? count : known.base;
+  return { known: { id, count, base, past } };
+}
+
+/** Whether the history that is there is ours, so that other gateways of ours must hear of the loss. */
+export function isOurs({ known, found }: Loss): boolean {
+  return known !== undefined && found !== undefined && (known.id === found.id || known.past.includes(found.id));
+}
+
+/** The past of a history that goes on from what is there, on behalf of those who know either of the two. */
+export function pastOf({ known, found }: Loss): readonly string[] {
+  const ids = [known, found].flatMap((epoch) => (epoch ? [epoch.id, ...epoch.past] : []));
+  return [...new Set(ids)].slice(0, EPOCH_PAST_MAX);
+}

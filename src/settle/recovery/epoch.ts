@@ -1,0 +1,232 @@
+/**
+ * Notices a store that lost more than its last seconds: it is empty, was put back from a backup, or is another one
+ * (reliability B12, 3.8). From then on nothing is admitted and nothing is written until the right data is back, which is
+ * seen by itself, or an operator says that the store is to be used as it is.
+ */
+import { createHash } from "node:crypto";
+import { StoreError } from "../../store/contract.ts";
+import type { Epochs } from "../../store/epoch.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { AccountTag, RandomBytes } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
+import type { EpochFile } from "./epoch-file.ts";
+import { isOurs, judgeEpoch, LOSS_ALLOWED_S, type Loss, pastOf } from "./epoch-judge.ts";
+
+const CHECK_EVERY_MS = 1_000;
+/** How often an operator is told again. */
+const TELL_EVERY_MS = 60_000;
+/** Seconds that the file may be behind: what is remembered over a crash is so much less. */
+const SAVE_EVERY_S = 10;
+const ID_BYTES = 9;
+
+export interface StoreEpoch {
+  /**
+   * A look at every part that begins after the call. Rejects with StoreError: `unavailable` when it could not be told
+   * (with `tag`: for that account's part), `older` when there is a loss.
+   */
+  check(tag?: AccountTag): Promise<void>;
+  /** Whether a look has ever succeeded. */
+  readonly checked: boolean;
+  /** What is lost; empty while all is well. */
+  losses(): readonly Loss[];
+  /** Names the losses, so that an operator confirms what was seen and nothing else; undefined without a loss. */
+  token(): string | undefined;
+  /** Which history this is; another one after an operator's confirmation. */
+  history(): string;
+  /** Changes also when the history went back within what is allowed. */
+  life(): string;
+  /**
+   * Takes the store as it is. `changed`: the losses are not those that the token names.
+   * Rejects with StoreError when the store does not answer.
+   */
+  confirm(token: string): Promise<"confirmed" | "changed" | "nothing">;
+  start(): void;
+  /** Resolves when no look is under way and what is known is on the disk. */
+  stop(): Promise<void>;
+}
+
+export interface StoreEpochParts {
+  readonly store: Epochs;
+  readonly file: EpochFile;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: RandomBytes;
+  /** Told whenever a loss is found or made good. */
+  readonly onChange: (stopped: boolean) => void;
+}
+
+const LOST =
+  "THE STORE LOST DATA: nothing is admitted until its data is back or an operator confirms. " +
+  "Look at it with `tollgate store status`; restore a newer backup or point `store:` at the right server, and the gateway " +
+  "goes on by itself; or accept the loss with `tollgate store confirm`";
+
+/** Reads what is remembered. Rejects when that cannot be read. */
+export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch> {
+  const { store, file, clock, log, random, onChange } = parts;
+  const known = new Map(await file.load());
+  let saved = new Map(known);
+  const losses = new Map<number, Loss>();
+  let checked = false;
+  let running: Promise<readonly PromiseSettledResult<void>[]> | undefined;
+  let queued: Promise<readonly PromiseSettledResult<void>[]> | undefined;
+  let toldAtMs = 0;
+  let stopped = false;
+  let cancel = () => {};
+  const names = { history: "", life: "" };
+  const newId = () => Buffer.from(random(ID_BYTES)).toString("base64url");
+
+  async function checkPart(part: number): Promise<void> {
+    const before = known.get(part);
+    const ours = before && { id: before.id, countMin: before.count - LOSS_ALLOWED_S };
+    const found = await store.countEpoch(part, ours, newId());
+    const verdict = judgeEpoch(before, found);
+    if ("known" in verdict) {
+      known.set(part, verdict.known);
+      losses.delete(part);
+      return;
+    }
+    const loss: Loss = { part, kind: verdict.loss, known: before, found };
+    losses.set(part, loss);
+    if (found && !found.stopped && isOurs(loss)) await store.stopEpoch(part, found.id);
+  }
+
+  async function round(): Promise<readonly PromiseSettledResult<void>[]> {
+    const was = losses.size > 0;
+    const results = await Promise.allSettled(Array.from({ length: store.epochParts }, (_, part) => checkPart(part)));
+    name();
+    checked ||= results.some(({ status }) => status === "fulfilled");
+    if (losses.size > 0 !== was) changed();
+    else if (was && clock.monotonicMs() - toldAtMs >= TELL_EVERY_MS) tell();
+    if (isWorthSaving()) await save();
+    return results;
+  }
+
+  function changed(): void {
+    onChange(losses.size > 0);
+    if (losses.size > 0) tell();
+    else log.warn({}, "the store has its data");
+  }
+
+  function tell(): void {
+    toldAtMs = clock.monotonicMs();
+    log.error({ losses: [...losses.values()].map(({ part, kind }) => ({ part, kind })) }, LOST);
+  }
+
+  function isWorthSaving(): boolean {
+    return [...known].some(([part, { id, base, count }]) => {
+      const on = saved.get(part);
+      return on?.id !== id || on.base !== base || count - on.count >= SAVE_EVERY_S;
+    });
+  }
+
+  async function save(): Promise<void> {
+    const now = new Map(known);
+    try {
+      await file.save(now);
+      saved = now;
+    } catch (error) {
+      log.error({ reason: String(error) }, "what is known of the store's history is not on the disk");
+    }
+  }
+
+  /** All who ask while a round runs share the one behind it. */
+  function nextRound(): Promise<readonly PromiseSettledResult<void>[]> {
+    const run = () => {
+      queued = undefined;
+      running = round().finally(() => {
+        running = undefined;
+      });
+      return running;
+    };
+    if (!running) return run();
+    queued ??= running.then(run, run);
+    return queued;
+  }
+
+  async function check(tag?: AccountTag): Promise<void> {
+    const results = await nextRound();
+    if (losses.size > 0) throw older();
+    const one = tag === undefined ? undefined : results[store.epochPartOf(tag)];
+    const failed = (one ? [one] : results).find((result) => result.status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+
+  function token(): string | undefined {
+    if (losses.size === 0) return undefined;
+    const seen = [...losses.values()].map(({ part, kind, known, found }) => [part, kind, known?.id, found?.id]);
+    return hashOf(JSON.stringify(seen.sort()));
+  }
+
+  async function confirm(given: string): Promise<"confirmed" | "changed" | "nothing"> {
+    const failed = (await nextRound()).find((result) => result.status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+    while (running) await running;
+    const work = renew(given);
+    // A look that ran beside it would take the old state for a new loss.
+    running = work
+      .then(() => [])
+      .finally(() => {
+        running = undefined;
+      });
+    running.catch(() => undefined);
+    return work;
+  }
+
+  async function renew(given: string): Promise<"confirmed" | "changed" | "nothing"> {
+    if (losses.size === 0) return "nothing";
+    if (token() !== given) return "changed";
+    for (const loss of [...losses.values()]) {
+      const past = pastOf(loss);
+      const mark = await store.renewEpoch(loss.part, loss.found?.id, { id: newId(), past });
+      if (!mark) return "changed";
+      known.set(loss.part, { id: mark.id, count: mark.count, base: 0, past });
+      losses.delete(loss.part);
+    }
+    name();
+    await save();
+    log.warn({}, "an operator has confirmed the store as it is; what the journal has is given back to it");
+    onChange(false);
+    return "confirmed";
+  }
+
+  function again(): void {
+    if (!stopped) cancel = clock.after(CHECK_EVERY_MS, () => void nextRound().then(again, again));
+  }
+
+  function name(): void {
+    const parts = Array.from({ length: store.epochParts }, (_, part) => known.get(part));
+    names.history = hashOf(parts.map((epoch) => epoch?.id ?? "").join(" "));
+    names.life = hashOf(parts.map((epoch) => `${epoch?.id}@${epoch?.base}`).join(" "));
+  }
+  name();
+
+  return {
+    check,
+    get checked() {
+      return checked;
+    },
+    losses: () => [...losses.values()],
+    token,
+    history: () => names.history,
+    life: () => names.life,
+    confirm,
+    start() {
+      void nextRound().then(again, again);
+    },
+    async stop() {
+      stopped = true;
+      cancel();
+      await running?.catch(() => undefined);
+      if (known.size > 0) await save();
+    },
+  };
+}
+
+/** What callers are told while a loss stands. */
+export function older(): StoreError {
+  return new StoreError("older", "the store lost data and waits for an operator");
+}
+
+function hashOf(value: string): string {
+  return createHash("sha256").update(value).digest("hex").slice(0, 12);
+}

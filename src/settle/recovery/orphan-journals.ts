@@ -1,0 +1,70 @@
+/**
+ * The journals of worker processes (workers/workers.ts), and those among them whose worker is no more because there are fewer
+ * now: they are taken by their lock, and what they hold is settled.
+ */
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { JournalLockedError } from "../journal/lock.ts";
+import { type Charging, type ChargingParts, openCharging } from "./charging.ts";
+
+const FOLDER = /^worker-([1-9][0-9]{0,3})$/;
+/** Another gateway that is still draining may have the folder; it is asked for again. */
+const RETRY_MS = 30_000;
+const SETTLE_GRACE_MS = 10_000;
+
+/** The journal's folder of a worker, by its number from 1 on. */
+export function workerJournal(dir: string, worker: number): string {
+  return join(dir, `worker-${worker}`);
+}
+
+export interface LeftJournals {
+  /** Resolves when the folders are free. */
+  close(): Promise<void>;
+}
+
+/**
+ * Takes over every folder of a worker that does not exist. They stay open as long as the process: what the store has
+ * acknowledged is verified for a day, wherever it was written.
+ * @param workers the number of workers; 1 means that this process serves clients itself, and every such folder is left.
+ */
+export function takeOverJournals(parts: ChargingParts, workers: number): LeftJournals {
+  const { settings, clock, log } = parts;
+  const open: Charging[] = [];
+  const cancels = new Set<() => void>();
+  let closed = false;
+
+  async function take(dir: string): Promise<void> {
+    if (closed) return;
+    try {
+      open.push(await openCharging({ ...parts, settings: { ...settings, dir } }));
+      log.info({ dir }, "took over the journal of a worker that is no more");
+    } catch (error) {
+      const locked = error instanceof JournalLockedError;
+      if (locked) log.warn({ reason: error.message }, "the journal of a worker that is no more waits");
+      else log.error({ dir, reason: String(error) }, "the journal of a worker that is no more cannot be opened");
+      const cancel = clock.after(RETRY_MS, () => {
+        cancels.delete(cancel);
+        running.push(take(dir));
+      });
+      cancels.add(cancel);
+    }
+  }
+
+  const running = foldersOf(settings.dir, workers > 1 ? workers : 0).map(take);
+  return {
+    async close() {
+      closed = true;
+      for (const cancel of cancels) cancel();
+      await Promise.all(running);
+      await Promise.all(open.map((charging) => charging.drain(SETTLE_GRACE_MS)));
+      await Promise.all(open.map((charging) => charging.close()));
+    },
+  };
+}
+
+function foldersOf(dir: string, workers: number): string[] {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return readdirSync(dir)
+    .filter((name) => Number(FOLDER.exec(name)?.[1] ?? 0) > workers)
+    .map((name) => join(dir, name));
+}

@@ -1,0 +1,201 @@
+/**
+ * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the store
+ * still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids; groups and
+ * plans count only above the record's revision; a revocation is final, whatever came in between.
+ */
+
+import type { Store } from "../../store/contract.ts";
+import type { CodeHash } from "../../values/code.ts";
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import { type NanoUsd, parseNano } from "../../values/money.ts";
+import type { AdminRecord } from "../journal.ts";
+
+export type ReplayStore = Pick<
+  Store,
+  | "createAccount"
+  | "getAccount"
+  | "setPlan"
+  | "createKey"
+  | "setKeyGroup"
+  | "revokeKey"
+  | "credit"
+  | "grant"
+  | "createCodes"
+  | "voidCode"
+  | "redeem"
+>;
+
+/** Why the store cannot take a write again. */
+export interface NotTaken {
+  readonly problem: string;
+  /** What the write is about is not there: it may come back. */
+  readonly absent: boolean;
+}
+
+/**
+ * @returns why the store cannot take the write again; undefined when it has it now.
+ * Rejects with StoreError while the store is away.
+ */
+export async function replay(record: AdminRecord, store: ReplayStore): Promise<NotTaken | undefined> {
+  const facts = new Facts(record.payload);
+  try {
+    return await WRITES[record.kind]?.(facts, store);
+  } catch (error) {
+    if (error instanceof UnreadableError || error instanceof RangeError || error instanceof TypeError) {
+      return refused(error.message);
+    }
+    throw error;
+  }
+}
+
+type Write = (facts: Facts, store: ReplayStore) => Promise<NotTaken | undefined>;
+
+const refused = (problem: string): NotTaken => ({ problem, absent: false });
+const absent = (problem: string): NotTaken => ({ problem, absent: true });
+const NO_ACCOUNT = absent("its account is not there");
+
+const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
+  async account_create(facts, store) {
+    const tag = facts.tag();
+    await store.createAccount({ tag, name: facts.text("name"), plan: facts.text("plan") });
+    const account = await store.setPlan(tag, facts.text("plan"), facts.count("revision"));
+    return account === undefined ? refused("another account has its name") : undefined;
+  },
+  async account_plan(facts, store) {
+    const account = await store.setPlan(facts.tag(), facts.text("plan"), facts.count("revision"));
+    return account === undefined ? NO_ACCOUNT : undefined;
+  },
+  async key_create(facts, store) {
+    const key = { id: facts.text("id"), hash: facts.text("hash") as KeyHash, group: facts.text("group") };
+    return (await store.createKey(facts.tag(), key)) === undefined ? NO_ACCOUNT : undefined;
+  },
+  key_group: changeKey,
+  key_revoke: changeKey,
+  async credit(facts, store) {
+    const kind = facts.text("kind") === "adjust" ? "adjust" : "topup";
+    const payment = {
+      id: facts.text("id"),
+      amount: facts.signedAmount("amount"),
+      kind,
+      note: facts.text("note"),
+    } as const;
+    const { outcome } = await store.credit(facts.tag(), payment);
+    if (outcome === "unknown_account") return NO_ACCOUNT;
+    // The payment that brought the funds may be in another gateway's journal.
+    if (outcome === "refused" && payment.amount < 0n) return absent("the funds that it takes are not there");
+    return outcome === "credited" || outcome === "duplicate" ? undefined : refused(`the store answers ${outcome}`);
+  },
+  async grant(facts, store) {
+    return facts.has("hash") ? redeemAgain(facts, store) : grantAgain(facts, store);
+  },
+  async code(facts, store) {
+    if (facts.has("void")) {
+      const code = await store.voidCode(facts.text("void"));
+      if (code === undefined) return absent("the code is not there");
+      return code.state === "void" ? undefined : refused(`the code is ${code.state}`);
+    }
+    const codes = facts.list("codes").map((code) => ({ id: code.text("id"), hash: code.text("hash") as CodeHash }));
+    await store.createCodes(facts.card(), codes);
+    return undefined;
+  },
+};
+
+/** The record says what became of the key: a change to a key that was revoked by then is a revocation. */
+async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
+  const tag = facts.tag();
+  const [id, group, revision] = [facts.text("id"), facts.text("group"), facts.count("revision")];
+  const revoked = facts.text("status") === "revoked";
+  const key = await (revoked ? store.revokeKey(tag, id, revision) : store.setKeyGroup(tag, id, group, revision));
+  return key === undefined ? absent("the key is not there") : undefined;
+}
+
+/** The code first, should it be lost as well; then the claim, which is where another account may have been faster. */
+async function redeemAgain(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
+  const [tag, hash] = [facts.tag(), facts.text("hash") as CodeHash];
+  await store.createCodes(facts.card(), [{ id: facts.text("id"), hash }]);
+  const { outcome } = await store.redeem({ hash, tag, fromMs: facts.count("fromMs") });
+  if (outcome === "unknown_account") return NO_ACCOUNT;
+  return outcome === "redeemed" || outcome === "again" ? undefined : refused(`the store answers ${outcome}`);
+}
+
+async function grantAgain(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
+  const granted = await store.grant(facts.tag(), {
+    id: facts.text("id"),
+    card: facts.text("card"),
+    plan: facts.text("plan"),
+    group: facts.text("group"),
+    lastsMs: facts.count("lastsMs"),
+    afterPrevious: false,
+    fromMs: facts.count("fromMs"),
+    quota: facts.amountOrNone("quota"),
+    reference: facts.text("reference"),
+  });
+  return granted === undefined ? NO_ACCOUNT : undefined;
+}
+
+class UnreadableError extends Error {
+  override readonly name = "UnreadableError";
+}
+
+/** A record's payload as it comes from JSON: amounts are decimal strings, what was undefined is absent. */
+class Facts {
+  readonly #json: Readonly<Record<string, unknown>>;
+
+  constructor(json: Readonly<Record<string, unknown>>) {
+    this.#json = json;
+  }
+
+  has(name: string): boolean {
+    return this.#json[name] !== undefined;
+  }
+
+  text(name: string): string {
+    const value = this.#json[name];
+    return typeof value === "string" ? value : unreadable(name);
+  }
+
+  tag(): AccountTag {
+    return this.text("tag") as AccountTag;
+  }
+
+  count(name: string): number {
+    const value = this.#json[name];
+    return typeof value === "number" && Number.isSafeInteger(value) ? value : unreadable(name);
+  }
+
+  signedAmount(name: string): bigint {
+    const text = this.text(name);
+    const size = parseNano(text.replace(/^-/, "")) ?? unreadable(name);
+    return text.startsWith("-") ? -size : size;
+  }
+
+  amountOrNone(name: string): NanoUsd | undefined {
+    return this.has(name) ? (parseNano(this.text(name)) ?? unreadable(name)) : undefined;
+  }
+
+  list(name: string): Facts[] {
+    const value = this.#json[name];
+    return Array.isArray(value) ? value.map((item) => new Facts(objectOf(item, name))) : unreadable(name);
+  }
+
+  /** What a code is worth. */
+  card(): Parameters<Store["createCodes"]>[0] {
+    const facts = new Facts(objectOf(this.#json.facts, "facts"));
+    return {
+      card: facts.text("card"),
+      plan: facts.text("plan"),
+      group: facts.text("group"),
+      lastsMs: facts.count("lastsMs"),
+      starts: facts.text("starts") === "after_previous" ? "after_previous" : "at_redemption",
+      quota: facts.amountOrNone("quota"),
+    };
+  }
+}
+
+function objectOf(value: unknown, name: string): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : unreadable(name);
+}
+
+function unreadable(name: string): never {
+  throw new UnreadableError(`its record has no readable ${name}`);
+}

@@ -1,0 +1,80 @@
+/** Whether the store answers, for readiness and metrics: asked on a timer, away from the path of requests. */
+
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { Clock } from "../../values/time.ts";
+import { type Store, StoreError } from "../contract.ts";
+
+const CHECK_EVERY_MS = 1_000;
+/** Not ready after this long without an answer (reliability 3.8). */
+const UNREADY_AFTER_MS = 5_000;
+const AWAY = "away";
+
+export interface StoreHealth {
+  /** Why the gateway is not ready because of its store; empty while it is. */
+  reasons(): string[];
+  stop(): void;
+}
+
+export function watchHealth(parts: {
+  store: Pick<Store, "check">;
+  clock: Clock;
+  metrics: Metrics;
+  log: Log;
+}): StoreHealth {
+  const { store, clock, metrics, log } = parts;
+  let failingSinceMs: number | undefined;
+  /** What was logged last; undefined while it answers and is fit. */
+  let told: string | undefined;
+  /** Why a store that answers must not be used; undefined while nothing is wrong with it, or nothing is known. */
+  let unfit: string | undefined;
+  let stopped = false;
+  let cancel = () => {};
+  metrics.storeUp.set(1);
+
+  const ask = async () => {
+    try {
+      await store.check();
+      if (failingSinceMs !== undefined) log.info({}, "the store answers again");
+      failingSinceMs = undefined;
+      unfit = undefined;
+      told = undefined;
+    } catch (error) {
+      const reason = error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
+      // Ways of being away differ from one second to the next, and are told as one.
+      const state = reason ?? AWAY;
+      if (state !== told && reason !== undefined) log.error({ reason }, "the store is not fit for use");
+      else if (state !== told) log.warn({ reason: String(error) }, "the store does not answer");
+      told = state;
+      failingSinceMs ??= clock.monotonicMs();
+      unfit = reason;
+    }
+    metrics.storeUp.set(failingSinceMs === undefined ? 1 : 0);
+    if (!stopped) cancel = clock.after(CHECK_EVERY_MS, ask);
+  };
+  cancel = clock.after(CHECK_EVERY_MS, ask);
+  return {
+    reasons() {
+      if (unfit !== undefined) return [`the store is not fit for use: ${unfit}`];
+      const failing = failingSinceMs !== undefined && clock.monotonicMs() - failingSinceMs >= UNREADY_AFTER_MS;
+      return failing ? ["the store does not answer"] : [];
+    },
+    stop() {
+      stopped = true;
+      cancel();
+    },
+  };
+}
+
+/** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */
+export async function demandFitness(store: Store, log: Log): Promise<void> {
+  try {
+    await store.check();
+  } catch (error) {
+    if (error instanceof StoreError && error.outcome === "refused") {
+      await store.close();
+      throw error;
+    }
+    log.warn({ reason: error instanceof Error ? error.stack : String(error) }, "the store does not answer yet");
+  }
+}

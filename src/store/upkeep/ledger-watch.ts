@@ -1,0 +1,146 @@
+/**
+ * The audit that nobody has to ask for: every hour all accounts, a step at a time with pauses in between, so that it costs
+ * requests nothing. What it finds stands in two gauges and, account and line, in the log.
+ */
+
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import { nanoUsd } from "../../values/money.ts";
+import type { Clock } from "../../values/time.ts";
+import { type Store, StoreError } from "../contract.ts";
+import { type AccountAudit, type AuditStore, auditAccount } from "../ledger-audit.ts";
+import { accountId } from "../names.ts";
+import type { AccountName } from "../records.ts";
+
+const FIRST_AFTER_MS = 60_000;
+const AUDIT_EVERY_MS = 3_600_000;
+/** How long requests have the process for themselves after a page of lines, or after some small steps. */
+const PAUSE_MS = 50;
+const SMALL_STEPS = 8;
+/** Accounts whose names are listed at a time. */
+const PAGE_ACCOUNTS = 100;
+/** A store that does not answer is asked again after these waits; then the audit is cut off until the next hour. */
+const AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000, 60_000];
+/** An account that has been topped up counts as low below 1 USD available. */
+const LOW_BELOW = nanoUsd(1_000_000_000n);
+/** Cards are counted by how soon they end; the sooner ones among the later ones too. */
+const EXPIRING_WITHIN = [
+  { within: "1d", ms: 86_400_000 },
+  { within: "7d", ms: 7 * 86_400_000 },
+];
+
+export interface LedgerWatch {
+  /** Resolves when no audit is under way and none will follow. */
+  stop(): Promise<void>;
+}
+
+type WatchedStore = AuditStore & Pick<Store, "listAccountNames" | "listCards">;
+
+/** Starts the hourly audit; the first begins a minute after the start. */
+export function watchLedger(parts: { store: WatchedStore; clock: Clock; metrics: Metrics; log: Log }): LedgerWatch {
+  const { store, clock, metrics, log } = parts;
+  let running = Promise.resolve();
+  let stopped = false;
+  let cancelTimer = () => {};
+  let wake = () => {};
+  const wait = async (ms: number): Promise<void> => {
+    if (stopped) throw STOPPED;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = clock.after(ms, resolve);
+    wake = resolve;
+    await promise;
+    cancel();
+    if (stopped) throw STOPPED;
+  };
+
+  /** Asks once more, and again, while the store does not answer. */
+  const patiently = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        const again = AGAIN_AFTER_MS[tries];
+        if (!(error instanceof StoreError) || again === undefined) throw error;
+        await wait(again);
+      }
+    }
+  };
+
+  let small = 0;
+  /** The audit of one account, with pauses. */
+  const audit = async (account: AccountName): Promise<AccountAudit> => {
+    const steps = auditAccount(store, account);
+    let lines = 0;
+    for (;;) {
+      const step = await patiently(async () => {
+        const one = await steps.next();
+        if (!one.done && one.value.error) throw one.value.error;
+        return one;
+      });
+      if (step.done) return step.value;
+      small += 1;
+      if (step.value.lines === lines && small < SMALL_STEPS) continue;
+      lines = step.value.lines;
+      small = 0;
+      await wait(PAUSE_MS);
+    }
+  };
+
+  const isBalanced = (found: AccountAudit): boolean => {
+    if (found.outcome === "balanced") return true;
+    const { tag, findings, findingCount } = found;
+    log.error({ account: accountId(tag), findings, findingCount }, "the ledger of an account does not balance");
+    return false;
+  };
+
+  const pass = async (): Promise<void> => {
+    let cursor: string | undefined;
+    let unbalanced = 0;
+    let low = 0;
+    const expiring = EXPIRING_WITHIN.map((span) => ({ ...span, cards: 0 }));
+    do {
+      const from = cursor;
+      const page = await patiently(() => store.listAccountNames(from, PAGE_ACCOUNTS));
+      for (const name of page.items) {
+        const found = await audit(name);
+        if (!isBalanced(found)) unbalanced += 1;
+        const { account } = found;
+        if (account && account.topped > 0n && account.balance - account.held < LOW_BELOW) low += 1;
+        const listed = await patiently(() => store.listCards(name.tag));
+        for (const { untilMs } of listed?.cards ?? [])
+          for (const span of expiring) if (untilMs - (listed?.storeTimeMs ?? 0) <= span.ms) span.cards += 1;
+      }
+      cursor = page.next;
+    } while (cursor !== undefined);
+    metrics.ledgerUnbalanced.set(unbalanced);
+    metrics.accountsLow.set(low);
+    for (const { within, cards } of expiring) metrics.entitlementsExpiring.set({ within }, cards);
+  };
+
+  const run = async (): Promise<void> => {
+    try {
+      await pass();
+    } catch (error) {
+      if (error === STOPPED) return;
+      log.warn({ reason: String(error) }, "the hourly audit of the ledger was cut off");
+    }
+    if (!stopped) schedule(AUDIT_EVERY_MS);
+  };
+  const schedule = (afterMs: number): void => {
+    cancelTimer = clock.after(afterMs, () => {
+      running = run();
+    });
+  };
+  for (const { within } of EXPIRING_WITHIN) metrics.entitlementsExpiring.set({ within }, 0);
+  schedule(FIRST_AFTER_MS);
+  return {
+    stop() {
+      stopped = true;
+      cancelTimer();
+      wake();
+      return running;
+    },
+  };
+}
+
+const STOPPED = new Error("stopped");

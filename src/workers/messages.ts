@@ -1,0 +1,64 @@
+/**
+ * What a worker process and its parent tell each other, in order on one channel. A start is `start`, `prepared`, `open`,
+ * `serving`; configurations (`reload`, answered by `configured`), pings and the rest may come in between at any time.
+ */
+import type { ConfigCopy } from "../config/config.ts";
+import type { UpstreamState } from "../console/upstreams.ts";
+import type { MetricsSnapshot } from "../telemetry/metrics.ts";
+import type { Address } from "../values/settings.ts";
+
+/** How to end: let what runs finish, or cut it. */
+export type Stop = "drain" | "close";
+
+/** A configuration with its number: 1 is the one of the gateway's start, and each good reload adds 1. */
+export interface Generation {
+  readonly generation: number;
+  readonly copy: ConfigCopy;
+}
+
+export interface WorkerStart {
+  readonly kind: "start";
+  /** From 1 on; names its journal's folder. */
+  readonly worker: number;
+  /** How many workers the gateway has. */
+  readonly workers: number;
+  /** The configuration file's name, for its complaints. */
+  readonly file: string;
+  /** What the gateway started with, for all that only a restart changes, and the newest. */
+  readonly started: ConfigCopy;
+  readonly newest: Generation;
+  /** Whether its log is for people to read. */
+  readonly pretty: boolean;
+}
+
+export type ToWorker =
+  | WorkerStart
+  /** Whatever was configured before this message is in force by now: clients may come. */
+  | { readonly kind: "open" }
+  | ({ readonly kind: "reload" } & Generation)
+  /** Wants a `pong`, to see whether it is alive. */
+  | { readonly kind: "ping" }
+  | { readonly kind: "metrics" }
+  | { readonly kind: "stop"; readonly how: Stop };
+
+/** What a worker tells of itself when it is asked. */
+export interface Figures {
+  readonly metrics: MetricsSnapshot;
+  readonly upstreams: readonly UpstreamState[];
+}
+
+export type FromWorker =
+  /** Store and journal are open, and this configuration is in force; nobody can reach it before it is told `open`. */
+  | { readonly kind: "prepared"; readonly generation: number }
+  /** Clients are served at this address. */
+  | { readonly kind: "serving"; readonly listen: Address }
+  /** It cannot start. */
+  | { readonly kind: "failed"; readonly reason: string }
+  /** This configuration is in force for every request from now on. */
+  | { readonly kind: "configured"; readonly generation: number }
+  /** It has begun to end. */
+  | { readonly kind: "draining" }
+  /** Why it should get no traffic; sent when that changes. */
+  | { readonly kind: "reasons"; readonly reasons: readonly string[] }
+  | { readonly kind: "pong" }
+  | { readonly kind: "metrics"; readonly figures: Figures };

@@ -1,0 +1,170 @@
+/**
+ * All workers of a gateway together: which configuration each of them serves, when a new one is in force, and whether the
+ * gateway should get traffic. It knows processes only as things that are sent messages, so that a test can play them.
+ */
+import type { ChildProcess } from "node:child_process";
+import type { ConfigCopy } from "../config/config.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { MetricsSnapshot, WorkerEnd } from "../telemetry/metrics.ts";
+import { RetiredMetrics } from "../telemetry/summed-metrics.ts";
+import type { Address } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import type { Figures, Generation, Stop, WorkerStart } from "./messages.ts";
+import { WorkerSlot } from "./slot.ts";
+
+const PING_EVERY_MS = 1_000;
+/** How long a worker may serve an older configuration than the newest before readiness says so. */
+const BEHIND_MS_MAX = 5_000;
+
+export interface PoolParts {
+  readonly workers: number;
+  /** The configuration that the gateway started with. */
+  readonly started: ConfigCopy;
+  readonly file: WorkerStart["file"];
+  readonly pretty: boolean;
+  /** Makes a process for a place, from 1 on. */
+  readonly fork: (worker: number) => ChildProcess;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A process has ended; why, unless it had been told to. */
+  readonly onEnded: (cause: WorkerEnd | undefined) => void;
+}
+
+/** A configuration that has been sent and that some worker has not confirmed. */
+interface Pending {
+  readonly generation: number;
+  readonly sentMs: number;
+  readonly inForce: () => void;
+}
+
+export class WorkerPool {
+  readonly #parts: PoolParts;
+  readonly #slots: readonly WorkerSlot[];
+  readonly #retired = new RetiredMetrics();
+  #newest: Generation;
+  /** Oldest first. */
+  #pending: Pending[] = [];
+  #cancelPing = () => {};
+
+  constructor(parts: PoolParts) {
+    const { workers, started, file, pretty, fork, clock, log, onEnded } = parts;
+    this.#parts = parts;
+    this.#newest = { generation: 1, copy: started };
+    this.#slots = Array.from({ length: workers }, (_, index) => {
+      const slot: WorkerSlot = new WorkerSlot({
+        worker: index + 1,
+        fork: () => fork(index + 1),
+        newest: () => this.#newest,
+        startMessage: (newest) => ({ kind: "start", worker: index + 1, workers, file, started, newest, pretty }),
+        isAlone: () => this.#slots.every((other) => other === slot || other.stage === "down"),
+        clock,
+        log,
+        onChange: () => this.#confirm(),
+        onEnded: (last, cause) => {
+          this.#retired.add(last);
+          onEnded(cause);
+        },
+      });
+      return slot;
+    });
+  }
+
+  /** Starts all workers. @returns where they serve. Rejects with the first reason why one of them cannot. */
+  async start(): Promise<Address> {
+    this.#watch();
+    const addresses = await Promise.all(this.#slots.map((slot) => slot.start()));
+    return addresses[0] as Address;
+  }
+
+  /**
+   * Gives all workers a new configuration, one that the parent has found good.
+   * @returns its number, and what resolves once no request can be admitted by an older one: every worker that may admit
+   * has confirmed it or is no more, and whichever starts later begins with it.
+   */
+  reload(copy: ConfigCopy): { generation: number; inForce: Promise<void> } {
+    const generation = this.#newest.generation + 1;
+    this.#newest = { generation, copy };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#pending.push({ generation, sentMs: this.#parts.clock.monotonicMs(), inForce: resolve });
+    for (const slot of this.#slots) slot.configure();
+    this.#confirm();
+    return { generation, inForce: promise };
+  }
+
+  /** Why the gateway should get no traffic for its workers' sake; empty while it should. */
+  reasons(): string[] {
+    const serving = this.#slots.filter(({ stage }) => stage === "serving");
+    const amiss = this.#slots.flatMap((slot) => this.#amiss(slot));
+    return serving.length > 0 ? amiss : [...amiss, ...this.#away()];
+  }
+
+  /** What is amiss and no reason: workers that are away while others serve. */
+  notes(): string[] {
+    return this.#slots.some(({ stage }) => stage === "serving") ? this.#away() : [];
+  }
+
+  /** Each worker for the metrics. */
+  states(): { worker: number; up: boolean; generation: number }[] {
+    return this.#slots.map(({ worker, stage, isStuck, mayAdmit, generation }) => ({
+      worker,
+      up: stage === "serving" && !isStuck,
+      generation: mayAdmit ? generation : 0,
+    }));
+  }
+
+  /** What each worker tells of itself: fresh, or as of its last word where it is slow to answer. */
+  figures(): Promise<Figures[]> {
+    return Promise.all(this.#slots.map((slot) => slot.figures()));
+  }
+
+  /**
+   * The metrics of all processes there have been: fresh ones of the living where they answer in time, and what stays of the
+   * dead. Both are read at one instant, so that one that dies during the wait is in exactly one of them.
+   */
+  async metrics(): Promise<MetricsSnapshot[]> {
+    await this.figures();
+    return [...this.#retired.snapshots, ...this.lastFigures.map(({ metrics }) => metrics)];
+  }
+
+  get lastFigures(): Figures[] {
+    return this.#slots.map((slot) => slot.lastFigures);
+  }
+
+  /** Ends all workers. Resolves when they have; those that have not after `killAfterMs` are killed. */
+  async stop(how: Stop, killAfterMs: number): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.stop(how, killAfterMs)));
+    this.#cancelPing();
+  }
+
+  #watch(): void {
+    this.#cancelPing = this.#parts.clock.after(PING_EVERY_MS, () => {
+      for (const slot of this.#slots) slot.ping();
+      this.#watch();
+    });
+  }
+
+  #confirm(): void {
+    const confirmed = Math.min(...this.#slots.filter(({ mayAdmit }) => mayAdmit).map(({ generation }) => generation));
+    const pending = this.#pending;
+    this.#pending = pending.filter(({ generation }) => generation > confirmed);
+    for (const { generation, inForce } of pending) if (generation <= confirmed) inForce();
+  }
+
+  #amiss(slot: WorkerSlot): string[] {
+    const { worker, stage, generation, ownReasons } = slot;
+    if (slot.isStuck) return [`worker ${worker} does not answer`];
+    const due = this.#pending.find((pending) => pending.generation > generation);
+    const isBehind = due && this.#parts.clock.monotonicMs() - due.sentMs >= BEHIND_MS_MAX;
+    return [
+      ...(slot.mayAdmit && isBehind
+        ? [`worker ${worker} serves configuration ${generation} and not ${this.#newest.generation} yet`]
+        : []),
+      ...(stage === "serving" ? ownReasons.map((reason) => `worker ${worker}: ${reason}`) : []),
+    ];
+  }
+
+  #away(): string[] {
+    const away = this.#slots.filter(({ stage }) => stage !== "serving");
+    return away.map(({ worker, stage }) => `worker ${worker} is ${stage}`);
+  }
+}

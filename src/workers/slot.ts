@@ -1,0 +1,288 @@
+/**
+ * The place of one worker: a process that is started, watched, told to end, and started again when it has ended by itself
+ * or no longer answers, later each time that it ends soon. There is never more than one process, since it owns the
+ * place's journal. What concerns all places together is `pool.ts`'s.
+ */
+import type { ChildProcess } from "node:child_process";
+import type { Log } from "../telemetry/log.ts";
+import type { WorkerEnd } from "../telemetry/metrics.ts";
+import type { Address } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import type { Figures, FromWorker, Generation, Stop, ToWorker } from "./messages.ts";
+
+const RESTART_MS_MIN = 200;
+const RESTART_MS_MAX = 10_000;
+/** The longest wait while no place has a process: nobody would serve meanwhile. */
+const RESTART_ALONE_MS_MAX = 1_000;
+/** A worker that has served for so long was well: the next one is not made to wait. */
+const WELL_AFTER_MS = 30_000;
+/** How long the page of metrics waits for a worker that is busy; its last figures stand in for it. */
+const METRICS_WAIT_MS = 1_000;
+
+/**
+ * Pings in a row without a word from the process, one a second. They are counted and not timed, so that a parent that was
+ * itself stopped for a while, or sleeps with its machine, blames nobody.
+ */
+const SILENCE = {
+  /** It counts as stuck: readiness says so. */
+  stuck: 3,
+  /** It is killed and replaced: what it had in flight was lost to its clients long before. */
+  killed: 15,
+  /** The same while it starts, when a long journal may keep it busy. */
+  killedInStart: 120,
+} as const;
+
+/** `opening`: it may serve clients at any moment. `draining`: it has begun to end, and still serves late requests. */
+export type Stage = "down" | "starting" | "opening" | "serving" | "draining";
+
+export interface SlotParts {
+  /** From 1 on. */
+  readonly worker: number;
+  readonly fork: () => ChildProcess;
+  /** The newest configuration. */
+  readonly newest: () => Generation;
+  /** What a new process is told first. */
+  readonly startMessage: (newest: Generation) => ToWorker;
+  /** Whether no other place has a process. */
+  readonly isAlone: () => boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The stage or the configuration in force has changed. */
+  readonly onChange: () => void;
+  /** A process has ended, with its last figures, which the place has given up by then, and, unless told to, why. */
+  readonly onEnded: (last: Figures["metrics"], cause: WorkerEnd | undefined) => void;
+}
+
+export class WorkerSlot {
+  readonly #parts: SlotParts;
+  #child: ChildProcess | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #stage: Stage = "down";
+  /** The configuration that the process was given last, and the one that it has confirmed. */
+  #given = 0;
+  #generation = 0;
+  #silence = 0;
+  #killed = false;
+  #reasons: readonly string[] = [];
+  #figures: Figures = NONE;
+  readonly #waiting = new Set<() => void>();
+  #stopping = false;
+  #cancelRestart = () => {};
+  #backoffMs = RESTART_MS_MIN;
+
+  constructor(parts: SlotParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts the first process. @returns where it serves. Rejects with the reason when it cannot. */
+  start(): Promise<Address> {
+    const { promise, resolve, reject } = Promise.withResolvers<Address>();
+    this.#run(resolve, reject);
+    return promise;
+  }
+
+  get worker(): number {
+    return this.#parts.worker;
+  }
+
+  get stage(): Stage {
+    return this.#stage;
+  }
+
+  /** The configuration that the process has said to be in force; 0 when there is none. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Whether the process may admit a request, or may do so before it hears what it is told next. */
+  get mayAdmit(): boolean {
+    return this.#stage === "opening" || this.#stage === "serving" || this.#stage === "draining";
+  }
+
+  /** Whether the process has been silent for too long to count on it. */
+  get isStuck(): boolean {
+    return this.mayAdmit && this.#silence >= SILENCE.stuck;
+  }
+
+  /** Why the process itself says that it should get no traffic. */
+  get ownReasons(): readonly string[] {
+    return this.#reasons;
+  }
+
+  /** The process's figures as it gave them last; none when there is no process. */
+  get lastFigures(): Figures {
+    return this.#figures;
+  }
+
+  /**
+   * Gives the process the newest configuration as soon as it has confirmed the one before, so that no more than one is on
+   * its way to a process that is slow or stuck. One that starts gets it before it is let to clients.
+   */
+  configure(): void {
+    const newest = this.#parts.newest();
+    if (!this.#child || this.#given !== this.#generation || newest.generation === this.#given) return;
+    this.#given = newest.generation;
+    this.#send({ kind: "reload", ...newest });
+  }
+
+  /** Asks for a sign of life; to be called once a second. */
+  ping(): void {
+    if (!this.#child || this.#killed) return;
+    this.#silence++;
+    const most = this.mayAdmit ? SILENCE.killed : SILENCE.killedInStart;
+    if (this.#silence <= most) {
+      this.#send({ kind: "ping" });
+      return;
+    }
+    const { log, worker } = this.#parts;
+    log.error({ worker, pid: this.#child.pid, seconds: most }, "a worker does not answer; it is killed and replaced");
+    this.#killed = true;
+    this.#child.kill("SIGKILL");
+  }
+
+  /** Asks the process for its figures: fresh ones, or the last ones when it is slow to answer. */
+  async figures(): Promise<Figures> {
+    if (!this.mayAdmit || this.isStuck) return this.#figures;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(METRICS_WAIT_MS, resolve);
+    this.#waiting.add(resolve);
+    this.#send({ kind: "metrics" });
+    await promise;
+    this.#waiting.delete(resolve);
+    cancel();
+    return this.#figures;
+  }
+
+  /** Tells the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
+  async stop(how: Stop, killAfterMs: number): Promise<void> {
+    this.#stopping = true;
+    this.#cancelRestart();
+    this.#send({ kind: "stop", how });
+    const { clock, log, worker } = this.#parts;
+    const cancel = clock.after(killAfterMs, () => {
+      log.error({ worker }, "a worker does not end; it is killed, and what it owes is settled at the next start");
+      this.#child?.kill("SIGKILL");
+    });
+    await this.#ended;
+    cancel();
+  }
+
+  #send(message: ToWorker): void {
+    // A process that cannot be told anything is about to end, and that is heard of.
+    if (this.#child?.connected) this.#child.send(message, () => {});
+  }
+
+  #run(onServing: (listen: Address) => void, onFailed: (error: Error) => void): void {
+    const { fork, newest, startMessage, clock, log, worker } = this.#parts;
+    const startedMs = clock.monotonicMs();
+    const ended = Promise.withResolvers<void>();
+    this.#ended = ended.promise;
+    let reason: string | undefined;
+    let isOver = false;
+    const onEnd = (code: number | null, signal: NodeJS.Signals | null) => {
+      if (isOver) return;
+      isOver = true;
+      const last = this.#figures.metrics;
+      const cause = this.#stopping ? undefined : this.#killed ? "stuck" : causeOf(code, signal);
+      this.#forget();
+      this.#parts.onEnded(last, cause);
+      ended.resolve();
+      onFailed(new Error(reason ?? `worker ${worker} ended with ${signal ?? code}`));
+      if (this.#stopping) return;
+      const afterMs = this.#nextBackoff(clock.monotonicMs() - startedMs);
+      log.error({ worker, code, signal, reason, again_in_ms: afterMs }, "a worker has ended");
+      this.#cancelRestart = clock.after(afterMs, () => this.#run(NOBODY_WAITS, NOBODY_WAITS));
+    };
+    let child: ChildProcess;
+    try {
+      child = fork();
+    } catch (error) {
+      reason = String(error);
+      onEnd(null, null);
+      return;
+    }
+    this.#child = child;
+    this.#become("starting");
+    child.on("message", (message: FromWorker) => {
+      if (message.kind === "failed") reason = message.reason;
+      else if (message.kind === "serving") onServing(message.listen);
+      this.#hear(message);
+    });
+    // Not `exit`: what it said last may still be in the channel then.
+    child.once("close", onEnd);
+    child.on("error", (error) => {
+      log.warn({ worker, reason: String(error) }, "a worker is not reached");
+      if (child.pid !== undefined) return;
+      // The system has not made a process (no memory, no descriptor), so none will exit.
+      reason = String(error);
+      onEnd(null, null);
+    });
+    const first = newest();
+    this.#given = first.generation;
+    child.send(startMessage(first), () => {});
+  }
+
+  #hear(message: FromWorker): void {
+    const { log, worker } = this.#parts;
+    this.#silence = 0;
+    switch (message.kind) {
+      case "prepared":
+        this.#generation = message.generation;
+        this.configure();
+        // Before the word is sent: from here on a reload has to wait for this process.
+        this.#become("opening");
+        this.#send({ kind: "open" });
+        break;
+      case "serving":
+        log.info({ worker, pid: this.#child?.pid, generation: this.#generation }, "a worker serves");
+        this.#become("serving");
+        break;
+      case "configured":
+        this.#generation = message.generation;
+        this.configure();
+        this.#parts.onChange();
+        break;
+      case "draining":
+        this.#become("draining");
+        break;
+      case "reasons":
+        this.#reasons = message.reasons;
+        break;
+      case "metrics":
+        this.#figures = message.figures;
+        for (const wake of this.#waiting) wake();
+    }
+  }
+
+  #forget(): void {
+    this.#child = undefined;
+    this.#given = 0;
+    this.#generation = 0;
+    this.#silence = 0;
+    this.#killed = false;
+    this.#reasons = [];
+    this.#figures = NONE;
+    for (const wake of this.#waiting) wake();
+    this.#become("down");
+  }
+
+  #become(stage: Stage): void {
+    this.#stage = stage;
+    this.#parts.onChange();
+  }
+
+  #nextBackoff(ranMs: number): number {
+    if (ranMs >= WELL_AFTER_MS) this.#backoffMs = RESTART_MS_MIN;
+    const afterMs = this.#backoffMs;
+    this.#backoffMs = Math.min(afterMs * 2, RESTART_MS_MAX);
+    return this.#parts.isAlone() ? Math.min(afterMs, RESTART_ALONE_MS_MAX) : afterMs;
+  }
+}
+
+const NONE: Figures = { metrics: [], upstreams: [] };
+const NOBODY_WAITS = () => {};
+
+function causeOf(code: number | null, signal: NodeJS.Signals | null): WorkerEnd {
+  if (signal !== null) return "killed";
+  return code === 0 ? "drained" : "failed";
+}

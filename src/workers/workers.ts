@@ -1,0 +1,172 @@
+/**
+ * A gateway of several processes (`workers`, DESIGN.md section 5: with Redis only). This one, the parent, has the admin
+ * listener, the audit and a journal for operators' writes; each worker serves clients with a journal of its own. The
+ * parent takes connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts
+ * leaves nothing behind in a queue of the system.
+ */
+import type { ChildProcess } from "node:child_process";
+import cluster from "node:cluster";
+import { fileURLToPath } from "node:url";
+import { removeStaleSocket } from "../accept/socket-file.ts";
+import type { ConfigCopy } from "../config/config.ts";
+import type { UpstreamState } from "../console/upstreams.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics, MetricsPage, MetricsSnapshot } from "../telemetry/metrics.ts";
+import { summedPage } from "../telemetry/summed-metrics.ts";
+import type { Address, Settings } from "../values/settings.ts";
+import { type Clock, systemClock } from "../values/time.ts";
+import { followHandOvers } from "./handed-over.ts";
+import type { Stop } from "./messages.ts";
+import { WorkerPool } from "./pool.ts";
+import { upstreamsOfAll } from "./upstreams.ts";
+
+const PROGRAM = fileURLToPath(new URL("../worker.ts", import.meta.url));
+/** Beyond the deadline of a drain: time for proper ends and for settlements. */
+const KILL_GRACE_MS = 30_000;
+/** How often the workers' figures are fetched, so that little is lost of one that is killed. */
+const FIGURES_EVERY_MS = 5_000;
+
+/** What becomes of a configuration that was taken. */
+export interface Applied {
+  /** The keys of settings that wait for a restart. */
+  readonly restart: readonly string[];
+  /** The number of this configuration: 1 is the one of the start. */
+  readonly generation: number;
+}
+
+/** The parent's own gateway, which serves operators. */
+export interface ParentGateway {
+  readonly admin: Address;
+  readonly metrics: Metrics;
+  apply(settings: Settings): Applied;
+  reloadFailed(): void;
+  close(): Promise<void>;
+}
+
+/** What the parent adds to its own gateway: the workers' figures, and why they are not ready. */
+export interface ParentOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly serves: "operators";
+  readonly page: (own: MetricsSnapshot) => Promise<MetricsPage>;
+  readonly upstreams: () => readonly UpstreamState[];
+  readonly measure: (metrics: Metrics) => void;
+  readonly reasons: () => readonly string[];
+  readonly notes: () => readonly string[];
+}
+
+/** What `main.ts` does with a gateway, of one process or several. */
+export interface RunningGateway {
+  readonly listen: Address;
+  readonly admin: Address;
+  reloadFailed(): void;
+  drain(): Promise<void>;
+  close(): Promise<void>;
+  /**
+   * Takes a new configuration. Resolves once it is in force: no request is admitted by an older one from then on. Rejects
+   * when it cannot be taken; then the old one stays in force.
+   */
+  reload(settings: Settings, copy: ConfigCopy): Promise<Applied>;
+}
+
+export interface WorkersOptions {
+  readonly file: string;
+  readonly settings: Settings;
+  /** What `settings` were made of. */
+  readonly copy: ConfigCopy;
+  readonly log: Log;
+  /** Whether the workers' logs, too, are for people to read. */
+  readonly pretty: boolean;
+  readonly clock?: Clock;
+  readonly startParent: (options: ParentOptions) => Promise<ParentGateway>;
+}
+
+/** Starts the parent's part and all workers. Rejects with the first reason why one of them cannot serve. */
+export async function startWorkers(options: WorkersOptions): Promise<RunningGateway> {
+  const { file, settings, copy, log, pretty, clock = systemClock, startParent } = options;
+  let { drain } = settings;
+  let stopping: Stop | undefined;
+  const children = new Map<number, ChildProcess>();
+  cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
+  const pool = new WorkerPool({
+    workers: settings.workers,
+    started: copy,
+    file,
+    pretty,
+    fork(worker) {
+      const { process: child } = cluster.fork();
+      children.set(worker, child);
+      followHandOvers(child, () =>
+        pool.states().some((other) => other.worker !== worker && other.up && children.get(other.worker)?.connected),
+      );
+      return child;
+    },
+    clock,
+    log,
+    onEnded(cause) {
+      if (cause) parent.metrics.workerEnds.inc({ cause });
+    },
+  });
+  let cancel = () => {};
+  const follow = (): void => {
+    cancel = clock.after(FIGURES_EVERY_MS, () => void pool.figures().then(follow));
+  };
+
+  const parent = await startParent({
+    settings,
+    log,
+    clock,
+    serves: "operators",
+    page: async (own) => summedPage([own, ...(await pool.metrics())]),
+    upstreams: () => upstreamsOfAll(pool.lastFigures.map(({ upstreams }) => upstreams)),
+    measure: (metrics) => metrics.measureWorkers(pool.states()),
+    reasons: () => [...(stopping ? ["draining"] : []), ...pool.reasons()],
+    notes: () => pool.notes(),
+  });
+
+  let closing: Promise<void> | undefined;
+  const end = (how: Stop) => {
+    stopping = how;
+    closing ??= (async () => {
+      const killAfterMs = (how === "drain" ? drain.lameDuckMs + drain.deadlineMs : 0) + KILL_GRACE_MS;
+      await pool.stop(how, killAfterMs);
+      cancel();
+      await parent.close();
+    })();
+    return closing;
+  };
+
+  let listen: Address;
+  try {
+    if (settings.listen.kind === "unix") await removeStaleSocket(settings.listen.path);
+    listen = await pool.start();
+  } catch (error) {
+    await end("close");
+    throw error;
+  }
+  follow();
+
+  /** Reloads are numbered as they come; one that is accepted late must not hide the refusal of one after it. */
+  let last = 0;
+  let refused = 0;
+  return {
+    listen,
+    admin: parent.admin,
+    async reload(next, nextCopy) {
+      const mine = ++last;
+      const applied = parent.apply(next);
+      drain = next.drain;
+      await pool.reload(nextCopy).inForce;
+      parent.metrics.configReloads.inc({ result: "accepted" });
+      if (mine > refused) parent.metrics.configLastReloadSuccess.set(1);
+      return applied;
+    },
+    reloadFailed() {
+      refused = ++last;
+      parent.reloadFailed();
+    },
+    drain: () => end("drain"),
+    close: () => end("close"),
+  };
+}
