@@ -24,7 +24,7 @@ export type ExtensionOutcome = "extended" | "part" | "refused" | "gone" | "unava
 /** Whether the stream may go on, must wait for the store, or ends here. */
 export type Verdict = "go" | "wait" | "stop";
 
-export interface BrakeParts {
+export interface HoldExtensionParts {
   readonly growth: Growth;
   /** What admission set aside. */
   readonly hold: NanoUsd;
@@ -37,8 +37,8 @@ export interface BrakeParts {
   readonly onAnswer: (outcome: ExtensionOutcome, hold: NanoUsd) => void;
 }
 
-export class Brake {
-  readonly #parts: BrakeParts;
+export class HoldExtension {
+  readonly #parts: HoldExtensionParts;
   /** Less than this left, and the store is asked. */
   readonly #edge: bigint;
   readonly #step: bigint;
@@ -52,7 +52,7 @@ export class Brake {
   #askAgainAtMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => {};
 
-  constructor(parts: BrakeParts) {
+  constructor(parts: HoldExtensionParts) {
     const { growth, hold } = parts;
     this.#parts = parts;
     this.#step = growth.holdFor(growth.stepTokens) - growth.holdFor(0);

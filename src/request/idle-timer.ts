@@ -2,7 +2,7 @@
 import type { Clock } from "../values/time.ts";
 
 /** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */
-export class Pulse {
+export class IdleTimer {
   readonly #clock: Clock;
   readonly #everyMs: number;
   readonly #onSilence: () => void;

@@ -7,8 +7,8 @@ import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/ex
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
-import type { Brake } from "./hold-extension.ts";
-import { Pulse } from "./idle-timer.ts";
+import type { HoldExtension } from "./hold-extension.ts";
+import { IdleTimer } from "./idle-timer.ts";
 import { type Leaving, ReadOn } from "./read-on.ts";
 import type { SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
@@ -53,7 +53,7 @@ export interface RelayParts {
   /** The bytes that end the client's stream as failed. */
   readonly failure: (cause: Cause) => Uint8Array;
   /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
-  readonly brake: Brake | undefined;
+  readonly holdExtension: HoldExtension | undefined;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
   /** Asked once, when the client leaves: whether and how the upstream is read on; undefined: it is stopped. */
@@ -87,7 +87,7 @@ class StreamRelay {
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
   readonly #watch: StreamWatch;
-  #pulse: Pulse | undefined;
+  #idleTimer: IdleTimer | undefined;
   #cancelDrain: (() => void) | undefined;
 
   constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
@@ -95,7 +95,7 @@ class StreamRelay {
     this.#watch = new StreamWatch({
       ...parts,
       guard: (step) => this.#guard(step),
-      onEdge: (brake) => this.#truncate(brake),
+      onEdge: (holdExtension) => this.#truncate(holdExtension),
       onLook: (counts) => this.#delivered && parts.onProgress(counts),
     });
     this.#resolve = resolve;
@@ -108,7 +108,7 @@ class StreamRelay {
     if (this.#ending) return;
     reply.open(200, headers);
     reply.onDrain(() => this.#drained());
-    this.#pulse = new Pulse(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
+    this.#idleTimer = new IdleTimer(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
     if (this.#send(first)) return;
     if (converter.fault) {
@@ -126,11 +126,11 @@ class StreamRelay {
   }
 
   /** The client's answer is cut here, as by an output limit of its own. */
-  #truncate(brake: Brake): void {
+  #truncate(holdExtension: HoldExtension): void {
     const { body, converter } = this.#parts;
     body.abort();
     const counts = { ...this.#watch.counts(), final: false };
-    const frames = converter.truncate(brake.usageOf(counts));
+    const frames = converter.truncate(holdExtension.usageOf(counts));
     this.#noteDelivered(frames);
     this.#end("brake", false, bytesOf(frames), counts);
   }
@@ -225,7 +225,7 @@ class StreamRelay {
       this.#delivered = true;
       this.#parts.onFirstToken();
     }
-    this.#pulse?.touch();
+    this.#idleTimer?.touch();
     if (!flowing) this.#watch.pause(true);
   }
 
@@ -283,7 +283,7 @@ class StreamRelay {
   /** Nobody reads any more, but the upstream knows the bill. */
   #beginReadOn(leaving: Leaving, counts: SeenCounts): void {
     this.#left = new ReadOn(leaving, counts, this.#parts.clock, () => this.#guard(() => this.#endGone()));
-    this.#pulse?.stop();
+    this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#watch.letFlow();
   }
@@ -306,7 +306,7 @@ class StreamRelay {
 
   #stopWatching(): void {
     this.#ending = true;
-    this.#pulse?.stop();
+    this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#watch.stop();
     this.#left?.stop();

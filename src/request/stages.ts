@@ -24,7 +24,7 @@ import { Secret } from "../values/secret.ts";
 import { render } from "./answer.ts";
 import { type Attempt, encoderFor, inspector } from "./conversion.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
-import { Brake } from "./hold-extension.ts";
+import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
@@ -231,7 +231,7 @@ export async function relayed(
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     onProgress: checkpoints(run, permit, answered, parts),
-    brake: brakeOf(run, permit, route, parts),
+    holdExtension: holdExtensionOf(run, permit, route, parts),
     cut: parts.cut,
     thinks,
     leaving: (counts, delivered) => leavingOf(run, permit, { route, counts, delivered }, parts),
@@ -256,13 +256,13 @@ function checkpoints(
   };
 }
 
-/** The brake of a stream whose hold may grow. What the store adds to the hold is the permit's from then on. */
-function brakeOf(run: Run, permit: Permit, route: Route, parts: PipelineParts): Brake | undefined {
+/** Extends the hold of a stream that may grow. What the store adds to the hold is the permit's from then on. */
+function holdExtensionOf(run: Run, permit: Permit, route: Route, parts: PipelineParts): HoldExtension | undefined {
   const { clock, store } = parts;
   const { growth, hold, requestId, tag } = permit;
   if (!growth) return undefined;
   const pace = paceOf(run, route, parts);
-  return new Brake({
+  return new HoldExtension({
     growth,
     hold,
     clock,

@@ -6,7 +6,7 @@
 import type { StreamConverter } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import type { Clock } from "../values/time.ts";
-import type { Brake } from "./hold-extension.ts";
+import type { HoldExtension } from "./hold-extension.ts";
 import { endedSilence, type SeenCounts, Silence } from "./silence.ts";
 
 export interface StreamWatchParts {
@@ -16,13 +16,13 @@ export interface StreamWatchParts {
   readonly converter: StreamConverter;
   readonly body: Pick<UpstreamBody, "pause" | "resume">;
   /** Undefined where the hold covers the most. */
-  readonly brake: Brake | undefined;
+  readonly holdExtension: HoldExtension | undefined;
   /** Whether the model may think out of sight, so that a silent stream costs more and more. */
   readonly thinks: boolean;
   /** Runs a step that an answer or a timer has caused; a defect in it must end this request and no other. */
   readonly guard: (step: () => void) => void;
   /** The hold can grow no more, and the stream has reached its edge. */
-  readonly onEdge: (brake: Brake) => void;
+  readonly onEdge: (holdExtension: HoldExtension) => void;
   /** Time has passed without a byte. */
   readonly onLook: (counts: SeenCounts) => void;
 }
@@ -36,7 +36,7 @@ export class StreamWatch {
   /** Whether the upstream waits for the client. */
   #paused = false;
   /** Whether it waits for the store's word on the hold. */
-  #braked = false;
+  #awaitsStore = false;
   #over = false;
   /** What was known when the client waited no more. */
   #then: SeenCounts | undefined;
@@ -72,8 +72,8 @@ export class StreamWatch {
 
   /** Begins to look by itself: when the store has answered and, where a model thinks, when time has passed. */
   start(): void {
-    const { brake, guard, thinks } = this.#parts;
-    brake?.onAnswer(() => guard(() => this.look()));
+    const { holdExtension, guard, thinks } = this.#parts;
+    holdExtension?.onAnswer(() => guard(() => this.look()));
     guard(() => this.look());
     if (thinks && !this.#over) this.#lookLater();
   }
@@ -92,16 +92,16 @@ export class StreamWatch {
 
   /** At the edge of its hold a stream waits for the store's answer, and ends where there is no more. */
   look(): void {
-    const { brake, converter, onEdge } = this.#parts;
-    if (!brake || converter.draining || this.#over) return;
-    const verdict = brake.look(this.counts());
+    const { holdExtension, converter, onEdge } = this.#parts;
+    if (!holdExtension || converter.draining || this.#over) return;
+    const verdict = holdExtension.look(this.counts());
     if (verdict === "stop") {
-      onEdge(brake);
+      onEdge(holdExtension);
       return;
     }
-    const braked = verdict === "wait";
-    if (braked === this.#braked) return;
-    this.#braked = braked;
+    const awaitsStore = verdict === "wait";
+    if (awaitsStore === this.#awaitsStore) return;
+    this.#awaitsStore = awaitsStore;
     this.#flow();
   }
 
@@ -114,7 +114,7 @@ export class StreamWatch {
 
   #flow(): void {
     const { body, clock } = this.#parts;
-    const held = this.#paused || this.#braked;
+    const held = this.#paused || this.#awaitsStore;
     this.#silence.holdBack(held, clock.monotonicMs());
     if (held) body.pause();
     else body.resume();
@@ -125,7 +125,7 @@ export class StreamWatch {
     this.stop();
     this.endSilence();
     this.#paused = false;
-    this.#braked = false;
+    this.#awaitsStore = false;
     this.#flow();
   }
 

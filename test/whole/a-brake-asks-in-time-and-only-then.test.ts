@@ -1,7 +1,7 @@
 /** Promise 1: when a running stream asks for more, how much, and what it does with each answer of the store. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Brake, type ExtensionOutcome } from "../../src/request/hold-extension.ts";
+import { type ExtensionOutcome, HoldExtension } from "../../src/request/hold-extension.ts";
 import type { SeenCounts } from "../../src/request/silence.ts";
 import type { ExtendAnswer } from "../../src/store/extension.ts";
 import { type NanoUsd, nanoUsd } from "../../src/values/money.ts";
@@ -13,12 +13,12 @@ class Scene {
   readonly clock = new HandClock();
   readonly asked: bigint[] = [];
   readonly outcomes: [ExtensionOutcome, bigint][] = [];
-  readonly brake: Brake;
+  readonly holdExtension: HoldExtension;
   woken = 0;
   #answers: PromiseWithResolvers<ExtendAnswer>[] = [];
 
   constructor() {
-    this.brake = new Brake({
+    this.holdExtension = new HoldExtension({
       growth: {
         stepTokens: 100,
         outputTokensMax: 1_000,
@@ -38,7 +38,7 @@ class Scene {
       }),
       onAnswer: (outcome, hold) => void this.outcomes.push([outcome, hold]),
     });
-    this.brake.onAnswer(() => {
+    this.holdExtension.onAnswer(() => {
       this.woken++;
     });
   }
@@ -46,7 +46,7 @@ class Scene {
   look(tokens: number, final = false): string {
     const produced = { bytes: tokens * 4, tokens, deltas: 1 };
     const counts: SeenCounts = { usage: undefined, final, produced, silentMs: 0 };
-    return this.brake.look(counts);
+    return this.holdExtension.look(counts);
   }
 
   async answer(answer: ExtendAnswer | Error): Promise<void> {

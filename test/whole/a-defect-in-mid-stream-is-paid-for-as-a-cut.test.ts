@@ -59,7 +59,7 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
       bytesReceived: 0,
     },
     first: [],
-    brake: undefined,
+    holdExtension: undefined,
     settle: async (end) => void settled.push(end),
     failure: () => Buffer.from("failed"),
     cut: new AbortController().signal,

@@ -66,7 +66,7 @@ class Relay {
         bytesReceived: 0,
       },
       first: converter.push(Buffer.from(inspected)),
-      brake: undefined,
+      holdExtension: undefined,
       settle: async () => {},
       failure: () => Buffer.from("failed"),
       cut: new AbortController().signal,
