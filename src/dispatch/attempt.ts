@@ -41,7 +41,7 @@ export type AttemptResult =
   | { readonly kind: "client_gone"; readonly record: AttemptRecord };
 
 /**
- * Runs one attempt: gives the choice's place back when the upstream is done, and tells its health what came of it.
+ * Runs one attempt: gives the choice's slot back when the upstream is done, and tells its health what came of it.
  * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
  */
 export function runAttempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, clock: Clock): Promise<AttemptResult> {
@@ -78,10 +78,10 @@ class Attempt<T> implements CallListener {
     this.#reject = reject;
     ask.signal.addEventListener("abort", this.#clientGone, { once: true });
     const { stream, headers, deadlineMs, pathSuffix = "" } = ask;
-    const { upstream, place, encoded } = choice;
+    const { upstream, slot, encoded } = choice;
     const { body, headers: headerEdits = [] } = encoded;
     const request = { stream, pathSuffix, body, headers, headerEdits, deadlineMs };
-    this.#call = new Call(upstream, place, request, clock, this);
+    this.#call = new Call(upstream, slot, request, clock, this);
     this.#call.start();
   }
 

@@ -7,8 +7,8 @@ import type { HeaderEdits } from "../values/rules.ts";
 import type { Clock } from "../values/time.ts";
 import { Decoder } from "./decoder.ts";
 import { type Failure, failure, failureOfError } from "./failure.ts";
-import type { Place } from "./places.ts";
 import { isFailure, type ReplyHead, readReplyHead } from "./reply-head.ts";
+import type { Slot } from "./slots.ts";
 import type { Upstream, UpstreamController, UpstreamHandler } from "./upstream.ts";
 
 export interface CallListener {
@@ -47,7 +47,7 @@ export class Call implements UpstreamHandler {
   sent = false;
 
   readonly #upstream: Upstream;
-  readonly #place: Place;
+  readonly #slot: Slot;
   readonly #clock: Clock;
   readonly #request: CallRequest;
   readonly #listener: CallListener;
@@ -64,10 +64,10 @@ export class Call implements UpstreamHandler {
   #cancelStep: () => void = () => {};
   #cancelIdle: () => void = () => {};
 
-  /** @param place the call's place at the upstream, given back when the call is over. */
-  constructor(upstream: Upstream, place: Place, request: CallRequest, clock: Clock, listener: CallListener) {
+  /** @param slot the call's slot at the upstream, given back when the call is over. */
+  constructor(upstream: Upstream, slot: Slot, request: CallRequest, clock: Clock, listener: CallListener) {
     this.#upstream = upstream;
-    this.#place = place;
+    this.#slot = slot;
     this.#request = request;
     this.#clock = clock;
     this.#listener = listener;
@@ -219,7 +219,7 @@ export class Call implements UpstreamHandler {
     this.#cancelDeadline();
     this.#cancelStep();
     this.#cancelIdle();
-    this.#place.release();
+    this.#slot.release();
   }
 
   #startReplyTimer(): () => void {

@@ -6,9 +6,9 @@ import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { DispatchAsk, Encoded } from "./ask.ts";
 import { type Failure, rowOf } from "./failure.ts";
-import type { Fleet } from "./fleet.ts";
-import type { Place } from "./places.ts";
+import type { Slot } from "./slots.ts";
 import type { Upstream } from "./upstream.ts";
+import type { UpstreamPool } from "./upstream-pool.ts";
 
 /** A route that could carry the request. */
 export interface Candidate<T> {
@@ -17,9 +17,9 @@ export interface Candidate<T> {
   readonly encoded: Encoded<T>;
 }
 
-/** A route with a place taken and its attempt begun: whoever gets it must run it, or `release` it. */
+/** A route with a slot taken and its attempt begun: whoever gets it must run it, or `release` it. */
 export interface Choice<T> extends Candidate<T> {
-  readonly place: Place;
+  readonly slot: Slot;
   /** Whether this attempt decides on the upstream's return. */
   readonly probe: boolean;
 }
@@ -31,42 +31,42 @@ export type Chosen<T> =
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** Chooses for a request that has not been tried yet. */
-export function choose<T>(ask: DispatchAsk<T>, routes: readonly Route[], fleet: Fleet): Chosen<T> {
-  const well = routes.filter((route) => isWell(route, fleet));
-  const found = firstWithRoom(ask, well, fleet);
+export function choose<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: UpstreamPool): Chosen<T> {
+  const well = routes.filter((route) => isWell(route, pool));
+  const found = firstWithRoom(ask, well, pool);
   if (found.kind !== "refused" || well.length === routes.length) return found;
-  const last = firstWithRoom(ask, soonestFirst(routes, well, fleet), fleet);
+  const last = firstWithRoom(ask, soonestFirst(routes, well, pool), pool);
   // A route that is well and cannot carry the request explains more than one that is not there.
   return last.kind === "refused" && well.length > 0 ? found : last;
 }
 
 /**
- * Chooses again after a failure; undefined when the failure is the answer. Who has failed once does not wait in line. An
+ * Chooses again after a failure; undefined when the failure is the answer. Who has failed once does not queue. An
  * upstream that we merely doubt is asked before nobody is: our judgement never costs an answer that could be had.
  */
 export function chooseNext<T>(
   ask: DispatchAsk<T>,
   routes: readonly Route[],
-  fleet: Fleet,
+  pool: UpstreamPool,
   tried: Route,
   failed: Failure,
 ): Choice<T> | undefined {
-  const well = routes.filter((route) => isWell(route, fleet));
-  const found = firstWithRoom(ask, routesAfter(well, tried, failed), fleet);
+  const well = routes.filter((route) => isWell(route, pool));
+  const found = firstWithRoom(ask, routesAfter(well, tried, failed), pool);
   if (found.kind === "chosen") return found.choice;
-  const doubted = soonestFirst(routes, well, fleet).filter(
+  const doubted = soonestFirst(routes, well, pool).filter(
     ({ upstream, upstreamModel }) =>
-      upstream !== tried.upstream && fleet.get(upstream)?.health.isOnlyDoubted(upstreamModel),
+      upstream !== tried.upstream && pool.get(upstream)?.health.isOnlyDoubted(upstreamModel),
   );
   if (doubted.length === 0) return undefined;
-  const last = firstWithRoom(ask, routesAfter(doubted, tried, failed), fleet);
+  const last = firstWithRoom(ask, routesAfter(doubted, tried, failed), pool);
   return last.kind === "chosen" ? last.choice : undefined;
 }
 
-/** Begins the attempt at a candidate whose place has been granted. */
-export function begun<T>(candidate: Candidate<T>, place: Place): Choice<T> {
+/** Begins the attempt at a candidate whose slot has been granted. */
+export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
   const { route, upstream, encoded } = candidate;
-  return { route, upstream, encoded, place, probe: upstream.health.begin(route.upstreamModel) };
+  return { route, upstream, encoded, slot, probe: upstream.health.begin(route.upstreamModel) };
 }
 
 /** Whether a candidate's upstream has fallen ill since it was one. */
@@ -75,40 +75,40 @@ export function isResting<T>({ route, upstream }: Candidate<T>): boolean {
 }
 
 /** Gives a choice up that was not run. */
-export function release<T>({ route, upstream, place, probe }: Choice<T>): void {
-  place.release();
+export function release<T>({ route, upstream, slot, probe }: Choice<T>): void {
+  slot.release();
   upstream.health.tell({ kind: "none", model: route.upstreamModel, retryAfterS: undefined, startedAtMs: 0, probe });
 }
 
-function isWell({ upstream, upstreamModel }: Route, fleet: Fleet): boolean {
-  return fleet.get(upstream)?.health.standing(upstreamModel) !== "resting";
+function isWell({ upstream, upstreamModel }: Route, pool: UpstreamPool): boolean {
+  return pool.get(upstream)?.health.standing(upstreamModel) !== "resting";
 }
 
-function soonestFirst(routes: readonly Route[], well: readonly Route[], fleet: Fleet): Route[] {
-  const restMs = ({ upstream, upstreamModel }: Route) => fleet.get(upstream)?.health.restMs(upstreamModel) ?? 0;
+function soonestFirst(routes: readonly Route[], well: readonly Route[], pool: UpstreamPool): Route[] {
+  const restMs = ({ upstream, upstreamModel }: Route) => pool.get(upstream)?.health.restMs(upstreamModel) ?? 0;
   return routes.filter((route) => !well.includes(route)).sort((left, right) => restMs(left) - restMs(right));
 }
 
-function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], fleet: Fleet): Chosen<T> {
+function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: UpstreamPool): Chosen<T> {
   let refusedBy: Refusal | undefined;
   const full: Route[] = [];
   for (const route of routes) {
-    const upstream = fleet.get(route.upstream);
+    const upstream = pool.get(route.upstream);
     if (!upstream) continue;
-    if (!upstream.places.hasRoom()) {
+    if (!upstream.slots.hasRoom()) {
       full.push(route);
       continue;
     }
     const encoded = ask.encodeFor(route);
     if (isRefusal(encoded)) refusedBy ??= encoded;
-    else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.places.take()) };
+    else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.slots.take()) };
   }
   // A request that a route cannot carry is told so at once and not after a wait.
   const candidates: Candidate<T>[] = [];
   for (const route of full) {
     const encoded = ask.encodeFor(route);
     if (isRefusal(encoded)) refusedBy ??= encoded;
-    else candidates.push({ route, upstream: fleet.get(route.upstream) as Upstream, encoded });
+    else candidates.push({ route, upstream: pool.get(route.upstream) as Upstream, encoded });
   }
   if (candidates.length > 0) return { kind: "full", candidates };
   return { kind: "refused", refusal: refusedBy ?? refusal("upstream_unavailable") };

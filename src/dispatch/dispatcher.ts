@@ -11,11 +11,11 @@ import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered 
 import { type AttemptResult, runAttempt } from "./attempt.ts";
 import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, isResting, release } from "./choose.ts";
 import { type Failure, refusalOf, rowOf } from "./failure.ts";
-import { Fleet, type UpstreamReport } from "./fleet.ts";
 import type { Ejection } from "./health.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { orderRoutes, preferUpstream } from "./route-order.ts";
-import { waitForPlace } from "./wait.ts";
+import { waitForSlot } from "./slot-wait.ts";
+import { UpstreamPool, type UpstreamReport } from "./upstream-pool.ts";
 
 /** Tries per request, the first one included. */
 const ATTEMPTS_MAX = 2;
@@ -27,7 +27,7 @@ export interface DispatcherOptions {
   /** An upstream is passed over from now on, or was found to answer again. */
   onEjected?(upstream: string, ejection: Ejection): void;
   onReturned?(upstream: string): void;
-  /** A request has waited for a place, here or in vain. */
+  /** A request has waited for a slot, here or in vain. */
   onWaited?(upstream: string, waitedMs: number): void;
   /** A number in [0, 1). */
   random(): number;
@@ -62,11 +62,11 @@ class RoutingDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #budget = new RetryBudget();
   readonly #affinity = new Affinity();
-  readonly #fleet: Fleet;
+  readonly #pool: UpstreamPool;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#fleet = new Fleet(options.upstreams, {
+    this.#pool = new UpstreamPool(options.upstreams, {
       clock: options.clock,
       random: options.random,
       onEjected: (upstream, ejection) => options.onEjected?.(upstream, ejection),
@@ -78,7 +78,7 @@ class RoutingDispatcher implements Dispatcher {
     const attempts: AttemptRecord[] = [];
     if (ask.signal.aborted) return gone(attempts);
     const routes = this.#ordered(ask);
-    const chosen = choose(ask, routes, this.#fleet);
+    const chosen = choose(ask, routes, this.#pool);
     const first = chosen.kind === "full" ? await this.#waitedFor(ask, routes, chosen.candidates) : resultOf(chosen);
     if (first === "gone") return gone(attempts);
     if (isRefusal(first)) return refused(first, attempts);
@@ -100,20 +100,20 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   replace(upstreams: ReadonlyMap<string, UpstreamSettings>): void {
-    this.#fleet.replace(upstreams);
+    this.#pool.replace(upstreams);
   }
 
   inFlight(): ReadonlyMap<string, number> {
-    return this.#fleet.inFlight();
+    return this.#pool.inFlight();
   }
 
   report(): readonly UpstreamReport[] {
-    return this.#fleet.report();
+    return this.#pool.report();
   }
 
   async close(): Promise<void> {
     this.#affinity.close();
-    await this.#fleet.close();
+    await this.#pool.close();
   }
 
   /** Chance decides among equals; a conversation's is its own, and where it was answered last comes first. */
@@ -121,10 +121,10 @@ class RoutingDispatcher implements Dispatcher {
     if (routes.length < 2) return routes;
     if (conversation === undefined) return orderRoutes(routes, this.#options.random);
     const ordered = orderRoutes(routes, (route) => drawOf(conversation, route));
-    return preferUpstream(ordered, this.#affinity.recall(conversation), this.#fleet);
+    return preferUpstream(ordered, this.#affinity.recall(conversation), this.#pool);
   }
 
-  /** A route with a place taken, once there is one. */
+  /** A route with a slot taken, once there is one. */
   async #waitedFor<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -138,7 +138,7 @@ class RoutingDispatcher implements Dispatcher {
     return found;
   }
 
-  /** Whom an upstream's illness or a reload sends out of its line looks again, and its wait runs on. */
+  /** Whom an upstream's illness or a reload sends out of its queue looks again, and its wait runs on. */
   async #inLine<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -147,19 +147,19 @@ class RoutingDispatcher implements Dispatcher {
   ): Promise<Choice<T> | Refusal | "gone"> {
     const { owner, signal, deadlineMs } = ask;
     for (let candidates = full; ; ) {
-      const lines = [...new Set(candidates.map(({ upstream }) => upstream.places))];
-      if (owner === undefined) return allFull(Math.min(...lines.map((places) => places.retryAfterS())));
-      const untilMs = Math.min(startedMs + Math.max(...lines.map((places) => places.waitMs)), deadlineMs);
-      const waited = await waitForPlace(lines, { owner, untilMs, signal, clock: this.#options.clock });
+      const queues = [...new Set(candidates.map(({ upstream }) => upstream.slots))];
+      if (owner === undefined) return allFull(Math.min(...queues.map((slots) => slots.retryAfterS())));
+      const untilMs = Math.min(startedMs + Math.max(...queues.map((slots) => slots.waitMs)), deadlineMs);
+      const waited = await waitForSlot(queues, { owner, untilMs, signal, clock: this.#options.clock });
       if (waited.kind === "gone") return "gone";
       if (waited.kind === "refused") return allFull(waited.retryAfterS);
       if (waited.kind === "granted") {
-        const candidate = candidates.find(({ upstream }) => upstream.places === waited.at) as Candidate<T>;
-        if (!isResting(candidate)) return begun(candidate, waited.place);
-        // The place came free because the upstream has just failed for the last time.
-        waited.place.release();
+        const candidate = candidates.find(({ upstream }) => upstream.slots === waited.at) as Candidate<T>;
+        if (!isResting(candidate)) return begun(candidate, waited.slot);
+        // The slot came free because the upstream has just failed for the last time.
+        waited.slot.release();
       }
-      const chosen = choose(ask, routes, this.#fleet);
+      const chosen = choose(ask, routes, this.#pool);
       if (chosen.kind !== "full") return resultOf(chosen);
       candidates = chosen.candidates;
     }
@@ -173,7 +173,7 @@ class RoutingDispatcher implements Dispatcher {
     }
   }
 
-  /** Where to go after a failure, with a place in the retry budget taken; undefined when the failure is the answer. */
+  /** Where to go after a failure, with a slot in the retry budget taken; undefined when the failure is the answer. */
   #next<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -183,8 +183,8 @@ class RoutingDispatcher implements Dispatcher {
   ): Choice<T> | undefined {
     if (attempts >= ATTEMPTS_MAX) return undefined;
     if (this.#options.clock.monotonicMs() >= ask.deadlineMs) return undefined;
-    if (!this.#budget.take(this.#fleet.inFlightTotal())) return undefined;
-    const next = chooseNext(ask, routes, this.#fleet, tried, failed);
+    if (!this.#budget.take(this.#pool.inFlightTotal())) return undefined;
+    const next = chooseNext(ask, routes, this.#pool, tried, failed);
     if (next === undefined) this.#budget.giveBack();
     return next;
   }

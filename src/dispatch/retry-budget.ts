@@ -12,7 +12,7 @@ export class RetryBudget {
   #running = 0;
 
   /**
-   * Takes a place for one retry.
+   * Takes a slot for one retry.
    * @param inFlight attempts running now, over all upstreams.
    * @returns false when the budget is used up; else `giveBack` must follow once.
    */

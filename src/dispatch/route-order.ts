@@ -2,7 +2,7 @@
  * The order in which a model's routes are tried, before anything is known of room.
  */
 import type { Route } from "../values/catalog.ts";
-import type { Fleet } from "./fleet.ts";
+import type { UpstreamPool } from "./upstream-pool.ts";
 
 /**
  * Orders by priority (lower first); among equals by weighted chance without replacement.
@@ -27,14 +27,18 @@ const SLOW_FACTOR = 3;
  * can read what the conversation carries (`account_bound_thinking`). A slow one is not gone back to while another of its
  * priority is fast: an upstream that answers late but well would keep its conversations for ever (lessons G65).
  */
-export function preferUpstream(routes: readonly Route[], name: string | undefined, fleet: Fleet): readonly Route[] {
+export function preferUpstream(
+  routes: readonly Route[],
+  name: string | undefined,
+  pool: UpstreamPool,
+): readonly Route[] {
   const at = routes.findIndex((route) => route.upstream === name);
   const wanted = routes[at];
   if (wanted === undefined || at === 0)
-    return wanted && isSlow(wanted, routes, fleet) ? demoted(wanted, routes) : routes;
+    return wanted && isSlow(wanted, routes, pool) ? demoted(wanted, routes) : routes;
   const rest = routes.filter((route) => route !== wanted);
   if (wanted.capabilities.accountBoundThinking) return [wanted, ...rest];
-  if (isSlow(wanted, routes, fleet)) return demoted(wanted, routes);
+  if (isSlow(wanted, routes, pool)) return demoted(wanted, routes);
   const before = rest.filter((route) => route.priority < wanted.priority);
   return [...before, wanted, ...rest.slice(before.length)];
 }
@@ -46,17 +50,17 @@ function demoted(slow: Route, routes: readonly Route[]): readonly Route[] {
   return [...before, slow, ...rest.slice(before.length)];
 }
 
-function isSlow(route: Route, routes: readonly Route[], fleet: Fleet): boolean {
+function isSlow(route: Route, routes: readonly Route[], pool: UpstreamPool): boolean {
   if (route.capabilities.accountBoundThinking) return false;
-  const meanMs = firstByteMs(route, fleet);
+  const meanMs = firstByteMs(route, pool);
   if (meanMs === undefined || meanMs < SLOW_MS_MIN) return false;
   return routes.some((other) => {
     if (other.upstream === route.upstream || other.priority !== route.priority) return false;
-    const otherMs = firstByteMs(other, fleet);
+    const otherMs = firstByteMs(other, pool);
     return otherMs !== undefined && otherMs * SLOW_FACTOR <= meanMs;
   });
 }
 
-function firstByteMs({ upstream, upstreamModel }: Route, fleet: Fleet): number | undefined {
-  return fleet.get(upstream)?.firstBytes.meanMs(upstreamModel);
+function firstByteMs({ upstream, upstreamModel }: Route, pool: UpstreamPool): number | undefined {
+  return pool.get(upstream)?.firstBytes.meanMs(upstreamModel);
 }

@@ -3,7 +3,7 @@
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { DispatcherOptions } from "./dispatcher.ts";
-import type { UpstreamReport } from "./fleet.ts";
+import type { UpstreamReport } from "./upstream-pool.ts";
 
 const MS_PER_S = 1_000;
 

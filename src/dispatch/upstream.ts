@@ -1,5 +1,5 @@
 /**
- * One upstream as this process holds it: its connections, its places, its health. The only file that knows undici.
+ * One upstream as this process holds it: its connections, its slots, its health. The only file that knows undici.
  *
  * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
  * identities (row 70). `pipelining: 1` means one request at a time on a connection; undici destroys a connection on
@@ -16,8 +16,8 @@ import type { TlsSettings, UpstreamSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import { FirstByteTimes } from "./first-byte-times.ts";
 import { type Ejection, Health } from "./health.ts";
-import { Places } from "./places.ts";
 import { compileRequestHead } from "./request-head.ts";
+import { Slots } from "./slots.ts";
 
 export type UpstreamHandler = Undici.DispatchHandler;
 export type UpstreamController = Undici.DispatchController;
@@ -45,7 +45,7 @@ export interface UpstreamParts {
 
 export class Upstream {
   readonly settings: UpstreamSettings;
-  readonly places: Places;
+  readonly slots: Slots;
   readonly health: Health;
   readonly firstBytes = new FirstByteTimes();
   readonly #pool: Pool;
@@ -57,14 +57,14 @@ export class Upstream {
   constructor(settings: UpstreamSettings, parts: UpstreamParts) {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
-    this.places = new Places(settings.maxConcurrency, settings.queue, parts.clock);
+    this.slots = new Slots(settings.maxConcurrency, settings.queue, parts.clock);
     this.health = new Health(settings.health, {
       clock: parts.clock,
       random: parts.random,
       onEjected: (ejection) => {
         parts.onEjected(settings.name, ejection);
-        // Whoever waits for a place here may find a better one elsewhere.
-        this.places.dissolveLine();
+        // Whoever waits for a slot here may find a better one elsewhere.
+        this.slots.dissolveQueue();
       },
       onReturned: () => parts.onReturned(settings.name),
     });

@@ -1,7 +1,7 @@
 /** DESIGN.md section 4 (`max_concurrency`), promise 13; lessons, guarantee 16: a fair bounded wait before any 429. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Line } from "../../src/dispatch/line.ts";
+import { FairQueue } from "../../src/dispatch/fair-queue.ts";
 import { answerOf } from "../../src/values/errors.ts";
 import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, settled, upstream } from "./rig.ts";
 
@@ -16,14 +16,14 @@ function one(name: string): One {
   return { owner: { account: owner.slice(0, 1), key: owner }, name };
 }
 
-function emptied(line: Line<One>): string[] {
+function emptied(line: FairQueue<One>): string[] {
   const names: string[] = [];
   for (let next = line.next(); next; next = line.next()) names.push(next.name);
   return names;
 }
 
 test("accounts take turns, inside an account its keys, inside a key its requests in their order", () => {
-  const line = new Line<One>(100);
+  const line = new FairQueue<One>(100);
   for (const name of ["a1/1", "a1/2", "a1/3", "a2/1", "b1/1", "b1/2", "c1/1"]) line.enter(one(name));
   assert.equal(line.length, 7);
   assert.deepEqual(emptied(line), ["a1/1", "b1/1", "c1/1", "a2/1", "b1/2", "a1/2", "a1/3"]);
@@ -31,7 +31,7 @@ test("accounts take turns, inside an account its keys, inside a key its requests
 });
 
 test("a full line makes room for whoever has clearly less in it, and for nobody else", () => {
-  const line = new Line<One>(4);
+  const line = new FairQueue<One>(4);
   const names = (put: One | undefined) => put?.name;
   const last = one("a1/4");
   for (const name of ["a1/1", "a1/2", "a1/3"]) line.enter(one(name));
@@ -46,7 +46,7 @@ test("a full line makes room for whoever has clearly less in it, and for nobody 
 });
 
 test("a line of 0 takes nobody", () => {
-  const line = new Line<One>(0);
+  const line = new FairQueue<One>(0);
   const first = one("a1/1");
   assert.equal(line.enter(first), first);
   assert.equal(line.next(), undefined);
@@ -59,7 +59,7 @@ function asked(name: string, more = {}) {
   return ask([route("east", { upstreamModel: name })], { ...ONE_JSON, owner: one(name).owner, ...more });
 }
 
-test("whoever waits is served in turn, as places come free, and no newcomer overtakes", async (t) => {
+test("whoever waits is served in turn, as slots come free, and no newcomer overtakes", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher, waits } = rig(t, [upstream("east", east.base, QUEUE)], clock);
@@ -69,7 +69,7 @@ test("whoever waits is served in turn, as places come free, and no newcomer over
   assert.equal(dispatcher.report()[0]?.queued, 3);
   clock.advance(1_000);
   first.answer();
-  // Asks in the very tick in which the place comes free.
+  // Asks in the very tick in which the slot comes free.
   await running[0];
   const late = dispatcher.run(asked("c1/1"));
   for (let at = 0; at < 4; at++) {
@@ -96,7 +96,7 @@ test("at the end of the wait, and when the line is full, the answer is 429 with 
   const tooMany = refusalIn(await dispatcher.run(asked("b1/1")));
   assert.equal(tooMany.cause, "upstream_rate_limit");
   assert.equal(answerOf(tooMany).status, 429);
-  assert.equal(answerOf(tooMany).retryAfterS, 8, "two places of 4 seconds, one at a time");
+  assert.equal(answerOf(tooMany).retryAfterS, 8, "two slots of 4 seconds, one at a time");
   clock.advance(1_000);
   const refused = refusalIn(await waiting);
   assert.equal(refused.cause, "upstream_rate_limit");
@@ -138,7 +138,7 @@ test("a client that leaves the line leaves no trace in it", async (t) => {
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
-test("a client that leaves as its place comes free gives the place back", async (t) => {
+test("a client that leaves as its slot comes free gives the slot back", async (t) => {
   const east = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
   const running = new AbortController();
@@ -153,7 +153,7 @@ test("a client that leaves as its place comes free gives the place back", async 
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
-test("another route with room comes before any wait; who waits takes the first of all places", async (t) => {
+test("another route with room comes before any wait; who waits takes the first of all slots", async (t) => {
   const east = await heldServer(t);
   const west = await heldServer(t);
   const upstreams = [upstream("east", east.base, QUEUE), upstream("west", west.base, QUEUE)];

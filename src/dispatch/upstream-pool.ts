@@ -11,7 +11,7 @@ export interface UpstreamReport extends HealthState {
   readonly queued: number;
 }
 
-export class Fleet {
+export class UpstreamPool {
   readonly #parts: UpstreamParts;
   readonly #retired = new Set<Upstream>();
   #upstreams: ReadonlyMap<string, Upstream>;
@@ -27,7 +27,7 @@ export class Fleet {
   }
 
   /**
-   * Unchanged upstreams keep their connections, line and health; the others begin anew.
+   * Unchanged upstreams keep their connections, queue and health; the others begin anew.
    * @throws when the settings cannot be taken; then nothing has changed.
    */
   replace(settings: ReadonlyMap<string, UpstreamSettings>): void {
@@ -40,27 +40,27 @@ export class Fleet {
 
   /** Attempts running now by upstream name, those at replaced upstreams included. */
   inFlight(): ReadonlyMap<string, number> {
-    const counts = new Map([...this.#upstreams].map(([name, { places }]) => [name, places.running]));
-    for (const { settings, places } of this.#retired) {
-      if (places.running > 0) counts.set(settings.name, (counts.get(settings.name) ?? 0) + places.running);
+    const counts = new Map([...this.#upstreams].map(([name, { slots }]) => [name, slots.running]));
+    for (const { settings, slots } of this.#retired) {
+      if (slots.running > 0) counts.set(settings.name, (counts.get(settings.name) ?? 0) + slots.running);
     }
     return counts;
   }
 
   inFlightTotal(): number {
     let total = 0;
-    for (const { places } of this.#upstreams.values()) total += places.running;
-    for (const { places } of this.#retired) total += places.running;
+    for (const { slots } of this.#upstreams.values()) total += slots.running;
+    for (const { slots } of this.#retired) total += slots.running;
     return total;
   }
 
   report(): UpstreamReport[] {
     const inFlight = this.inFlight();
-    return [...this.#upstreams].map(([name, { settings, places, health }]) => ({
+    return [...this.#upstreams].map(([name, { settings, slots, health }]) => ({
       name,
       inFlight: inFlight.get(name) ?? 0,
       maxConcurrency: settings.maxConcurrency,
-      queued: places.waiting,
+      queued: slots.waiting,
       ...health.state(),
     }));
   }
@@ -72,7 +72,7 @@ export class Fleet {
 
   async #retire(upstream: Upstream): Promise<void> {
     this.#retired.add(upstream);
-    upstream.places.dissolveLine();
+    upstream.slots.dissolveQueue();
     await upstream.close();
     this.#retired.delete(upstream);
   }

@@ -1,5 +1,5 @@
 /**
- * The line in front of one upstream: round robin over accounts, inside an account over its keys, inside a key first come
+ * The queue in front of one upstream: round robin over accounts, inside an account over its keys, inside a key first come
  * first served. So whoever asks a lot waits behind their own requests and nobody else's.
  */
 
@@ -9,7 +9,7 @@ export interface Owner {
   readonly key: string;
 }
 
-export class Line<T extends { readonly owner: Owner }> {
+export class FairQueue<T extends { readonly owner: Owner }> {
   readonly #max: number;
   /** Accounts, and the keys of each, in the order in which they have their turns. */
   readonly #turns = new Map<string, Map<string, T[]>>();
@@ -25,8 +25,8 @@ export class Line<T extends { readonly owner: Owner }> {
   }
 
   /**
-   * Lines up at the end of its owner's own requests. In a full line the newcomer takes the last place of the owner who
-   * has clearly more than it has: a full line is no way to keep others out.
+   * Lines up at the end of its owner's own requests. In a full queue the newcomer takes the last slot of the owner who
+   * has clearly more than it has: a full queue is no way to keep others out.
    * @returns who had to leave: the newcomer itself, somebody else, or nobody.
    */
   enter(one: T): T | undefined {
