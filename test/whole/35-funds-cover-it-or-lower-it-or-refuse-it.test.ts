@@ -111,19 +111,28 @@ for (const protocol of ["chat", "responses"] as const) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}, streamed: without a limit of the client's own the default is held, and the model's is sent`, async () => {
+  test(`${protocol}, streamed: without a limit of the client's own the default is held, and what funds pay for is sent`, async () => {
     const fields = { stream: true, [LIMIT_FIELD[protocol]]: undefined };
+    const name = protocol === "chat" ? "max_completion_tokens" : LIMIT_FIELD[protocol];
     const hold = holdOf(protocol, fields, 8_192);
-    const account = await accountWith(hold);
-    const reply = await ask(here, protocol, account.key, fields);
-    assert.equal(reply.status, 200);
-    assert.equal(reply.headers.get("x-tollgate-clamped"), null);
-    await reply.text();
-    const seen = lastBody();
-    assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, 32_000);
-    await assertAtRest(here, account);
-    const [line] = await usageLines(here, account);
-    assert.equal(memoOf(line).hold, String(hold));
+    const most = holdOf(protocol, fields, 32_000);
+    for (const [funds, limit] of [
+      [hold, 8_192],
+      [most - 1n, 31_999],
+      [most, 32_000],
+      [2n * most, 32_000],
+    ] as const) {
+      const account = await accountWith(funds);
+      const reply = await ask(here, protocol, account.key, fields);
+      assert.equal(reply.status, 200);
+      assert.equal(reply.headers.get("x-tollgate-clamped"), limit < 32_000 ? `${name}=${limit}` : null);
+      await reply.text();
+      const seen = lastBody();
+      assert.equal(seen.max_completion_tokens ?? seen.max_tokens ?? seen.max_output_tokens, limit);
+      await assertAtRest(here, account);
+      const [line] = await usageLines(here, account);
+      assert.equal(memoOf(line).hold, String(hold));
+    }
   });
 
   test(`${protocol}, streamed: one nano-dollar less than the default costs is lowered, told and sent`, async () => {
