@@ -28,8 +28,8 @@ import { openCharging } from "./settle/recovery/charging.ts";
 import { takeOverJournals } from "./settle/recovery/orphan-journals.ts";
 import { abandoned } from "./settle/void.ts";
 import type { Store } from "./store/contract.ts";
-import { guardStore, inTime } from "./store/middleware/breaker-store.ts";
-import { timedStore } from "./store/middleware/timed-store.ts";
+import { inTime } from "./store/middleware/breakers.ts";
+import { composeStore } from "./store/middleware/compose.ts";
 import { type OpenOptions, openStore } from "./store/open.ts";
 import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
 import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
@@ -115,19 +115,17 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   metrics.expectUpstreams(settings.upstreams.keys());
   const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message), ...options.storeTimes });
   await demandFitness(opened, log);
-  // An embedded store is in this process: it is neither away nor far, and a slow one is slow for all.
-  const timed = timedStore(opened, metrics, clock);
-  const guard =
-    settings.store.kind === "embedded" ? undefined : guardStore(timed, { clock, random: Math.random, metrics, log });
-  const store = guard?.store ?? timed;
+  const remote = settings.store.kind !== "embedded";
+  const composed = composeStore(opened, { clock, random: Math.random, metrics, log, remote });
+  const { store } = composed;
   const health = watchHealth({ store, clock, metrics, log });
   const stopWatching = () => {
     health.stop();
-    guard?.stop();
+    composed.stop();
   };
   const chargingParts = {
     settings: settings.journal,
-    store,
+    store: composed,
     sharded: settings.store.kind === "redis-cluster",
     clock,
     metrics,
@@ -139,16 +137,15 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     throw error;
   });
   const { journal, settler } = charging;
-  const guarded = charging.guard(store);
   const journaled = (open: Store) =>
-    journaledStore(charging.guard(open), journal, ({ kind, id }, error) =>
+    journaledStore(open, journal, ({ kind, id }, error) =>
       log.error(
         { write: kind, id, reason: reasonOf(error) },
         "a write is in the store and not in the journal: a store that loses it does not get it back",
       ),
     );
   // One process of several does what is needed once.
-  const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(store), clock, log });
+  const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
   const ledgerWatch = serves === "clients" ? undefined : watchLedger({ store, clock, metrics, log });
   const leftJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
@@ -174,13 +171,13 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     clock,
     store,
     admit: {
-      store: guarded,
+      store: charging.store,
       catalog: () => settings.catalog,
       unsettled(tag) {
         left.end(tag);
         const settled = settler.unsettled(tag);
         // The embedded store is in this process: what it has not taken yet it takes in a moment.
-        return guard && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
+        return remote && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
       },
       seenKeys,
       wallMs: () => clock.wallMs(),
@@ -203,13 +200,13 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
-  const listener = publicListener(parts, guarded, log, serves === "clients");
+  const listener = publicListener(parts, charging.store, log, serves === "clients");
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let draining = false;
   const reasons = () => [
     ...(draining ? ["draining"] : []),
     ...health.reasons(),
-    ...(guard?.reasons() ?? []),
+    ...composed.reasons(),
     ...charging.reasons(),
   ];
   const measure = () => {
@@ -225,10 +222,10 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     return metrics.snapshot();
   };
   const console = createConsole({
-    store: journaled(store.confirming()),
+    store: journaled(charging.operators()),
     catalog: () => settings.catalog,
     ...storeKeeper(charging),
-    explain: (ask) => explainFor(ask, guarded, parts),
+    explain: (ask) => explainFor(ask, charging.store, parts),
     upstreams: options.upstreams ?? (() => dispatcher.report()),
     adminToken,
     random: randomBytes,

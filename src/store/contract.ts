@@ -67,7 +67,8 @@ export class UnconfirmedError extends StoreError {
   }
 }
 
-export interface Store extends Epochs {
+/** The calls of a request, each one round trip. */
+export interface RequestStore {
   /** Decides a request in one round trip: key, group, plan, funds, limits, hold. Idempotent by request id. */
   admit(ask: AdmitAsk): Promise<Admitted | AdmitRefused>;
   /**
@@ -81,6 +82,12 @@ export interface Store extends Epochs {
   /** What a key may use; undefined when the key is not known. Revoked keys are shown as such. */
   readKey(tag: AccountTag, hash: KeyHash): Promise<KeyView | undefined>;
 
+  /** Which server has this account, for those who keep count by server; the same text for all unless it is a cluster. */
+  shardOf(tag: AccountTag): string;
+}
+
+/** The calls of operators: accounts, keys, money, cards and what was spent. */
+export interface OperatorStore {
   /**
    * Where the limits of a scope (`limitScope` of names.ts) stand, as the next admission would find them. Changes nothing.
    * Undefined when there is no such account.
@@ -157,12 +164,6 @@ export interface Store extends Epochs {
     readonly tag: AccountTag;
     readonly fromMs?: number | undefined;
   }): Promise<RedeemAnswer>;
-  /**
-   * Credits codes whose redemption was cut off after the claim, at most `limit`.
-   * @param onFinished told of each when its account has the card; one whose telling is cut off is told of again.
-   * @returns how many it brought to an end.
-   */
-  finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
 
   /**
    * Sums per day, by day, of an account from one UTC day to another, both included, at most DAYS_MAX days.
@@ -181,6 +182,25 @@ export interface Store extends Epochs {
    */
   pageUpstreamDays(tag: AccountTag, span: DaySpan, cursor: string | undefined): Promise<Page<UpstreamDaySum>>;
 
+  /** Ledger lines of an account from `afterSeq` on, oldest first; the opening line where some of them are archived. */
+  readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
+
+  /**
+   * This store for operators: a write is answered when a replica has it, where there are replicas, and rejects with
+   * UnconfirmedError when none says so in time. `close` of this store closes both.
+   */
+  confirming(): Store;
+}
+
+/** The calls of the gateway itself: audits, archives, what was left half-done, the store's own health. */
+export interface UpkeepStore extends Epochs {
+  /**
+   * Credits codes whose redemption was cut off after the claim, at most `limit`.
+   * @param onFinished told of each when its account has the card; one whose telling is cut off is told of again.
+   * @returns how many it brought to an end.
+   */
+  finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
+
   /** Figures of an account at one instant, for audits (figures.ts). Undefined when there is no such account. */
   readFigures(tag: AccountTag, ask: FiguresAsk): Promise<Figures | undefined>;
   /** Names of what an account has, a page in one bounded step: what is there all the while is on one of the pages. */
@@ -192,9 +212,6 @@ export interface Store extends Epochs {
    * @param cursor the `next` of the page before.
    */
   pageMarks(tag: AccountTag | undefined, cursor: string | undefined): Promise<MarksPage>;
-
-  /** Ledger lines of an account from `afterSeq` on, oldest first; the opening line where some of them are archived. */
-  readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
 
   /**
    * Replaces the lines behind `after` (the opening line's number, 0 without one) up to `opening.seq` by the opening line, in
@@ -211,19 +228,14 @@ export interface Store extends Epochs {
    */
   inspect(tag: AccountTag): Promise<AccountState | undefined>;
 
-  /** Which server has this account, for those who keep count by server; the same text for all unless it is a cluster. */
-  shardOf(tag: AccountTag): string;
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
    * lost (reliability 3.3). Rejects with StoreError while that cannot be told.
    */
   identity(): Promise<string>;
-  /**
-   * This store for operators: a write is answered when a replica has it, where there are replicas, and rejects with
-   * UnconfirmedError when none says so in time. `close` of this store closes both.
-   */
-  confirming(): Store;
   /** Resolves when the store, or a part of a cluster, answers and is fit for use; rejects with StoreError and the reason. */
   check(): Promise<void>;
   close(): Promise<void>;
 }
+
+export interface Store extends RequestStore, OperatorStore, UpkeepStore {}

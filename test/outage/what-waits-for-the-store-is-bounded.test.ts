@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Admitted } from "../../src/store/admission.ts";
 import { type Store, StoreError } from "../../src/store/contract.ts";
-import { guardStore } from "../../src/store/middleware/breaker-store.ts";
+import { composeStore } from "../../src/store/middleware/compose.ts";
 import type { SettleAnswer } from "../../src/store/settlement.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
@@ -50,7 +50,7 @@ function bench() {
   const clock = new ManualClock();
   const metrics = createMetrics();
   const log = createLog({ level: "silent" });
-  const guard = guardStore(slow as unknown as Store, { clock, random: () => 1, metrics, log });
+  const guard = composeStore(slow as unknown as Store, { clock, random: () => 1, metrics, log, remote: true });
   const open = async () => Number(/^tollgate_store_breaker_open (\d)$/m.exec((await metrics.page()).body)?.[1]);
   return { slow, clock, guard, store: guard.store, open };
 }

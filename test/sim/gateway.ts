@@ -11,6 +11,7 @@ import type { EpochFile } from "../../src/settle/recovery/epoch-file.ts";
 import type { KnownEpoch } from "../../src/settle/recovery/epoch-judge.ts";
 import { abandoned } from "../../src/settle/void.ts";
 import type { Store } from "../../src/store/contract.ts";
+import { composeStore } from "../../src/store/middleware/compose.ts";
 import { overlay } from "../../src/store/overlay.ts";
 import type { Log } from "../../src/telemetry/log.ts";
 import type { Metrics } from "../../src/telemetry/metrics.ts";
@@ -137,10 +138,17 @@ export class Gateway {
         return answer;
       },
     });
+    const composed = composeStore(store, {
+      clock,
+      random: chance.next,
+      metrics: METRICS,
+      log: this.#log(process),
+      remote: true,
+    });
     try {
       const charging = await openCharging({
         settings: { dir: "journal", fsync, bytesMax },
-        store,
+        store: composed,
         sharded,
         clock,
         metrics: METRICS,
@@ -157,7 +165,7 @@ export class Gateway {
       });
       if (!process.alive) return;
       note(process.name, "serves");
-      this.running = { process, clock, charging, ...this.#edges(process, store, clock, charging) };
+      this.running = { process, clock, charging, ...this.#edges(process, clock, charging) };
     } catch (error) {
       note(process.name, `does not start: ${error}`);
       process.die();
@@ -186,7 +194,6 @@ export class Gateway {
   /** As `src/gateway.ts` connects them. */
   #edges(
     process: Process,
-    store: Store,
     clock: Clock,
     charging: Charging,
   ): Pick<Running, "admit" | "admin" | "writes" | "onAnswered"> {
@@ -195,7 +202,7 @@ export class Gateway {
     const { disk } = this;
     return {
       admit: {
-        store: charging.guard(store),
+        store: charging.store,
         catalog: () => CATALOG,
         unsettled: settler.unsettled,
         seenKeys: FORGETFUL,
@@ -204,7 +211,7 @@ export class Gateway {
       },
       writes: () => disk.writes,
       onAnswered: () => this.#reached("answered", process),
-      admin: journaledStore(charging.guard(store), journal, ({ kind, id }) => {
+      admin: journaledStore(charging.store, journal, ({ kind, id }) => {
         note(process.name, `${kind} ${id} is in the store only`);
         truth.unrecordedWrites.add(id);
       }),
@@ -237,4 +244,6 @@ const METRICS = {
   restoredCharges: { inc: () => {} },
   addUsd: () => {},
   storeOlder: { set: () => {} },
+  storeBreakerOpen: { set: () => {} },
+  storeSeconds: { observe: () => {} },
 } as unknown as Metrics;

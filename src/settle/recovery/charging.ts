@@ -4,7 +4,8 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Store, StoreError } from "../../store/contract.ts";
-import { type Gate, guardedStore } from "../../store/middleware/guarded-store.ts";
+import type { ComposedStore } from "../../store/middleware/compose.ts";
+import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
@@ -27,7 +28,7 @@ const MS_PER_S = 1_000;
 
 export interface ChargingParts {
   readonly settings: JournalSettings;
-  readonly store: Store;
+  readonly store: ComposedStore;
   /** Whether accounts are on several servers, each with a history of its own. */
   readonly sharded: boolean;
   readonly clock: Clock;
@@ -52,8 +53,10 @@ const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomB
 export interface Charging {
   readonly journal: Journal;
   readonly settler: Settler;
-  /** A store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
-  guard(store: Store): Store;
+  /** The store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
+  readonly store: Store;
+  /** The same for operators: their writes are answered when a replica has them. */
+  operators(): Store;
   readonly epoch: StoreEpoch;
   /** Whether the store is being given back what it lost. */
   isRestoring(): boolean;
@@ -78,7 +81,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     throw error;
   });
   const epoch = await openStoreEpoch({
-    store: parts.store,
+    store: parts.store.store,
     file: machine.epochFile(settings.dir),
     clock,
     log,
@@ -90,10 +93,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   });
   let followed = historyOf(records.progress.identity);
   const isRestoring = () => followed !== undefined && followed !== epoch.history();
-  const guard = (open: Store) => guardedStore(open, gateOf(epoch, isRestoring));
-  const store = guard(parts.store);
+  const gate = gateOf(epoch, isRestoring);
+  const store = parts.store.behind(gate);
   // What is given back goes through while all else still waits.
-  const replayStore = guardedStore(parts.store, gateOf(epoch));
+  const replayStore = parts.store.behind(gateOf(epoch));
   const absences = new Absences(clock);
   const settler = createSettler({
     store,
@@ -120,7 +123,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     clock,
     deadLetters,
     async storeIdentity() {
-      const server = await parts.store.identity();
+      const server = await parts.store.store.identity();
       // Behind the server's name, so that nothing is given back to one that must not have it.
       await epoch.check();
       return [server, epoch.history(), epoch.life()].join(IDENTITY_SEPARATOR);
@@ -163,7 +166,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   return {
     journal,
     settler,
-    guard,
+    store,
+    operators: () => parts.store.confirming(gate),
     epoch,
     isRestoring,
     reasons() {

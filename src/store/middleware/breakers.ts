@@ -1,0 +1,172 @@
+/**
+ * Keeps requests from waiting for a store that is away or slow. Each of its servers has a breaker; the calls that wait for
+ * a server have a maximum: requests beyond it are refused, settlements queue. What is refused here was never sent, so
+ * nobody has to take it back (docs/failure-model.md rows B3, B4 and B7).
+ */
+
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import type { RequestId } from "../../values/request-id.ts";
+import type { Clock } from "../../values/time.ts";
+import type { AdmitAsk } from "../admission.ts";
+import { type RequestStore, StoreError } from "../contract.ts";
+import { Breaker } from "./breaker.ts";
+
+/** Requests that wait for one server: at 200 ms an answer, 2,500 a second still pass. */
+const WAITING_MAX = 512;
+/** Settlements under way to one server; what gathered in an outage goes out no faster. */
+const SETTLEMENTS_MAX = 64;
+/** Servers that are counted apart: as many as a Redis Cluster can have. Further ones share a breaker. */
+const SHARDS_MAX = 1_000;
+/** Not ready after this long. */
+const UNREADY_AFTER_MS = 5_000;
+
+export interface BreakerPoolParts {
+  /** Asked whether it is back, and which server has an account. */
+  readonly store: Pick<RequestStore, "admit" | "shardOf">;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly metrics: Pick<Metrics, "storeBreakerOpen">;
+  readonly log: Log;
+}
+
+interface Shard {
+  readonly breaker: Breaker;
+  waiting: number;
+  settling: number;
+  /** Queued settlements, oldest first. */
+  readonly queue: (() => void)[];
+  /** The account whose call was counted last: a probe for it reaches the same server. */
+  lastTag: AccountTag;
+}
+
+/** The breakers of all servers of a store. */
+export class Breakers {
+  readonly #parts: BreakerPoolParts;
+  readonly #shards = new Map<string, Shard>();
+
+  constructor(parts: BreakerPoolParts) {
+    this.#parts = parts;
+    parts.metrics.storeBreakerOpen.set(0);
+  }
+
+  /** A call that a request waits for. Rejects with an `unsent` StoreError where the breaker is open or too many wait. */
+  async request<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
+    const shard = this.#shardOf(tag);
+    if (shard.waiting >= WAITING_MAX) throw unsent("too many requests wait for the store");
+    shard.waiting++;
+    try {
+      return await this.#counted(shard, tag, call);
+    } finally {
+      shard.waiting--;
+    }
+  }
+
+  /** A settlement, in the order in which they come. Rejects with an `unsent` StoreError where the breaker is open. */
+  async settlement<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
+    const shard = this.#shardOf(tag);
+    if (shard.settling >= SETTLEMENTS_MAX) await new Promise<void>((resolve) => shard.queue.push(resolve));
+    else shard.settling++;
+    try {
+      return await this.#counted(shard, tag, call);
+    } finally {
+      // The slot goes to the next in the queue, or is free.
+      const next = shard.queue.shift();
+      if (next) next();
+      else shard.settling--;
+    }
+  }
+
+  /** Why the gateway is not ready: the breakers of all servers have been open for long. Empty while one is closed. */
+  reasons(): string[] {
+    const all = [...this.#shards.values()];
+    const away = all.length > 0 && all.every(({ breaker }) => breaker.openMs >= UNREADY_AFTER_MS);
+    return away ? ["the store does not answer in time: its breaker is open"] : [];
+  }
+
+  stop(): void {
+    for (const { breaker } of this.#shards.values()) breaker.stop();
+  }
+
+  #shardOf(tag: AccountTag): Shard {
+    const { store, clock, random } = this.#parts;
+    const name = store.shardOf(tag);
+    const known = this.#shards.get(name);
+    if (known) return known;
+    const [first] = this.#shards.values();
+    if (first && this.#shards.size >= SHARDS_MAX) return first;
+    const breaker = new Breaker({
+      clock,
+      random,
+      probe: () => store.admit(probeOf(made.lastTag)),
+      onChange: (open) => this.#changed(name, open),
+    });
+    const made: Shard = { breaker, waiting: 0, settling: 0, queue: [], lastTag: tag };
+    this.#shards.set(name, made);
+    return made;
+  }
+
+  #changed(server: string, open: boolean): void {
+    const { metrics, log } = this.#parts;
+    const anyOpen = [...this.#shards.values()].some(({ breaker }) => breaker.isOpen);
+    metrics.storeBreakerOpen.set(anyOpen ? 1 : 0);
+    if (open) log.warn({ server }, "the store does not answer in time; new requests are refused until it does");
+    else log.info({ server }, "the store answers in time again");
+  }
+
+  /** Sends a call unless the breaker is open, and counts what became of it. */
+  async #counted<T>(shard: Shard, tag: AccountTag, call: () => Promise<T>): Promise<T> {
+    if (shard.breaker.isOpen) throw unsent("the store does not answer in time");
+    const { clock } = this.#parts;
+    shard.lastTag = tag;
+    const startedMs = clock.monotonicMs();
+    let failed = false;
+    try {
+      return await call();
+    } catch (error) {
+      failed = isOutage(error);
+      throw error;
+    } finally {
+      shard.breaker.count(failed, clock.monotonicMs() - startedMs);
+    }
+  }
+}
+
+/**
+ * An admission for a key that nobody has: refused without a trace, but by a script that writes, so that a store that
+ * answers and cannot write (out of memory, no disk, no replicas) does not pass for one that works.
+ */
+function probeOf(tag: AccountTag): AdmitAsk {
+  return {
+    requestId: "0".repeat(32) as RequestId,
+    tag,
+    keyHash: "0".repeat(64) as KeyHash,
+    plans: [],
+    groups: [],
+    inputTokens: 0,
+    holdTtlMs: 1,
+    again: false,
+  };
+}
+
+function isOutage(error: unknown): boolean {
+  return error instanceof StoreError && error.kind === "unavailable" && error.outcome === "unknown";
+}
+
+function unsent(message: string): StoreError {
+  return new StoreError("unavailable", message, { outcome: "unsent" });
+}
+
+/** @returns a promise that ends as `work` does, or rejects as a store that is away does after `limitMs`. */
+export async function inTime(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
+  let cancel = () => {};
+  const late = new Promise<never>((_, reject) => {
+    cancel = clock.after(limitMs, () => reject(unsent("the account's last charge waits for the store")));
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    cancel();
+  }
+}

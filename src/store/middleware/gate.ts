@@ -1,0 +1,44 @@
+/**
+ * A store that is not touched while it is not the one that it was (docs/failure-model.md row B12): while the gate is shut
+ * every admission, settlement and write is refused as `older`, and no answer that says "there is no such account" or "no
+ * such key" is believed before the store's history has been looked at again. What an operator reads is read as it is.
+ */
+
+import type { AccountTag } from "../../values/key.ts";
+import type { Store } from "../contract.ts";
+
+export interface Gate {
+  /** Undefined: go on. Else resolves when one may, and rejects with StoreError when one may not. */
+  pass(): Promise<void> | undefined;
+  /** Looks at the store's history again. Rejects with StoreError when it is not what it was, or cannot be told. */
+  recheck(tag: AccountTag): Promise<void>;
+}
+
+/** Everything that changes what the store has, beside the calls of requests. */
+const WRITES = [
+  "createAccount",
+  "setPlan",
+  "createKey",
+  "setKeyGroup",
+  "revokeKey",
+  "credit",
+  "grant",
+  "createCodes",
+  "voidCode",
+  "redeem",
+  "finishClaims",
+  "archiveLedger",
+] as const satisfies readonly (keyof Store)[];
+
+/** The writes of a store, each of which waits for the gate. */
+export function gatedWrites(store: Store, gate: Gate): Partial<Store> {
+  const writes = WRITES.map((name) => {
+    const write = store[name].bind(store) as (...ask: unknown[]) => Promise<unknown>;
+    const gated = async (...ask: unknown[]) => {
+      await gate.pass();
+      return write(...ask);
+    };
+    return [name, gated];
+  });
+  return Object.fromEntries(writes);
+}

@@ -1,0 +1,94 @@
+/**
+ * The four calls of a request with all that is between the gateway and the store, outermost first: the gate (is this the
+ * store that it was?), the breaker (does it answer in time?), the timing (`store_seconds`), the store.
+ */
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { AccountTag, KeyHash } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
+import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
+import type { RequestStore } from "../contract.ts";
+import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
+import type { KeyView } from "../records.ts";
+import type { SettleAnswer, SettleAsk } from "../settlement.ts";
+import type { Breakers } from "./breakers.ts";
+import type { Gate } from "./gate.ts";
+
+export interface RequestPathParts {
+  readonly store: RequestStore;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly metrics: Pick<Metrics, "storeSeconds">;
+  /** Undefined for a store in this process: it is neither away nor far, and a slow one is slow for all. */
+  readonly breakers: Breakers | undefined;
+  /** Undefined: not asked, as where the gate itself looks at the store. */
+  readonly gate: Gate | undefined;
+}
+
+const MS_PER_S = 1_000;
+
+export class RequestPath implements RequestStore {
+  readonly #parts: RequestPathParts;
+
+  constructor(parts: RequestPathParts) {
+    this.#parts = parts;
+  }
+
+  async readKey(tag: AccountTag, hash: KeyHash): Promise<KeyView | undefined> {
+    const { store, gate } = this.#parts;
+    const shut = this.#shut();
+    if (shut) await shut;
+    const view = await this.#request(tag, "readKey", () => store.readKey(tag, hash));
+    if (!view || view.key.status === "revoked") await gate?.recheck(tag);
+    return view;
+  }
+
+  async admit(ask: AdmitAsk): Promise<Admitted | AdmitRefused> {
+    const { store, gate } = this.#parts;
+    const shut = this.#shut();
+    if (shut) await shut;
+    const answer = await this.#request(ask.tag, "admit", () => store.admit(ask));
+    // A revoked key takes the same time as an unknown one, so that nothing tells them apart.
+    const isBad = answer.outcome === "refused" && (answer.cause === "unknown_key" || answer.cause === "revoked_key");
+    if (isBad) await gate?.recheck(ask.tag);
+    return answer;
+  }
+
+  /** What runs has been admitted: no gate stops it. */
+  extend(ask: ExtendAsk): Promise<ExtendAnswer> {
+    return this.#request(ask.tag, "extend", () => this.#parts.store.extend(ask));
+  }
+
+  async settle(ask: SettleAsk): Promise<SettleAnswer> {
+    const { store, gate, breakers } = this.#parts;
+    const shut = this.#shut();
+    if (shut) await shut;
+    const call = () => this.#timed("settle", () => store.settle(ask));
+    const answer = await (breakers ? breakers.settlement(ask.tag, call) : call());
+    if (answer.outcome === "unknown_account") await gate?.recheck(ask.tag);
+    return answer;
+  }
+
+  shardOf(tag: AccountTag): string {
+    return this.#parts.store.shardOf(tag);
+  }
+
+  /** Undefined where the gate is open, so that nothing is put off for it. */
+  #shut(): Promise<void> | undefined {
+    return this.#parts.gate?.pass();
+  }
+
+  #request<T>(tag: AccountTag, operation: string, ask: () => Promise<T>): Promise<T> {
+    const { breakers } = this.#parts;
+    const call = () => this.#timed(operation, ask);
+    return breakers ? breakers.request(tag, call) : call();
+  }
+
+  async #timed<T>(operation: string, call: () => Promise<T>): Promise<T> {
+    const { clock, metrics } = this.#parts;
+    const startedMs = clock.monotonicMs();
+    try {
+      return await call();
+    } finally {
+      metrics.storeSeconds.observe({ operation }, (clock.monotonicMs() - startedMs) / MS_PER_S);
+    }
+  }
+}
