@@ -4,9 +4,12 @@ import test from "node:test";
 import { ask, fundsOf, type House, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "./house.ts";
 
 const STREAMS = 20;
-/** Output tokens of a whole answer: what the first hold and one step cover, with their edge. */
-const TOKENS = 14_000;
-/** Streams whose step is paid for. */
+/**
+ * Output tokens of a whole answer: what the first hold and one step cover, with their edge. Twenty of them are more than there
+ * is money for, even where those that end first leave the rest of their steps to the others.
+ */
+const TOKENS = 14_500;
+/** Streams whose step is paid for when all ask at once. */
 const GROWING = 15;
 const BODY = JSON.stringify({
   model: "chat-1",
@@ -46,7 +49,7 @@ async function share(house: House): Promise<void> {
     return text;
   });
   const cut = texts.filter((text) => text.includes('"finish_reason":"length"')).length;
-  assert.equal(cut, STREAMS - GROWING);
+  assert.ok(cut >= 1 && cut <= STREAMS - GROWING, `${cut} were cut`);
   const after = await untilNothingHeld(first, account.name);
   const lines = (await ledgerOf(first, account.name)).filter((line) => line.kind !== "topup");
   assert.equal(lines.length, STREAMS, "one charge each, nothing absorbed");

@@ -41,7 +41,10 @@ test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
   assert.equal(metricSum(page, "tollgate_requests_total", 'status="200"'), WHOLE, "one page sums all workers up");
   assert.equal(metricSum(page, "tollgate_in_flight", "chat"), STREAMS);
   assert.equal(metricSum(page, "tollgate_time_to_first_token_seconds_count"), WHOLE + STREAMS);
-  assert.equal(metricSum(page, "tollgate_store_up"), 1, "of what each sees alike there is no sum");
+  // Of what each sees alike there is no sum. On a busy machine a look at the store may have come too late: then the next one.
+  let up = 0;
+  for (let look = page; up === 0; look = await metricsPage(gateway)) up = metricSum(look, "tollgate_store_up");
+  assert.equal(up, 1);
   const { items } = (await adminGet(gateway, "/upstreams")) as { items: Record<string, unknown>[] };
   const chat = items.find(({ name }) => name === "up-chat");
   assert.deepEqual([chat?.health, chat?.in_flight, chat?.max_concurrency], ["healthy", STREAMS, WORKERS * 200]);
