@@ -163,7 +163,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     clock,
     metrics,
   });
-  const seenKeys = createSeenKeys();
+  const seenKeys = createSeenKeys(clock);
   const left = new LeftStreams();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
@@ -248,7 +248,6 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     stopWatching();
     await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
-    seenKeys.close();
     overload.stop();
     await leftJournals?.close();
     await charging.close();

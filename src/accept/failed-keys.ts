@@ -5,6 +5,7 @@
  * Bounded: a flood of addresses pushes out the ones seen least recently.
  */
 import { addressBucket } from "../values/address-bucket.ts";
+import { createRecent, type Recent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
 export interface FailedKeyLimits {
@@ -33,12 +34,12 @@ interface Entry {
 export class FailedKeys {
   readonly #clock: Clock;
   readonly #limits: FailedKeyLimits;
-  /** In the order of last use: the first is the one to forget. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries: Recent<Entry>;
 
   constructor(clock: Clock, limits: FailedKeyLimits = FAILED_KEY_LIMITS) {
     this.#clock = clock;
     this.#limits = limits;
+    this.#entries = createRecent({ max: limits.addressesMax, clock });
   }
 
   /** Addresses remembered now; never above `addressesMax`. */
@@ -90,13 +91,12 @@ export class FailedKeys {
 
   #entryOf(bucket: string): Entry {
     const nowMs = this.#clock.monotonicMs();
-    let entry = this.#entries.get(bucket);
-    if (entry === undefined) {
-      this.#forgetOldest();
-      entry = { failures: 0, failuresSinceMs: nowMs, lookUps: 0, lookUpsSinceMs: nowMs };
-    } else {
-      this.#entries.delete(bucket);
-    }
+    const entry = this.#entries.get(bucket) ?? {
+      failures: 0,
+      failuresSinceMs: nowMs,
+      lookUps: 0,
+      lookUpsSinceMs: nowMs,
+    };
     this.#entries.set(bucket, entry);
     if (nowMs - entry.failuresSinceMs >= MINUTE_MS) {
       entry.failures = 0;
@@ -107,11 +107,5 @@ export class FailedKeys {
       entry.lookUpsSinceMs = nowMs;
     }
     return entry;
-  }
-
-  #forgetOldest(): void {
-    if (this.#entries.size < this.#limits.addressesMax) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
   }
 }

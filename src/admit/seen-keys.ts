@@ -1,16 +1,17 @@
 /**
- * What the store has said of keys: the door of the node-cache family for this stage. A key that it refused a moment ago is
+ * What the store has said of keys. A key that it refused a moment ago is
  * not asked about again. One that was good lately is asked about with each request, as promise 4 demands, and only need
  * not share the look-ups that an address full of bad keys has left (failed-keys.ts of accept).
  */
-import { NodeCache } from "@cacheable/node-cache";
 import type { Refusal } from "../values/errors.ts";
 import type { KeyHash } from "../values/key.ts";
+import { createRecent } from "../values/recent.ts";
+import type { Clock } from "../values/time.ts";
 
 export type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
 
 /** How long a refused key stays so: a key created in between is refused for this long at most. */
-const BAD_TTL_S = 1;
+const BAD_TTL_MS = 1_000;
 /** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
 const BAD_KEYS_MAX = 10_000;
 /** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
@@ -34,28 +35,16 @@ export const FORGETFUL: SeenKeys = {
 };
 
 /** A bounded memory; bad keys apart from good ones, so that a flood of the former pushes out none of the latter. */
-export function createSeenKeys(goodMax = GOOD_KEYS_MAX): SeenKeys & { close(): void } {
-  const bad = new NodeCache<BadKey>({
-    stdTTL: BAD_TTL_S,
-    useClones: false,
-    maxKeys: BAD_KEYS_MAX,
-    checkperiod: 1,
-  });
-  /** In the order of last use: the first is the one to forget. */
-  const good = new Set<KeyHash>();
+export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD_KEYS_MAX): SeenKeys {
+  const bad = createRecent<BadKey>({ max: BAD_KEYS_MAX, ttlMs: BAD_TTL_MS, clock });
+  const good = createRecent<true>({ max: goodMax, clock });
   return {
     bad: (hash) => bad.get(hash),
     wasGood: (hash) => good.has(hash),
     noteBad(hash, cause) {
       good.delete(hash);
-      if (bad.getStats().keys < BAD_KEYS_MAX) bad.set(hash, cause);
+      bad.set(hash, cause);
     },
-    noteGood(hash) {
-      good.delete(hash);
-      good.add(hash);
-      const [oldest] = good;
-      if (good.size > goodMax && oldest !== undefined) good.delete(oldest);
-    },
-    close: () => bad.close(),
+    noteGood: (hash) => void good.set(hash, true),
   };
 }

@@ -3,6 +3,7 @@
  * variable (reliability row 79): values are quoted as they are written in the file, and secrets not at all.
  */
 
+import { nearest } from "../values/nearest.ts";
 import { LIMITS } from "./defaults.ts";
 
 /** One complaint: its place in the file, the key it is about and what would be right. */
@@ -95,29 +96,6 @@ export class Problems {
 
 /** ` (did you mean "models"?)`, or nothing when no known name is near. */
 export function suggestion(wrong: string, known: Iterable<string>): string {
-  let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(wrong.length / 3)) + 1;
-  for (const name of known) {
-    const distance = editDistance(wrong.toLowerCase(), name.toLowerCase(), bestDistance);
-    if (distance < bestDistance) {
-      best = name;
-      bestDistance = distance;
-    }
-  }
+  const best = nearest(wrong, known, Math.max(2, Math.floor(wrong.length / 3)));
   return best === undefined ? "" : ` (did you mean "${best}"?)`;
-}
-
-/** Levenshtein's distance; anything at or above `enough` may be returned as `enough`. */
-function editDistance(a: string, b: string, enough: number): number {
-  if (Math.abs(a.length - b.length) >= enough) return enough;
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }

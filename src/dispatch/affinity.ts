@@ -1,28 +1,26 @@
 /**
  * Where conversations were answered last, so that their next turn finds a warm prompt cache there, and sealed reasoning
- * the account that can open it (protocols.md, G12). The door of the node-cache family for this stage.
+ * the account that can open it (protocols.md, G12).
  *
  * It is a wish, never a rule: health, room and failover come first (lessons G65). What is forgotten costs little, since
  * the first choice for a conversation is drawn from its own hash: every replica draws the same.
  */
 import { hash } from "node:crypto";
-import { NodeCache } from "@cacheable/node-cache";
 import type { Route } from "../values/catalog.ts";
+import { createRecent, type Recent } from "../values/recent.ts";
+import type { Clock } from "../values/time.ts";
 
 /** A conversation that pauses for longer finds no warm cache anyway. */
-const CONVERSATION_TTL_S = 60 * 60;
-/** Conversations remembered at once; one more is not remembered, and drawn anew with each turn. */
+const CONVERSATION_TTL_MS = 3_600_000;
+/** Conversations remembered at once; those that paused for longest are drawn anew. */
 const CONVERSATIONS_MAX = 100_000;
-/** How often those that have ended are thrown away. */
-const CLEANING_S = 60;
 
 export class Affinity {
-  readonly #upstreams = new NodeCache<string>({
-    stdTTL: CONVERSATION_TTL_S,
-    useClones: false,
-    maxKeys: CONVERSATIONS_MAX,
-    checkperiod: CLEANING_S,
-  });
+  readonly #upstreams: Recent<string>;
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#upstreams = createRecent({ max: CONVERSATIONS_MAX, ttlMs: CONVERSATION_TTL_MS, clock });
+  }
 
   /**
    * @param conversation a hash that stays the same from turn to turn; of the text nothing comes here.
@@ -34,12 +32,7 @@ export class Affinity {
 
   /** An upstream has answered: the next turn should come back to it. */
   remember(conversation: string, upstream: string): void {
-    if (this.#upstreams.getStats().keys >= CONVERSATIONS_MAX && !this.#upstreams.has(conversation)) return;
     this.#upstreams.set(conversation, upstream);
-  }
-
-  close(): void {
-    this.#upstreams.close();
   }
 }
 

@@ -61,11 +61,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 class RoutingDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #budget = new RetryBudget();
-  readonly #affinity = new Affinity();
+  readonly #affinity: Affinity;
   readonly #pool: UpstreamPool;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    this.#affinity = new Affinity(options.clock);
     this.#pool = new UpstreamPool(options.upstreams, {
       clock: options.clock,
       random: options.random,
@@ -112,7 +113,6 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   async close(): Promise<void> {
-    this.#affinity.close();
     await this.#pool.close();
   }
 

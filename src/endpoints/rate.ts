@@ -5,6 +5,7 @@
 import type { SideName } from "../accept/routes.ts";
 import { type Bucket, drain, take, waitMs } from "../store/buckets.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
+import { createRecent, type Recent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
 /** Questions of a key within a minute about its usage, or about what would become of a request; so many at once, too. */
@@ -40,14 +41,12 @@ export class SideRates {
 export class SideRate {
   readonly #clock: Clock;
   readonly #perMinute: number;
-  readonly #keysMax: number;
-  /** In the order of last use: the first is the one to forget. */
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets: Recent<Bucket>;
 
   constructor(clock: Clock, perMinute = SIDE_ASKS_PER_MINUTE, keysMax = SIDE_KEYS_MAX) {
     this.#clock = clock;
     this.#perMinute = perMinute;
-    this.#keysMax = keysMax;
+    this.#buckets = createRecent({ max: keysMax, clock });
   }
 
   /** Keys remembered now; never above the maximum. */
@@ -64,10 +63,7 @@ export class SideRate {
       const detail = `The limit is ${this.#perMinute} of these questions per minute and key.`;
       return refusal("requests", { detail }, { retryAfterS: Math.ceil(wait / MS_PER_S) });
     }
-    this.#buckets.delete(keyId);
     this.#buckets.set(keyId, take(drained, 1));
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > this.#keysMax && oldest !== undefined) this.#buckets.delete(oldest);
     return undefined;
   }
 }

@@ -167,7 +167,7 @@ function crc(frame: Buffer): number {
   let value = ~0;
   for (const byte of [...frame.subarray(4, 18), ...frame.subarray(22)]) {
     value ^= byte;
-    for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
+    for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
   }
   return ~value >>> 0;
 }

@@ -67,7 +67,7 @@ const IMPURE_WORDS =
 const CLOCK = "src/values/time.ts";
 
 /**
- * Packages by the files that may import them: one door each; typebox has one per schema, node-cache one per memory, prom-client one
+ * Packages by the files that may import them: one door each; typebox has one per schema, prom-client one
  * for a process and one for several.
  */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
@@ -85,7 +85,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/exporter-trace-otlp-proto": ["src/telemetry/traces.ts"],
   "@opentelemetry/resources": ["src/telemetry/traces.ts"],
   "@opentelemetry/sdk-trace": ["src/telemetry/traces.ts"],
-  "@cacheable/node-cache": ["src/admit/seen-keys.ts", "src/dispatch/affinity.ts"],
+  "lru-cache": ["src/values/recent.ts"],
+  "fastest-levenshtein": ["src/values/nearest.ts"],
   tokenx: ["src/convert/count.ts"],
   typebox: ["src/config/schema-words.ts", "src/console/schema.ts"],
 };

@@ -111,7 +111,7 @@ test("behind two bad keys of one connection a good one is answered", async (t) =
 });
 
 test("as many good keys are remembered as there are places, and bad ones push out none of them", () => {
-  const seen = createSeenKeys(3);
+  const seen = createSeenKeys(new HandClock(), 3);
   const hash = (text: string) => hashKey(text);
   for (const text of ["a", "b", "c"]) seen.noteGood(hash(text));
   seen.noteGood(hash("a"));
@@ -123,5 +123,4 @@ test("as many good keys are remembered as there are places, and bad ones push ou
   );
   seen.noteBad(hash("a"), "revoked_key");
   assert.equal(seen.wasGood(hash("a")), false);
-  seen.close();
 });

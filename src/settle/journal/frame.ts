@@ -7,11 +7,11 @@
  *     6  zero     two bytes, reserved
  *     8  length   payload bytes
  *    12  at       when it was written, milliseconds since the epoch (48 bits)
- *    18  crc      CRC-32C of bytes 4 to 17 and the payload
+ *    18  crc      CRC-32 (zlib) of bytes 4 to 17 and the payload
  *
  * JSON escapes control characters, so that no payload can contain the head of a frame.
  */
-import { crc32c } from "./crc32c.ts";
+import { crc32 } from "node:zlib";
 
 export const RECORD = {
   /** The first record of a segment: what must outlive the segments before it. */
@@ -86,5 +86,5 @@ export function decodeFrame(bytes: Buffer, from: number): Frame | undefined {
 }
 
 function checksum(bytes: Buffer, from: number, end: number): number {
-  return crc32c(bytes, from + HEAD_BYTES, end, crc32c(bytes, from + 4, from + CRC_AT));
+  return crc32(bytes.subarray(from + HEAD_BYTES, end), crc32(bytes.subarray(from + 4, from + CRC_AT)));
 }
