@@ -127,7 +127,7 @@ test("foreign files are told of and left alone", async () => {
   const disk = await written();
   disk.put("notes.txt", Buffer.from("hello"));
   disk.put("journal-0000000099.seg", Buffer.from("not a journal, whatever its name says"));
-  disk.put("lock.1.2.abc", Buffer.alloc(0));
+  disk.put("journal.lock", Buffer.alloc(0));
   const { alarms, finals } = await reopened(disk);
   assert.deepEqual(alarms.sort(), [
     "journal-0000000099.seg holds no record of a journal; it is ignored",

@@ -1,4 +1,5 @@
 /** Opens the journal that keeps its records on disk. */
+import { FolderTakenError, lockFolder } from "../../store/folder-lock.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
@@ -6,13 +7,14 @@ import type { Journal, JournalHealth } from "../journal.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { RECORD, type RecordType } from "./frame.ts";
-import { takeFolder } from "./lock.ts";
 import { encode, type Progress } from "./payload.ts";
 import { judge } from "./retention.ts";
 import { type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
 import { Writer } from "./writer.ts";
 
+/** The file by which a process has the folder (docs/failure-model.md row F4). */
+const LOCK = "journal.lock";
 /** From this share of `bytesMax` on new requests are refused, so that those that run can end (reliability 3.8). */
 export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */
@@ -49,18 +51,13 @@ export interface OpenedJournal {
 
 /**
  * Takes the folder `settings.dir` for this process and reads what is there.
- * @throws JournalLockedError when another process has it, NewerJournalError, or as the file system does.
+ * @throws FolderTakenError when another process has it, NewerJournalError, or as the file system does.
  */
 export async function openJournal(
   settings: JournalSettings,
   parts: Pick<JournalParts, "clock" | "alarm">,
 ): Promise<OpenedJournal & { readonly disk: Disk }> {
-  let taken: string | undefined;
-  const unlock = await takeFolder(settings.dir, () => {
-    taken =
-      "the journal's lock file is gone: its folder was removed, or another process took it while this one stood still";
-    parts.alarm(`${settings.dir}: ${taken}`);
-  });
+  const unlock = takeFolder(settings.dir);
   try {
     const disk = nodeDisk(settings.dir);
     const name = (message: string) => `${settings.dir}: ${message}`;
@@ -68,14 +65,19 @@ export async function openJournal(
     const { fsync, bytesMax } = settings;
     const opened = await createJournal({ disk, clock: parts.clock, fsync, bytesMax, alarm });
     const close = () => opened.journal.close().finally(unlock);
-    const health = () => {
-      const found = opened.journal.health();
-      return taken === undefined ? found : { ...found, usable: false, reason: taken };
-    };
-    return { ...opened, disk, journal: { ...opened.journal, health, close } };
+    return { ...opened, disk, journal: { ...opened.journal, close } };
   } catch (error) {
     unlock();
     throw error;
+  }
+}
+
+function takeFolder(dir: string): () => void {
+  try {
+    return lockFolder(dir, LOCK);
+  } catch (error) {
+    if (!(error instanceof FolderTakenError)) throw error;
+    throw new FolderTakenError(`another process has the journal in ${dir}; give each process its own journal.dir`);
   }
 }
 

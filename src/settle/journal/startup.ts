@@ -18,8 +18,7 @@ import { type Segment, segmentName, segmentNumber } from "./segments.ts";
 /** No segment of ours is larger; a file that is has been made by something else. */
 const SEGMENT_READ_BYTES_MAX = 64 * 1024 * 1024;
 /** What belongs here beside the segments; the folders are those of workers. */
-const OURS =
-  /^(worker-[0-9]+|lock\.[0-9]+\.[0-9]+\.[0-9a-f]+(\.[0-9]+)?|dead-letters\.jsonl|store-epoch\.json(\.new)?)$/;
+const OURS = /^(worker-[0-9]+|journal\.lock|dead-letters\.jsonl|store-epoch\.json(\.new)?)$/;
 
 /** A charge that was not acknowledged when the last process ended. */
 export interface Leftover {

@@ -69,7 +69,7 @@ export interface Charging {
   close(): Promise<void>;
 }
 
-/** Takes the journal's folder. @throws JournalLockedError when another process has it, or as the file system does. */
+/** Takes the journal's folder. @throws FolderTakenError when another process has it, or as the file system does. */
 export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const { settings, clock, metrics, log, machine = MACHINE } = parts;
   const alarm = (message: string, error?: unknown) => log.error({ reason: reasonOf(error) }, message);

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { JournalLockedError } from "../journal/lock.ts";
+import { FolderTakenError } from "../../store/folder-lock.ts";
 import { type Charging, type ChargingParts, openCharging } from "./charging.ts";
 
 const FOLDER = /^worker-([1-9][0-9]{0,3})$/;
@@ -39,7 +39,7 @@ export function takeOverJournals(parts: ChargingParts, workers: number): LeftJou
       open.push(await openCharging({ ...parts, settings: { ...settings, dir } }));
       log.info({ dir }, "took over the journal of a worker that is no more");
     } catch (error) {
-      const locked = error instanceof JournalLockedError;
+      const locked = error instanceof FolderTakenError;
       if (locked) log.warn({ reason: error.message }, "the journal of a worker that is no more waits");
       else log.error({ dir, reason: String(error) }, "the journal of a worker that is no more cannot be opened");
       const cancel = clock.after(RETRY_MS, () => {

@@ -1,11 +1,9 @@
-/**
- * Opens the embedded store's folder: the lock that keeps a second process out, then the database. Nothing else of ours
- * imports node:sqlite.
- */
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+/** Opens the embedded store's folder: the lock that keeps a second process out, then the database. */
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { StoreError } from "../contract.ts";
+import { FolderTakenError, lockFolder, makePrivate } from "../folder-lock.ts";
 import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
@@ -13,13 +11,13 @@ export type Row = Readonly<Record<string, SQLInputValue>>;
 /** A database with its statements prepared once, and two strengths of commit. */
 export class Database {
   readonly #db: DatabaseSync;
-  readonly #lock: DatabaseSync | undefined;
+  readonly #unlock: () => void;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
 
-  constructor(db: DatabaseSync, lock?: DatabaseSync) {
+  constructor(db: DatabaseSync, unlock = () => {}) {
     this.#db = db;
-    this.#lock = lock;
+    this.#unlock = unlock;
   }
 
   /** The first row, numbers as bigint. The statement's text is a constant of ours. */
@@ -48,7 +46,7 @@ export class Database {
   close(): void {
     this.#statements.clear();
     this.#db.close();
-    this.#lock?.close();
+    this.#unlock();
   }
 
   #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T): T {
@@ -83,43 +81,31 @@ export class Database {
  * @throws StoreError when another process has the folder, or a newer version wrote it.
  */
 export function openDatabase(dir: string): Database {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  chmodSync(dir, 0o700);
-  const lock = takeLock(join(dir, "tollgate.lock"));
+  const unlock = takeFolder(dir);
   try {
+    chmodSync(dir, 0o700);
     const path = join(dir, "tollgate.db");
     makePrivate(path);
-    return new Database(openTables(path), lock);
+    return new Database(openTables(path), unlock);
   } catch (error) {
-    lock.close();
+    unlock();
     throw error;
+  }
+}
+
+function takeFolder(dir: string): () => void {
+  try {
+    return lockFolder(dir, "tollgate.lock");
+  } catch (cause) {
+    if (!(cause instanceof FolderTakenError)) throw cause;
+    const message = "another process has the store's folder; the embedded store is for one";
+    throw new StoreError("unavailable", message, { cause });
   }
 }
 
 /** The same tables in memory, which nobody else can have and nothing outlives: the model of a store in simulations. */
 export function memoryDatabase(): Database {
   return new Database(openTables(":memory:"));
-}
-
-/** SQLite gives the files that it makes beside the database (-wal, -shm) the database's own mode. */
-function makePrivate(path: string): void {
-  closeSync(openSync(path, "a", 0o600));
-  chmodSync(path, 0o600);
-}
-
-/** The kernel lets go of an SQLite lock with the process, so that kill -9 leaves nothing to clean up. */
-function takeLock(path: string): DatabaseSync {
-  makePrivate(path);
-  const lock = new DatabaseSync(path, { timeout: 0 });
-  try {
-    lock.exec("BEGIN EXCLUSIVE");
-    return lock;
-  } catch (cause) {
-    lock.close();
-    throw new StoreError("unavailable", "another process has the store's folder; the embedded store is for one", {
-      cause,
-    });
-  }
 }
 
 function openTables(path: string): DatabaseSync {
