@@ -38,19 +38,28 @@ for (const [signal, how] of [
     const ending = await spawnGateway(`${pricedConfig(places)}drain: {lame_duck: 1ms, deadline: 1ms}\n`);
     t.after(() => ending.stop("SIGKILL"));
     const account = await here.account({ usd: "5" });
+    const begun: Promise<unknown>[] = [];
+    for (const client of PROTOCOL_LIST) {
+      here.simulator.program({ text: "word", usage: { input: 20_000 }, fault: { stallAfterEvents: 1 } });
+      const reply = await ask(ending, client, account.key, bodyOfTokens(client, 20_000, { stream: true }));
+      assert.equal(reply.status, 200);
+      begun.push(reply.text());
+    }
     here.simulator.hold();
     t.after(() => here.simulator.release());
     const seen = here.simulator.count;
-    const running = PROTOCOL_LIST.flatMap((client) =>
+    const waiting = PROTOCOL_LIST.flatMap((client) =>
       [true, false].map((stream) => ask(ending, client, account.key, bodyOfTokens(client, 20_000, { stream }))),
     );
-    const cut = Promise.allSettled(running);
-    await here.simulator.waitFor(seen + running.length);
+    const cut = Promise.allSettled(waiting);
+    const ended = Promise.allSettled(begun);
+    await here.simulator.waitFor(seen + waiting.length);
     assert.equal(await ending.stop(signal), 0);
     for (const { status } of await cut) assert.equal(status, "rejected");
+    await ended;
     here.simulator.release();
     const lines = await linesOf(here, account);
-    assert.deepEqual([lines.length, sumOf(lines, "usage")], [running.length, "0.00"]);
+    assert.deepEqual([lines.length, sumOf(lines, "usage")], [begun.length + waiting.length, "0.00"]);
     for (const line of lines) assert.equal(memoOf(line).paid, undefined);
     assert.equal((await here.store.getAccount(account.tag))?.balance, 5_000_000_000n);
 
