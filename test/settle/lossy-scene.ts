@@ -1,6 +1,7 @@
 /** A gateway before a store that a test takes data from, as its operator and its clients see it. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { runCli } from "../../src/cli/cli.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
@@ -91,11 +92,29 @@ export function charged(state: AccountState): string[] {
     .sort();
 }
 
+/** How long anything is waited for that other processes do; far more than it takes, and far less than a file may. */
+const WAIT_MS_MAX = 60_000;
+const POLL_MS = 10;
+
+/** Asks until it holds. @param missing what is said when it does not hold in time. */
+export async function until(missing: string | (() => string), holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + WAIT_MS_MAX;
+  while (!(await holds())) {
+    if (performance.now() > deadline) assert.fail(typeof missing === "string" ? missing : missing());
+    await setTimeout(POLL_MS);
+  }
+}
+
 /** Resolves when the store has every charge. */
 export async function untilSettled(adminUrl: string): Promise<void> {
-  while ((await admin(adminUrl, "GET", "/store")).json.waiting_charges !== 0) {
-    // The answer itself takes its time.
-  }
+  let waiting: unknown;
+  await until(
+    () => `charges wait for the store: ${waiting}`,
+    async () => {
+      waiting = (await admin(adminUrl, "GET", "/store")).json.waiting_charges;
+      return waiting === 0;
+    },
+  );
 }
 
 /** Puts the count of a Redis' history forward, as if so many seconds had passed. */

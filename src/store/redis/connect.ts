@@ -100,16 +100,18 @@ export async function connect(
 ): Promise<Connection> {
   const client = makeClient(settings, redisOptions(commandTimeoutMs));
   client.on("error", onError);
+  const connection = wrap(client);
   await firstConnection(client);
-  return wrap(client);
+  return connection;
 }
 
 /** A connection that is made in the background and tells of no error: another one to the same place does. */
 export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): Connection {
   const client = makeClient(settings, redisOptions(commandTimeoutMs));
   client.on("error", () => undefined);
+  const connection = wrap(client);
   void client.connect().catch(() => undefined);
-  return wrap(client);
+  return connection;
 }
 
 async function firstConnection(client: Redis | Cluster): Promise<void> {
@@ -171,6 +173,7 @@ function wrap(client: Redis | Cluster): Connection {
   // One promise for all who wait, so that an outage adds one listener and not one for each request.
   let next: Promise<void> | undefined;
   const losses = countLosses(client);
+  const close = connectAgainUntilClosed(client);
   const primaries = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
   return {
     evalsha: (sha, keys, values) => client.evalsha(sha, keys.length, ...keys, ...values),
@@ -218,7 +221,27 @@ function wrap(client: Redis | Cluster): Connection {
       if (!primary) return Promise.reject(new Error(`${node} is no primary that we talk to`));
       return runScript(primary, script, values);
     },
-    close: () => client.disconnect(),
+    close,
+  };
+}
+
+/**
+ * ioredis (6.0.0) gives a connection up for good when Sentinel announces a failover while the new primary is being looked up:
+ * `SentinelConnector.connect` rejects, the client ends, and no retry strategy is asked. Without this a gateway would be
+ * without its store until somebody restarts it.
+ * @returns what closes the connection.
+ */
+function connectAgainUntilClosed(client: Redis | Cluster): () => void {
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+  client.on("end", () => {
+    if (closed) return;
+    timer = setTimeout(() => void client.connect().catch(() => undefined), reconnectDelayMs(1));
+  });
+  return () => {
+    closed = true;
+    clearTimeout(timer);
+    client.disconnect();
   };
 }
 

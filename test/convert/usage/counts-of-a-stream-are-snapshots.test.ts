@@ -1,7 +1,7 @@
 /** Rules 5, 7 and 8 of docs/usage-forms.md where no row shows them: what an early, half or forgetful count is worth. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ChatStreamUsage } from "../../../src/convert/chat/stream-usage.ts";
+import { CHOICES_MAX, ChatStreamUsage } from "../../../src/convert/chat/stream-usage.ts";
 import { readUsage as readChat } from "../../../src/convert/chat/usage.ts";
 import { MessageUsage, readUsage as readMessages } from "../../../src/convert/messages/usage.ts";
 import { billedUsage, stepInput, type Usage } from "../../../src/values/tokens.ts";
@@ -54,6 +54,73 @@ test("chat: a count that has forgotten the input, or the output, leaves the earl
     reading.see({ choices: [], usage: later }, false);
     assert.deepEqual(kinds(reading.usage), expected, JSON.stringify(later));
   }
+});
+
+/** Counts of 70 tokens in, unless it is said, and so many out. */
+const count = (output: number, input = 70) => ({ prompt_tokens: input, completion_tokens: output });
+const words = (index: number, more: object = {}) => ({
+  index,
+  delta: { content: "word" },
+  finish_reason: null,
+  ...more,
+});
+/** A chunk of one choice of several with a count beside it. */
+const beside = (index: number, usage: object) => ({ choices: [words(index)], usage });
+
+test("chat, several choices: their counts behind a whole one replace it, and the next whole one replaces them", () => {
+  const reading = new ChatStreamUsage(2);
+  reading.see({ choices: [], usage: count(5) }, false);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 5]);
+  reading.see(beside(0, count(6)), true);
+  reading.see(beside(1, count(4)), true);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 10]);
+  reading.see({ choices: [], usage: count(8) }, false);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 8]);
+  // A choice that starts again does not make less of the whole.
+  reading.see(beside(0, count(1)), true);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 8]);
+});
+
+test("chat, several choices: counts of them that are less than the whole before them leave it standing", () => {
+  const reading = new ChatStreamUsage(2);
+  reading.see({ choices: [], usage: count(20) }, false);
+  reading.see(beside(0, count(6)), true);
+  reading.see(beside(1, count(4)), true);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 20]);
+});
+
+test("chat, several choices: one counter for all may repeat itself where nothing was produced, and forget the input", () => {
+  const reading = new ChatStreamUsage(2);
+  reading.see(beside(0, count(4)), true);
+  reading.see(beside(1, count(6, 0)), true);
+  reading.see(beside(0, count(6, 0)), false);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 6]);
+});
+
+test("chat, several choices: a count inside one of them is its own, whatever stands beside the others", () => {
+  const reading = new ChatStreamUsage(2);
+  reading.see(beside(0, count(4)), true);
+  reading.see({ choices: [words(1, { usage: count(6) })] }, true);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 10]);
+  reading.see({ choices: [words(0, { usage: count(4, 0) }), words(1, { usage: count(9, 0) })] }, true);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 13], "none has forgotten its input");
+});
+
+test("chat, several choices: a count beside all of them is the whole's", () => {
+  const reading = new ChatStreamUsage(2);
+  reading.see({ choices: [words(0), words(1)], usage: count(12) }, true);
+  reading.see(beside(0, count(3)), true);
+  assert.deepEqual(kinds(reading.usage), [70, 0, 12]);
+});
+
+test("chat, several choices: the end is the last word, also where a choice never came; no more of them are told apart than there are", () => {
+  const reading = new ChatStreamUsage(CHOICES_MAX);
+  for (let index = 0; index < 2 * CHOICES_MAX; index++) {
+    reading.see({ choices: [words(index % (CHOICES_MAX + 9), { usage: count(2) })] }, index < CHOICES_MAX);
+  }
+  assert.deepEqual([reading.usage?.output, reading.final], [2 * CHOICES_MAX, false]);
+  reading.end();
+  assert.equal(reading.final, true);
 });
 
 test("chat: of a total alone the input is what the request's size makes likely, and the rest is output", () => {

@@ -8,6 +8,8 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
+import type { Settings } from "../../../src/values/settings.ts";
+import { card, sell } from "../../cards/house.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../whole/asking.ts";
 import { HandClock } from "../../whole/hand-clock.ts";
@@ -45,7 +47,12 @@ interface Scene {
   stream(fields?: Fields): Promise<{ read(): Promise<void>; leave(): void; readonly id: string }>;
 }
 
-async function scene(t: TestContext, upstreamSettings = "", usd = "10"): Promise<Scene> {
+async function scene(
+  t: TestContext,
+  upstreamSettings = "",
+  usd = "10",
+  changes: Partial<Settings> = {},
+): Promise<Scene> {
   const asked: ServerResponse[] = [];
   let waiting: ((response: ServerResponse) => void) | undefined;
   const server = createServer((request, response) => {
@@ -63,7 +70,7 @@ async function scene(t: TestContext, upstreamSettings = "", usd = "10"): Promise
   const here = await startGatewayHere({
     clock,
     config: (places) => testConfig({ ...places, upstreamUrl }).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
-    settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000 }),
+    settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
   });
   t.after(async () => {
     await here.close();
@@ -286,6 +293,31 @@ test("drain: the upstream is read to its count, however long that takes", async 
   await one.here.requestEnd(id);
   const { memo } = await theLine(one);
   assert.deepEqual([memo.counted, memo.output, memo.ended], ["upstream", 77, "client_gone"]);
+});
+
+test("drain: a count that comes for what nobody was given is charged beyond the allowance, and never where a card without a quota pays", async (t) => {
+  for (const pays of ["money", "a card"]) {
+    const one = await scene(t, "on_client_gone: drain, ", "10", { leftAllowanceNano: 0 });
+    const { store } = one.here;
+    if (pays === "a card") {
+      const [code] = await sell(store, 1, card({ quota: undefined }));
+      assert.ok(code);
+      assert.equal((await store.redeem({ hash: code.hash, tag: one.account.tag })).outcome, "redeemed");
+      await store.setKeyGroup(one.account.tag, one.account.keyId, "cards");
+    }
+    const stream = await one.stream();
+    const upstream = await one.upstream();
+    stream.leave();
+    await readingOn(one);
+    upstream.end(`${chunk({ content: "word" })}${counted(77)}`);
+    await one.here.requestEnd(stream.id);
+    const { line, memo } = await theLine(one);
+    assert.deepEqual([memo.counted, memo.output, memo.ended], ["upstream", 77, "client_gone"]);
+    const told = pays === "money" ? ["usage", "allowance_used"] : ["absorbed", undefined];
+    assert.deepEqual([line?.kind, memo.paid], told);
+    const charged = pays === "money" ? 11n * 1_000n + 77n * 10_000n : 0n;
+    assert.equal((await store.getAccount(one.account.tag))?.balance, 10_000_000_000n - charged);
+  }
 });
 
 test("drain: no further than what was set aside", async (t) => {
