@@ -92,7 +92,7 @@ function withElement(array: Uint8Array, json: string, at: "start" | "end"): Uint
 
 /**
  * Takes Claude Code's attribution line out of the system text of a messages body: its nonce changes with each request
- * and defeats prompt caches (protocols.md G8). On translated routes the codec does the same.
+ * and defeats prompt caches (docs/translation-rules.md rule 11). On translated routes the codec does the same.
  */
 export function stripAttribution(draft: BodyDraft): void {
   const system = draft.value("system");

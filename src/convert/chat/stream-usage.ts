@@ -8,7 +8,7 @@ import { mergedCalls } from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 import { citesTheWeb, joinedUsage, readReplyUsage, readUsage, withSearch } from "./usage.ts";
 
-/** Choices that are told apart; the protocol has no more (protocols.md 1.1.1). */
+/** Choices that are told apart; the protocol has no more. */
 export const CHOICES_MAX = 128;
 
 export class ChatStreamUsage {

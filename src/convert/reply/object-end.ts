@@ -8,8 +8,8 @@ const BLANK: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
 const BRACE = 0x7b;
 
 /**
- * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before (row 68).
- * It tells where an object ends, not whether it is well-formed.
+ * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before
+ * (docs/failure-model.md row 68). It tells where an object ends, not whether it is well-formed.
  */
 export class ObjectEnd {
   #depth = 0;
