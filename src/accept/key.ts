@@ -1,5 +1,5 @@
 /**
- * Finds the key in the headers (DESIGN.md, order of refusal, row 2; reliability rows 23, 24, 26 to 28, 32). The text
+ * Finds the key in the headers (docs/failure-model.md rows 23, 24, 26 to 28 and 32). The text
  * ends here: what leaves is a tag and a hash.
  */
 import { type Refusal, refusal } from "../values/errors.ts";

@@ -2,9 +2,9 @@
  * The answer to one request, with backpressure. This is the one place that knows whether the first byte is out: after
  * that there is no second head (asserted), and a client that has left is noticed here.
  *
- * A client is gone when its side of the connection has ended, in whatever way (reliability D1, D2): a half-close, FIN and
- * RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and waiting for the
- * reset that a later write would provoke would keep the upstream working for nobody.
+ * A client is gone when its side of the connection has ended, in whatever way (docs/failure-model.md rows D1 and D2): a
+ * half-close, FIN and RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and
+ * waiting for the reset that a later write would provoke would keep the upstream working for nobody.
  */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
@@ -28,7 +28,7 @@ export interface ReplyContext {
   readonly writeStallMs: number;
 }
 
-/** The headers of every answer (DESIGN.md, Errors), and the request id as they print it. */
+/** The headers of every answer (docs/errors.md), and the request id as they print it. */
 export function standardHeaders(id: RequestId, protocol: Protocol): { headers: ReplyHeaders; requestId: string } {
   const requestId = printRequestId(id);
   const repeated = PROTOCOLS[protocol].requestIdHeader;
@@ -112,7 +112,7 @@ export class Reply {
 
   /**
    * Begins a stream. Once, and not after `whole`. The head leaves with the first bytes.
-   * @param headers win over the ones of an event stream that nobody in between may buffer (finding F7).
+   * @param headers win over the ones of an event stream that nobody in between may buffer.
    */
   open(status: number, headers: ReplyHeaders): void {
     this.#writeHead(status, {
@@ -237,7 +237,9 @@ export class Reply {
     req.resume();
   }
 
-  /** Small heartbeats never show the kernel that nobody is there; a socket that takes nothing for long does (D3). */
+  /**
+   * Small heartbeats never show the kernel that nobody is there; a socket that takes nothing for long does (row D3).
+   */
   #watchStall(): void {
     clearTimeout(this.#stallTimer);
     this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.writeStallMs).unref();

@@ -1,5 +1,6 @@
 /**
- * Server-sent events (WHATWG HTML, section 9.2), read from bytes however they are cut (promise 7) and written.
+ * Server-sent events (WHATWG HTML, section 9.2), read from bytes however they are cut (ARCHITECTURE.md promise 7) and
+ * written.
  */
 import assert from "node:assert/strict";
 import { asBuffer } from "./utf8.ts";
@@ -14,7 +15,7 @@ export interface SseEvent {
   readonly data: Uint8Array | undefined;
 }
 
-/** The most bytes that one frame may have unless told otherwise (reliability rows 65, C5). */
+/** The most bytes that one frame may have unless told otherwise (docs/failure-model.md rows 65 and C5). */
 export const SSE_EVENT_BYTES_MAX = 1_048_576;
 
 const LF = 0x0a;
@@ -26,7 +27,7 @@ const EMPTY = Buffer.alloc(0);
 const HELD_BYTES_MIN = 1_024;
 
 /**
- * Cuts a byte stream into frames in linear time (finding F9): each byte is searched once, when it arrives, and an
+ * Cuts a byte stream into frames in linear time (row 65): each byte is searched once, when it arrives, and an
  * unfinished frame waits in one growing buffer, so that a million one-byte chunks cost no more than their bytes. The
  * frames given are views of the chunks: a chunk must not be changed afterwards.
  */
@@ -217,7 +218,7 @@ function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
 
 /**
  * Writes one frame.
- * @param data JSON text, or `[DONE]`: no line ends, since they would forge fields (reliability row 67).
+ * @param data JSON text, or `[DONE]`: no line ends, since they would forge fields (row 67).
  * @throws AssertionError when data or event has a line end: a defect of ours, never of an input.
  */
 export function sseFrame(data: string, event?: string): Uint8Array {
