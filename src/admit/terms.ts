@@ -45,7 +45,7 @@ export interface Terms {
   readonly client: Protocol;
   /** Input tokens at most: what the hold and the token bucket count. */
   readonly inputTokens: number;
-  /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (promise 3). */
+  /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (ARCHITECTURE.md promise 3). */
   readonly inputEstimate: number;
   /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
   readonly outputLimit: number;

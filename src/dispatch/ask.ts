@@ -113,7 +113,10 @@ export interface Answered<T> {
   readonly route: Route;
   readonly token: T;
   readonly status: number;
-  /** `content-type` only: nothing else of an upstream's head is believed or passed on (reliability rows 61, 62). */
+  /**
+   * `content-type` only: nothing else of an upstream's head is believed or passed on (docs/failure-model.md rows 61 and
+   * 62).
+   */
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined for whole replies: the inspector has had it. */
   readonly body: UpstreamBody | undefined;

@@ -1,5 +1,5 @@
 /**
- * Whether one upstream is to be asked (after Envoy's outlier detection, reliability section 1): it is passed over after
+ * Whether one upstream is to be asked (after Envoy's outlier detection): it is passed over after
  * failures in a row or too large a share of them, for a time that doubles with each repetition; then one real request is
  * the probe, and only its answer brings the others back. An upstream's own `retry-after` is obeyed likewise.
  *

@@ -25,7 +25,7 @@ import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
 export interface Ending {
-  /** True when a semantic byte was handed to a socket not known to be closed (promise 3). */
+  /** True when a semantic byte was handed to a socket not known to be closed (ARCHITECTURE.md promise 3). */
   readonly delivered: boolean;
   /** Whether the upstream's reply came to its own end. */
   readonly complete: boolean;

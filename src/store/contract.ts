@@ -102,7 +102,10 @@ export interface Store extends Epochs {
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly Key[]>;
-  /** Counts from the next request on (promise 4). Undefined when there is no such key; revoked keys keep their group. */
+  /**
+   * Counts from the next request on (ARCHITECTURE.md promise 4). Undefined when there is no such key; revoked keys keep
+   * their group.
+   */
   setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number): Promise<Key | undefined>;
   /** Final. */
   revokeKey(tag: AccountTag, keyId: string, revision?: number): Promise<Key | undefined>;
@@ -150,7 +153,7 @@ export interface Store extends Epochs {
   voidCode(id: string): Promise<Code | undefined>;
   /**
    * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
-   * (invariant 11). Idempotent for the account that has it.
+   * (docs/failure-model.md invariant 7). Idempotent for the account that has it.
    */
   redeem(ask: {
     readonly hash: CodeHash;
@@ -215,7 +218,7 @@ export interface Store extends Epochs {
   shardOf(tag: AccountTag): string;
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
-   * lost (reliability 3.3). Rejects with StoreError while that cannot be told.
+   * lost (invariant 2). Rejects with StoreError while that cannot be told.
    */
   identity(): Promise<string>;
   /**

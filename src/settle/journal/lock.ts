@@ -1,7 +1,7 @@
 /**
- * One process per journal folder (reliability F4). A process announces itself with a file whose name says who it is, then
- * looks for others: of two that start at once at least one sees the other, and whoever sees a living one gives way. A dead
- * one's file is swept. There is nothing to tear, since the file is empty.
+ * One process per journal folder (docs/failure-model.md row F4). A process announces itself with a file whose name says
+ * who it is, then looks for others: of two that start at once at least one sees the other, and whoever sees a living
+ * one gives way. A dead one's file is swept. There is nothing to tear, since the file is empty.
  *
  * A process of another container or machine cannot be looked up by its pid. It shows that it lives by touching its file,
  * and counts as dead once it has not done so for `SILENT_MS`. One that was stopped for longer finds its file gone.

@@ -13,7 +13,10 @@ import { type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
 import { Writer } from "./writer.ts";
 
-/** From this share of `bytesMax` on new requests are refused, so that those that run can end (reliability 3.8). */
+/**
+ * From this share of `bytesMax` on new requests are refused, so that those that run can end (docs/failure-model.md
+ * invariant 10).
+ */
 export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */
 const UNSETTLED_MAX = 100_000;

@@ -1,7 +1,8 @@
 /**
- * A store that is not touched while it is not the one that it was (reliability B12, 3.8): while the gate is shut every
- * admission, settlement and write is refused as `older`, and no answer that says "there is no such account" or "no such
- * key" is believed before the store's history has been looked at again. What an operator reads is read as it is.
+ * A store that is not touched while it is not the one that it was (docs/failure-model.md row B12): while the gate is
+ * shut every admission, settlement and write is refused as `older`, and no answer that says "there is no such account"
+ * or "no such key" is believed before the store's history has been looked at again. What an operator reads is read as
+ * it is.
  */
 
 import type { AccountTag, KeyHash } from "../../values/key.ts";

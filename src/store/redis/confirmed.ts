@@ -1,7 +1,7 @@
 /**
  * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo what
- * an operator was told (reliability 3.7, 3.9, row B6). They have a connection of their own, since WAIT holds up whatever
- * comes behind it on the same one.
+ * an operator was told (docs/failure-model.md invariant 8, row B6). They have a connection of their own, since WAIT
+ * holds up whatever comes behind it on the same one.
  */
 import { type Store, UnconfirmedError } from "../contract.ts";
 import type { Connection } from "./connect.ts";

@@ -1,8 +1,9 @@
 /**
  * The connection to Redis, in its three forms. The only file that imports ioredis.
  *
- * The settings below are the difference between charging once and twice (reliability F1, 3.4): a command whose reply was
- * lost is never sent again by the library, only by our own runner, which knows that the scripts are idempotent.
+ * The settings below are the difference between charging once and twice (docs/failure-model.md row B5;
+ * https://github.com/redis/ioredis/issues/2193): a command whose reply was lost is never sent again by the library,
+ * only by our own runner, which knows that the scripts are idempotent.
  */
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../values/settings.ts";
