@@ -1,5 +1,5 @@
 /**
- * The command line (DESIGN.md section 8). `serve` and `check` are handed in; everything else asks a running gateway's
+ * The command line. `serve` and `check` are handed in; everything else asks a running gateway's
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";

@@ -57,7 +57,7 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
   );
 }
 
-/** Promise 12: the front has been told; late requests are still served, then running ones finish. */
+/** ARCHITECTURE.md promise 12: the front has been told; late requests are still served, then running ones finish. */
 export async function drainListener(
   listener: Listener,
   settings: Settings,

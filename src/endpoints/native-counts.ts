@@ -1,5 +1,5 @@
 /**
- * Which counts are worth asking an upstream for. A client sends 25 of them at once and waits for all (clients.md), so
+ * Which counts are worth asking an upstream for. A client sends 25 of them at once and waits for all, so
  * only so many go out at a time, and a route that could not count is left alone for a while: the estimate is always there.
  */
 import type { Clock } from "../values/time.ts";

@@ -1,6 +1,6 @@
 /**
  * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
- * proper end (promise 8), and the charge durable before the client is told that its answer is complete.
+ * proper end (ARCHITECTURE.md promise 8), and the charge durable before the client is told that its answer is complete.
  */
 
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
@@ -66,7 +66,7 @@ export interface RelayParts {
   readonly onProgress: (counts: SeenCounts) => void;
 }
 
-/** How long an upstream may go on for its usage once the answer is complete (protocols.md 2.0.9). */
+/** How long an upstream may go on for its usage once the answer is complete (docs/translation-rules.md rule 25). */
 const DRAIN_MS_MAX = 10_000;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
@@ -191,7 +191,7 @@ class StreamRelay {
     this.#upstreamEnded();
   }
 
-  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
+  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (rule 49). */
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
     const frames = converter.end();
@@ -237,7 +237,7 @@ class StreamRelay {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
-    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (S2).
+    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (rule 48).
     this.#end("complete", true, bytesOf(frames));
   }
 
