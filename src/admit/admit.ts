@@ -42,7 +42,7 @@ export interface AdmitParts {
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
   /**
    * Told of an admission whose outcome is unknown: the store may still carry it out later, so its hold must be voided
-   * once the store answers again (docs/failure-model.md invariant 6).
+   * once the store answers again (docs/failure-model.md invariant 34).
    */
   readonly abandon: (
     requestId: RequestId,

@@ -4,7 +4,7 @@
  * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
  * identities (docs/failure-model.md row 70). `pipelining: 1` means one request at a time on a connection; undici
  * destroys a connection on which anything arrives that no request asked for, so a connection that is used again is a
- * clean one (invariant 11, rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
+ * clean one (invariant 19, rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
  */
 import type { Readable } from "node:stream";
 import { type ConnectionOptions, createSecureContext } from "node:tls";

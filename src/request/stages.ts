@@ -75,7 +75,7 @@ export async function admitted(
   const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
   const facts: Envelope | Refusal = isRefusal(read) ? read : isRefusal(idempotency) ? idempotency : read.envelope;
   if (!isRefusal(facts)) run.record.asked(facts.model);
-  // What could not be recorded is not begun (docs/failure-model.md invariant 10).
+  // What could not be recorded is not begun (docs/failure-model.md invariant 29).
   if (!parts.journal.health().usable) return refusal("journal_full");
   const permit = await admit(
     {

@@ -53,7 +53,7 @@ export interface Settler {
 const RETRY_FIRST_MS = 50;
 /**
  * A breaker may need two seconds and a half to see that the store is back; everything settles within five
- * (docs/failure-model.md invariant 9).
+ * (docs/failure-model.md invariant 28).
  */
 const RETRY_MAX_MS = 2_000;
 
@@ -129,7 +129,7 @@ export function createSettler(parts: SettlerParts): Settler {
 
   /**
    * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. When
-   * the journal cannot take it the store must have been asked first (invariant 10).
+   * the journal cannot take it the store must have been asked first (invariant 29).
    */
   function record(ask: SettleAsk, orphan: boolean): { sent: Promise<void>; answered: Promise<void> } {
     const tried = Promise.withResolvers<void>();

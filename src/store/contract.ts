@@ -153,7 +153,7 @@ export interface Store extends Epochs {
   voidCode(id: string): Promise<Code | undefined>;
   /**
    * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
-   * (docs/failure-model.md invariant 7). Idempotent for the account that has it.
+   * (docs/failure-model.md invariant 11). Idempotent for the account that has it.
    */
   redeem(ask: {
     readonly hash: CodeHash;
@@ -218,7 +218,7 @@ export interface Store extends Epochs {
   shardOf(tag: AccountTag): string;
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
-   * lost (invariant 2). Rejects with StoreError while that cannot be told.
+   * lost (invariant 33). Rejects with StoreError while that cannot be told.
    */
   identity(): Promise<string>;
   /**

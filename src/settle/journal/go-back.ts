@@ -3,7 +3,7 @@
  * write that is kept is done again, oldest first: a charge needs its account, and a balance its top-up, or the charge
  * would be absorbed. Then, from the newest ACK back, every charge is sent again until one is found that the store still
  * has and that is old enough: what was acknowledged before that one was made is there as well (docs/failure-model.md
- * invariant 3).
+ * invariant 36).
  */
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdminRecord } from "../journal.ts";

@@ -1,6 +1,6 @@
 /**
  * A store whose administrative writes are journaled between its answer and the operator's, so that a store that loses
- * what it has acknowledged gets it back (docs/failure-model.md invariant 2). `replayed-writes.ts` reads what is written
+ * what it has acknowledged gets it back (docs/failure-model.md invariant 33). `replayed-writes.ts` reads what is written
  * here.
  *
  * A record holds hashes, never the text of a key or a code. When the journal cannot take it the write stands, for the

@@ -15,7 +15,7 @@ import { Writer } from "./writer.ts";
 
 /**
  * From this share of `bytesMax` on new requests are refused, so that those that run can end (docs/failure-model.md
- * invariant 10).
+ * invariant 29).
  */
 export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */

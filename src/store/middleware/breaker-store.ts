@@ -1,7 +1,7 @@
 /**
  * A store that may be away or slow without holding requests back. In front of each of its servers stands a breaker; the
  * calls that wait for a server have a maximum, admissions to be refused and settlements to stand in line. What is refused
- * here was never sent, so nobody has to take it back (docs/failure-model.md invariant 9, rows B3, B4 and B7).
+ * here was never sent, so nobody has to take it back (docs/failure-model.md invariant 28, rows B3, B4 and B7).
  */
 
 import type { Log } from "../../telemetry/log.ts";
@@ -22,7 +22,7 @@ const WAITING_MAX = 512;
 const SETTLEMENTS_MAX = 64;
 /** Servers that are counted apart: as many as a Redis Cluster can have. Further ones share a breaker. */
 const SHARDS_MAX = 1_000;
-/** Not ready after this long (invariant 9). */
+/** Not ready after this long (invariant 28). */
 const UNREADY_AFTER_MS = 5_000;
 
 export interface GuardParts {

@@ -1,6 +1,6 @@
 /**
  * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo what
- * an operator was told (docs/failure-model.md invariant 8, row B6). They have a connection of their own, since WAIT
+ * an operator was told (docs/failure-model.md invariant 35, row B6). They have a connection of their own, since WAIT
  * holds up whatever comes behind it on the same one.
  */
 import { type Store, UnconfirmedError } from "../contract.ts";
