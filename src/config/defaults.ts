@@ -128,7 +128,7 @@ export const LIMITS = {
   tiersPerPriceMax: 8,
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
-  /** Calls of one tool that are believed of one request at all: src/settle/tool-calls.ts. */
+  /** Calls of one tool that are believed of one request at all: src/values/tool-calls.ts. */
   toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
   headersPerUpstreamMax: 32,
   passedMembersMax: 64,

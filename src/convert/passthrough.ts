@@ -1,6 +1,6 @@
 /**
- * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so (promise
- * 6), and are watched for the bill.
+ * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so
+ * (ARCHITECTURE.md promise 6), and are watched for the bill.
  */
 import { isRefusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";

@@ -133,7 +133,7 @@ function piecesOf(body: Uint8Array): Readable {
   function* pieces(): Generator<Uint8Array> {
     for (let at = 0; at < body.length; at += BODY_PIECE_BYTES) yield body.subarray(at, at + BODY_PIECE_BYTES);
   }
-  // undici takes iterables (docs/api/Dispatcher.md), which its types do not say.
+  // undici takes iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), which its types do not say.
   return pieces() as unknown as Readable;
 }
 
