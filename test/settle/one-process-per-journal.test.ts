@@ -1,4 +1,7 @@
-/** Row F4: a second process on the same folder refuses with a clear message; a dead one's lock is taken over. */
+/**
+ * docs/failure-model.md row F4: a second process on the same folder refuses with a clear message; a dead one's lock is
+ * taken over.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
