@@ -73,7 +73,7 @@ export class Connection {
     else if (this.#broken) this.#breakNow(this.#broken);
   }
 
-  /** The parser or the socket has failed. Requests before the fault are answered first, nothing behind it ever is. */
+  /** The parser or the socket has failed. Requests before the fault are answered first, nothing after it ever is. */
   failed(error: ClientError): void {
     if (this.#rawAnswered || this.#broken) {
       if (!PARSER_FAULT.test(error.code ?? "") || error.code === EARLY_END) this.#socket.destroy();

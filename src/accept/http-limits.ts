@@ -28,7 +28,7 @@ export interface HttpLimits {
   readonly readAheadBytesMax: number;
   /** A client that takes nothing for so long has vanished without a word (row D3); a slow one takes something. */
   readonly writeStallMs: number;
-  /** Requests of one connection that may wait behind a running one (row D6). */
+  /** Requests of one connection that may wait after a running one (row D6). */
   readonly pipelinedMax: number;
   /** After an answer that left the body unread: how long the rest is drained, so that no reset destroys the answer. */
   readonly lingerMs: number;

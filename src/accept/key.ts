@@ -33,8 +33,8 @@ export function carriesKey(headers: RequestHeaders): boolean {
 }
 
 /**
- * What stands behind `Bearer` and one space. Only the scheme's case is free (RFC 9110 section 11.1); a second space or
- * anything behind the key stays in the text and fails the form. Blanks around the whole value are not part of it
+ * What follows `Bearer` and one space. Only the scheme's case is free (RFC 9110 section 11.1); a second space or
+ * anything after the key stays in the text and fails the form. Blanks around the whole value are not part of it
  * (RFC 9110 section 5.5), Node's parser has removed them.
  * @returns undefined when there is no such header or another scheme.
  */

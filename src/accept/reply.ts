@@ -19,7 +19,7 @@ export interface ReplyContext {
   readonly id: RequestId;
   /** Headers that stand on every answer to this request; the caller's own win. */
   readonly headers: ReplyHeaders;
-  /** Whether the connection is to be closed behind the answer for a reason of the listener's (drain). */
+  /** Whether the connection is to be closed after the answer for a reason of the listener's (drain). */
   readonly mustClose: () => boolean;
   /** Whether so much of the request is still to come that the connection cannot be used again. */
   readonly bodyPending: () => boolean;
@@ -211,7 +211,7 @@ export class Reply {
 
   /**
    * Closing a socket that holds unread bytes sends a reset, which can destroy the answer before the client has read it
-   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: behind
+   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: after
    * that its sender is made to wait, and may read.
    */
   #endAfterLinger(body: Uint8Array): void {

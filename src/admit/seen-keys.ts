@@ -1,5 +1,5 @@
 /**
- * What the store has said of keys: the door of the node-cache family for this stage. A key that it refused a moment ago is
+ * What the store has said of keys; the only file of this stage that imports node-cache. A key that it refused just now is
  * not asked about again. One that was good lately is asked about with each request, as ARCHITECTURE.md promise 4
  * demands, and only need not share the look-ups that an address full of bad keys has left (failed-keys.ts of accept).
  */

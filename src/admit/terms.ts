@@ -69,7 +69,7 @@ export interface OfferedTerms extends GroupTerms {
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
-/** An image behind an address: more than 12 megapixels cost at the dearest rule seen. */
+/** An image given by its address: more than 12 megapixels cost at the dearest rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Measures a request, or refuses what has no price (promise 14). */

@@ -56,7 +56,7 @@ export interface CliIo {
 
 /**
  * Runs one command.
- * @param argv the arguments behind the program's name
+ * @param argv the arguments after the program's name
  * @returns the exit status: 0, 1 or 2
  */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {

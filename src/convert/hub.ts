@@ -10,7 +10,7 @@ import type { Usage } from "../values/tokens.ts";
 
 // ---------------------------------------------------------------------------------------------- parts of a conversation
 
-/** Where a prompt cache may be cut: behind the part that carries it. */
+/** Where a prompt cache may be cut: after the part that carries it. */
 export interface CacheBreakpoint {
   readonly ttl: "short" | "long";
 }

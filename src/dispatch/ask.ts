@@ -93,7 +93,7 @@ export interface BodySink {
   error(fault: ReplyFault): void;
 }
 
-/** The rest of a streamed reply, behind what was inspected. */
+/** The rest of a streamed reply, after what was inspected. */
 export interface UpstreamBody {
   /** Starts the flow; once only. */
   consume(sink: BodySink): void;

@@ -112,7 +112,7 @@ export class Health {
     return true;
   }
 
-  /** An attempt has been decided; or, without having been begun again, a stream has broken behind its beginning. */
+  /** An attempt has been decided; or, without having been begun again, a stream has broken after its beginning. */
   tell(verdict: Verdict): void {
     const { kind, probe } = verdict;
     if (probe) this.#probing = false;

@@ -100,7 +100,7 @@ export class Slots {
   }
 
   /**
-   * When one more could have a slot, were it to queue up behind those that wait now: from the time that requests have
+   * When one more could have a slot, were it to queue up after those that wait now: from the time that requests have
    * taken here, those still running included. From 1 to 60 seconds.
    */
   retryAfterS(): number {

@@ -10,7 +10,7 @@ export const NATIVE_COUNTS_MAX = 8;
 /** How long a route that could not count is not asked again. */
 export const COUNT_REST_MS = 30_000;
 
-/** Routes remembered as resting; there are fewer unless a configuration is reloaded again and again. */
+/** Routes remembered as ones to leave alone for a while; there are fewer unless a configuration is reloaded again and again. */
 const RESTING_MAX = 1_000;
 
 /** What can rest: a route, by the names that both sides of dispatch know. */

@@ -32,7 +32,7 @@ export interface StreamEnd {
    * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise 3).
    */
   readonly delivered: boolean;
-  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
   readonly counts: SeenCounts;
 }
@@ -82,7 +82,7 @@ class StreamRelay {
   /** Whether any frame was handed to a socket not known to be closed. */
   #handed = false;
   #ending = false;
-  /** Set when an upstream has gone on for too long behind a stop string of the client's. */
+  /** Set when an upstream has gone on for too long after a stop string of the client's. */
   #stopped = false;
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
@@ -267,7 +267,7 @@ class StreamRelay {
 
   #clientGone(): void {
     if (this.#ending) return;
-    // Clients that close right behind the last chunk had all of it.
+    // Clients that close right after the last chunk had all of it.
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();
       this.#delivered ||= this.#handed;

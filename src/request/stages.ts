@@ -273,7 +273,7 @@ function holdExtensionOf(run: Run, permit: Permit, route: Route, parts: Pipeline
     costOf: (counts) => costSoFar(permit, counts, { cause: "brake", pace }),
     onAnswer(outcome, held) {
       run.record.extended(outcome);
-      // An answer that comes behind the end finds its charge made.
+      // An answer that comes after the end finds its charge made.
       if (run.settled) return;
       run.permit = { ...permit, hold: held };
       run.record.held(held);

@@ -33,7 +33,7 @@ export interface Ending {
   readonly route: Route | undefined;
   /** Why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
-  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
   readonly measured: Measured;
   /** How the model writes that answered; without it nothing is taken to be hidden. */
@@ -237,7 +237,7 @@ function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Sna
 
 type LeftMembers = Pick<SettleAsk, "leftUnpaid" | "tokensUsed" | "tokens">;
 
-/** What the client pays in place of that, the same as if it had left behind the first byte. */
+/** What the client pays in place of that, the same as if it had left after the first byte. */
 function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): Partial<LeftMembers> {
   const { cause, leftAllowance: allowance } = ending;
   if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};

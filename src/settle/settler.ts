@@ -58,7 +58,7 @@ const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 /**
- * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on behind that
+ * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on after that
  * puts the settlement on the wire before the client's last bytes (ARCHITECTURE.md promise 5).
  */
 function writtenOut(clock: Clock): Promise<void> {

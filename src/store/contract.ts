@@ -200,7 +200,7 @@ export interface Store extends Epochs {
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
 
   /**
-   * Replaces the lines behind `after` (the opening line's number, 0 without one) up to `opening.seq` by the opening line, in
+   * Replaces the lines after `after` (the opening line's number, 0 without one) up to `opening.seq` by the opening line, in
    * one step, at most ARCHIVE_LINES_MAX of them. The caller has made sure that they are kept elsewhere.
    */
   archiveLedger(

@@ -38,7 +38,7 @@ export interface ErrorRow {
   readonly shouldRetry?: boolean;
   /** Seconds for `retry-after` when the refusal itself names none. */
   readonly retryAfterS?: number;
-  /** Whether the connection is closed behind the answer. */
+  /** Whether the connection is closed after the answer. */
   readonly close?: boolean;
 }
 

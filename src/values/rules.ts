@@ -26,7 +26,7 @@ export type RuleAction =
   | { readonly kind: "set"; readonly members: readonly Assignment[] }
   /** Only where the client said nothing, or null. */
   | { readonly kind: "default"; readonly members: readonly Assignment[] }
-  /** Before or behind the client's own system text. */
+  /** Before or after the client's own system text. */
   | { readonly kind: "system"; readonly text: string; readonly at: "start" | "end" }
   | { readonly kind: "header"; readonly edits: HeaderEdits }
   /** Takes Claude Code's volatile attribution line out of the system text (docs/translation-rules.md rule 11). */

@@ -95,7 +95,7 @@ export class SseReader {
 
   /**
    * The stream has ended. What is left is given as a last frame although its blank line, or even the end of its last
-   * line, is missing: real upstreams end with `data: [DONE]` and nothing behind it.
+   * line, is missing: real upstreams end with `data: [DONE]` and nothing after it.
    */
   end(): SseEvent[] {
     if (this.#overflowed || this.#heldBytes === 0) return [];
@@ -105,7 +105,7 @@ export class SseReader {
     return event ? [event] : [];
   }
 
-  /** Gives the position behind the part of a byte order mark that stands in this chunk; it is no part of a line. */
+  /** Gives the position after the part of a byte order mark that stands in this chunk; it is no part of a line. */
   #skipBom(bytes: Buffer): number {
     let i = 0;
     while (this.#bomBytes < BOM.length && i < bytes.length) {
@@ -137,7 +137,7 @@ export class SseReader {
     return parseFrame(raw, hasBom ? BOM.length : 0);
   }
 
-  /** Copies bytes behind those held. The buffer doubles, so each byte is copied a bounded number of times. */
+  /** Copies bytes after those held. The buffer doubles, so each byte is copied a bounded number of times. */
   #hold(bytes: Buffer): void {
     if (bytes.length === 0) return;
     const needed = this.#heldBytes + bytes.length;
@@ -202,7 +202,7 @@ function parseFrame(raw: Buffer, from: number): SseEvent {
 
 const LINE_FEED = Buffer.from("\n");
 
-/** Whether the line in [start, end) is the field `name`, with or without a colon behind it. */
+/** Whether the line in [start, end) is the field `name`, with or without a colon after it. */
 function isField(raw: Buffer, start: number, end: number, name: string): boolean {
   const nameEnd = start + name.length;
   if (nameEnd > end || (nameEnd < end && raw[nameEnd] !== COLON)) return false;
@@ -210,7 +210,7 @@ function isField(raw: Buffer, start: number, end: number, name: string): boolean
   return true;
 }
 
-/** A field's value: what stands behind the colon at `colon`, less one space; empty when there is no colon. */
+/** A field's value: what follows the colon at `colon`, less one space; empty when there is no colon. */
 function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
   const start = raw[colon + 1] === SPACE ? colon + 2 : colon + 1;
   return start < end ? raw.subarray(start, end) : EMPTY;

@@ -68,7 +68,7 @@ export class ChatCalls {
           : this.#byId.get(id)
         : (this.#byIndex.get(index) ?? (isNamed || id === undefined ? undefined : this.#byId.get(id)));
     if (call === undefined) return undefined;
-    // Some servers send every call with index 0: another id, or another name behind whole arguments, is another call.
+    // Some servers send every call with index 0: another id, or another name after whole arguments, is another call.
     if (id !== undefined) return call.upstreamId === undefined || call.upstreamId === id ? call : undefined;
     return isNamed && call.isNamed && call.isComplete ? undefined : call;
   }

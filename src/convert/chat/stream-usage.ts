@@ -105,7 +105,7 @@ export class ChatStreamUsage {
     return usage && withSearch(usage, this.#cited);
   }
 
-  /** Whether `usage` is the last word: every choice has ended, and nothing was produced behind the last count. */
+  /** Whether `usage` is the last word: every choice has ended, and nothing was produced after the last count. */
   get final(): boolean {
     if (this.#behind.size > 0 || (this.#whole === undefined && this.#ofChoice.size === 0)) return false;
     if (this.#ended) return true;

@@ -61,7 +61,7 @@ export class MessageUsage {
     return this.#iterations.length === 0 ? this.#top : withIterations(this.#top ?? NO_USAGE, this.#iterations);
   }
 
-  /** Whether the output has been counted, and nothing was produced behind that count. */
+  /** Whether the output has been counted, and nothing was produced after that count. */
   get final(): boolean {
     return this.#final;
   }

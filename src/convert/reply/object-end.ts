@@ -17,7 +17,7 @@ export class ObjectEnd {
   #escaped = false;
   #state: "before" | "within" | "complete" | "hopeless" = "before";
 
-  /** Whether one object has ended with nothing but blanks behind it. */
+  /** Whether one object has ended with nothing but blanks after it. */
   get isComplete(): boolean {
     return this.#state === "complete";
   }

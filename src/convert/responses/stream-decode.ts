@@ -108,7 +108,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     else item?.finishPart(source, part, textOf(payload.text) ?? "");
   }
 
-  /** Deltas carry `delta`, the event behind them `arguments` or `input`. */
+  /** Deltas carry `delta`, the event after them `arguments` or `input`. */
   #readCallEvent(payload: JsonObject): void {
     const item = this.#call(payload);
     item?.append(textOf(payload.delta) ?? "");

@@ -8,7 +8,7 @@ const ATTRIBUTION = "x-anthropic-billing-header:";
 
 /**
  * System text without Claude Code's attribution line, whose nonce changes with each request and so defeats prompt
- * caches (rule 11). The line alone goes; text behind it stays.
+ * caches (rule 11). The line alone goes; text after it stays.
  */
 export function withoutAttribution(text: string): string {
   if (!text.startsWith(ATTRIBUTION)) return text;

@@ -17,7 +17,7 @@ export function flatName(tool: ToolRef): string {
   return tool.namespace === undefined ? tool.name : `${tool.namespace}${NAMESPACE_SEAM}${tool.name}`;
 }
 
-/** A name that the protocol takes: itself, or as much as fits with a digest of the original behind it (rule 34). */
+/** A name that the protocol takes: itself, or as much as fits with a digest of the original after it (rule 34). */
 export function safeToolName(original: string, protocol: Protocol): string {
   const max = NAME_CHARS_MAX[protocol];
   const plain = original.replace(/[^a-zA-Z0-9_-]/g, "_");

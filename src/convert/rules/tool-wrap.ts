@@ -14,7 +14,7 @@ export const FREEFORM_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-/** A freeform tool's description with its grammar behind it: all that a function-only model learns of the format. */
+/** A freeform tool's description with its grammar after it: all that a function-only model learns of the format. */
 export function freeformDescription(description: string | undefined, grammar: Grammar | undefined): string {
   const rule =
     grammar === undefined

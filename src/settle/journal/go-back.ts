@@ -88,7 +88,7 @@ export async function goBack(sinceMs: number, parts: GoBackParts): Promise<Waiti
       const passed = parts.shardOf === undefined && atMs <= horizonOf("");
       if (type === RECORD.ack && !passed) {
         const ack = decodeAck(payload);
-        // Its newest ACK counts: what was given back came behind everything that the store had by then.
+        // Its newest ACK counts: what was given back came after everything that the store had by then.
         if (ack?.outcome === "settled" && !acked.has(ack.id)) acked.set(ack.id, atMs);
       } else if (type === RECORD.final) {
         const charge = decodeCharge(payload);

@@ -129,7 +129,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     }
   }
 
-  /** All who ask while a round runs share the one behind it. */
+  /** All who ask while a round runs share the one after it. */
   function nextRound(): Promise<readonly PromiseSettledResult<void>[]> {
     const run = () => {
       queued = undefined;

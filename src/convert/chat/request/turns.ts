@@ -37,7 +37,7 @@ export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
   const turns = settleResults(scribe.hub.turns);
   let shown: readonly Media[] = [];
   for (const turn of turns) {
-    // Images of tool results open the user message behind them, which is made when there is none (rule 18).
+    // Images of tool results open the user message after them, which is made when there is none (rule 18).
     if (turn.role !== "user" && turn.role !== "tool" && shown.length > 0) {
       messages.push(userMessage(shown, scribe.route));
       shown = [];

@@ -67,7 +67,7 @@ function push(messages: Message[], role: "user" | "assistant", blocks: readonly 
   else for (const block of blocks) last.content.push(block);
 }
 
-/** Where the protocol takes a system message: behind a user message, and last or before an assistant's (rule 10). */
+/** Where the protocol takes a system message: after a user message, and last or before an assistant's (rule 10). */
 function takesSystemHere(messages: readonly Message[], next: Turn | undefined, scribe: MessagesScribe): boolean {
   if (!scribe.route.capabilities.midSystem) return false;
   return messages.at(-1)?.role === "user" && (next === undefined || next.role === "assistant");
