@@ -133,7 +133,7 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
 /**
  * Listens to what ends a gateway: SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A
  * second signal ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on
- * blindly could charge wrongly (reliability row 78).
+ * blindly could charge wrongly (docs/failure-model.md row 78).
  */
 function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();

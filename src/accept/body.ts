@@ -1,6 +1,6 @@
 /**
- * A request's body, read once into one buffer under a limit (reliability rows 53 to 55, D5, D7). Whatever is wrong with
- * it is a value, because a bad key is answered before a bad body.
+ * A request's body, read once into one buffer under a limit (docs/failure-model.md rows 53 to 55, D5 and D7). Whatever
+ * is wrong with it is a value, because a bad key is answered before a bad body.
  */
 import type { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "../values/errors.ts";
@@ -12,7 +12,8 @@ const FIRST_BUFFER_BYTES = 16_384;
 
 /**
  * So much of a body is read before anybody has asked whether its key is good: what is admitted in one round trip to the
- * store (promise 5). It is also what is read and thrown away, to keep the connection, of a body that nobody wants.
+ * store (ARCHITECTURE.md promise 5). It is also what is read and thrown away, to keep the connection, of a body that
+ * nobody wants.
  */
 export const UNPROVEN_BYTES_MAX = 65_536;
 
@@ -40,7 +41,7 @@ export class RequestBody {
     this.#headers = headers;
     this.#bytesMax = bytesMax;
     this.#sendContinue = sendContinue;
-    // A socket error while nobody reads must not become an uncaught one (reliability row 78).
+    // A socket error while nobody reads must not become an uncaught one (row 78).
     req.on("error", () => this.fail(framing("The connection broke off before the end of the body.")));
     req.on("close", () => {
       if (!req.complete) this.fail(framing("The connection ended before the body did."));

@@ -1,6 +1,6 @@
 /**
  * One client connection: its requests one after the other. A pipelined request waits until the one before it has been
- * answered, so that it is not admitted, and holds no money, while a stream runs (reliability rows 20, D6).
+ * answered, so that it is not admitted, and holds no money, while a stream runs (docs/failure-model.md rows 20 and D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -73,13 +73,13 @@ export class Connection {
     else if (this.#broken) this.#breakNow(this.#broken);
   }
 
-  /** The parser or the socket has failed. Requests before the fault are answered first, nothing behind it ever is. */
+  /** The parser or the socket has failed. Requests before the fault are answered first, nothing after it ever is. */
   failed(error: ClientError): void {
     if (this.#rawAnswered || this.#broken) {
       if (!PARSER_FAULT.test(error.code ?? "") || error.code === EARLY_END) this.#socket.destroy();
       return;
     }
-    // Bytes behind `connection: close` are nobody's request (row 14).
+    // Bytes after `connection: close` are nobody's request (row 14).
     if (error.code === "HPE_CLOSED_CONNECTION") return;
     const last = this.#last;
     if (last !== undefined && !last.req.complete) this.#bodyFailed(last, error);

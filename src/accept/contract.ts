@@ -44,7 +44,7 @@ export interface AcceptedRequest {
   readBody(gate?: BodyGate): Promise<Uint8Array | Refusal>;
 }
 
-/** What becomes of connections while the process is short of something (reliability D8). */
+/** What becomes of connections while the process is short of something (docs/failure-model.md row D8). */
 export interface Door {
   /** What the limit on descriptors leaves room for; undefined where the system does not say. */
   readonly shares: DescriptorShares | undefined;

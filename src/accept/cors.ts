@@ -1,5 +1,5 @@
 /**
- * Cross-origin requests, for the origins that the operator named and no others (reliability row 83). Without
+ * Cross-origin requests, for the origins that the operator named and no others (docs/failure-model.md row 83). Without
  * configuration no answer carries an `access-control-*` header.
  */
 import type { RequestHeaders } from "./headers.ts";

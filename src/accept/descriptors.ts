@@ -1,6 +1,6 @@
 /**
- * How many connections the system lets this process have (reliability D8). Envoy keeps its downstream connections below
- * half of the limit on descriptors; so do we, and what is asked upstream gets most of the rest.
+ * How many connections the system lets this process have (docs/failure-model.md row D8). Envoy keeps its downstream
+ * connections below half of the limit on descriptors; so do we, and what is asked upstream gets most of the rest.
  */
 import { readFileSync } from "node:fs";
 

@@ -1,6 +1,6 @@
 /**
- * What the gateway must know of a body to route and bill it, and no more (reliability rows 44 to 51, 56). What a member
- * of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
+ * What the gateway must know of a body to route and bill it, and no more (docs/failure-model.md rows 44 to 51, 56).
+ * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import { inspectMembers } from "../values/members.ts";
@@ -30,7 +30,9 @@ export interface Envelope {
   readonly media: readonly MediaPiece[];
   /** Whether the upstream may shorten the conversation on the way: it then reads it twice, and bills both. */
   readonly compacts: boolean;
-  /** A service tier, speed, region or output other than the standard one; it needs a price (promise 14). */
+  /**
+   * A service tier, speed, region or output other than the standard one; it needs a price (ARCHITECTURE.md promise 14).
+   */
   readonly serviceTier: string | undefined;
   /** The member that asks for it. */
   readonly tierParam: string | undefined;
@@ -52,7 +54,7 @@ export interface ReadBody {
   readonly surplus: readonly string[];
 }
 
-/** More choices than any protocol allows; above it the bill could not be bounded (protocols.md, chat `n`). */
+/** More choices than any protocol allows; above it the bill could not be bounded. */
 export const CHOICES_MAX = 128;
 
 export interface EnvelopeOptions {

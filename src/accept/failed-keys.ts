@@ -1,5 +1,5 @@
 /**
- * Counts failed authentications by client address (DESIGN.md, order of refusal, row 3; reliability row 30): above the
+ * Counts failed authentications by client address (docs/failure-model.md row 30): above the
  * limit the 401 becomes a 429, and look-ups of keys that nobody vouches for are limited per second. Whoever else shares
  * the address is spared: keys that were good lately are not asked about here, and a key that was revoked is no failure.
  * Bounded: a flood of addresses pushes out the ones seen least recently.

@@ -1,6 +1,6 @@
 /**
  * What Node's parser accepts and we do not: each of these lets two parsers in a row disagree about where a request
- * ends or whom it is for (reliability rows 5 to 9; RFC 9112 sections 3.2, 6.1 and 11.2).
+ * ends or whom it is for (docs/failure-model.md rows 5 to 9; RFC 9112 sections 3.2, 6.1 and 11.2).
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { RequestHeaders } from "./headers.ts";

@@ -1,6 +1,6 @@
 /**
  * A request's headers as they came, by lower-cased name. It never joins, drops or overrules a duplicate as
- * `req.headers` does, and keeps names such as `__proto__` harmless (reliability row 22).
+ * `req.headers` does, and keeps names such as `__proto__` harmless (docs/failure-model.md row 22).
  */
 
 /** Headers that prove who the client is: `key.ts` reads them, nobody else ever sees them. */

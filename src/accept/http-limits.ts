@@ -1,6 +1,6 @@
 /**
- * What a connection may cost us before anything is known about who is behind it (reliability 4.0, rows D5 to D8). The
- * defaults are for a process that stands behind nginx or Envoy.
+ * What a connection may cost us before anything is known about who is behind it (docs/failure-model.md rows D5 to D8).
+ * The defaults are for a process that stands behind nginx or Envoy.
  */
 import type { DescriptorShares } from "./descriptors.ts";
 
@@ -16,7 +16,9 @@ export interface HttpLimits {
   readonly requestsPerSocketMax: number;
   /** Request line and headers together. */
   readonly headerBytesMax: number;
-  /** Above it the request is refused; Node is never allowed to show us a truncated view (finding F6). */
+  /**
+   * Above it the request is refused; Node is never allowed to show us a truncated view, as older versions did (row 15).
+   */
   readonly headersMax: number;
   readonly targetBytesMax: number;
   readonly connectionsMax: number;
@@ -26,7 +28,7 @@ export interface HttpLimits {
   readonly readAheadBytesMax: number;
   /** A client that takes nothing for so long has vanished without a word (row D3); a slow one takes something. */
   readonly writeStallMs: number;
-  /** Requests of one connection that may wait behind a running one (row D6). */
+  /** Requests of one connection that may wait after a running one (row D6). */
   readonly pipelinedMax: number;
   /** After an answer that left the body unread: how long the rest is drained, so that no reset destroys the answer. */
   readonly lingerMs: number;

@@ -1,4 +1,7 @@
-/** The `Idempotency-Key` header: 1 to 255 printable ASCII characters, once (reliability 3.10). */
+/**
+ * The `Idempotency-Key` header: 1 to 255 printable ASCII characters, once
+ * (docs/decisions/idempotency-keeps-no-bodies.md).
+ */
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { RequestHeaders } from "./headers.ts";
 

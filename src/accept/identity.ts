@@ -1,6 +1,6 @@
 /**
- * Who is asking, as far as the network can be believed (reliability row 76): forwarding headers count only when they
- * come from an address that the operator named.
+ * Who is asking, as far as the network can be believed (docs/failure-model.md row 76): forwarding headers count only
+ * when they come from an address that the operator named.
  */
 import type { Socket } from "node:net";
 import { normalIp } from "../wire/address.ts";
@@ -31,7 +31,7 @@ export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
   };
 }
 
-/** W3C Trace Context, version 00. Anything else is ignored: the trace starts anew here (reliability row 74). */
+/** W3C Trace Context, version 00. Anything else is ignored: the trace starts anew here (row 74). */
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The caller's trace context when it is well-formed, else undefined. */

@@ -1,5 +1,5 @@
 /**
- * Finds the key in the headers (DESIGN.md, order of refusal, row 2; reliability rows 23, 24, 26 to 28, 32). The text
+ * Finds the key in the headers (docs/failure-model.md rows 23, 24, 26 to 28 and 32). The text
  * ends here: what leaves is a tag and a hash.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
@@ -33,8 +33,8 @@ export function carriesKey(headers: RequestHeaders): boolean {
 }
 
 /**
- * What stands behind `Bearer` and one space. Only the scheme's case is free (RFC 9110 section 11.1); a second space or
- * anything behind the key stays in the text and fails the form. Blanks around the whole value are not part of it
+ * What follows `Bearer` and one space. Only the scheme's case is free (RFC 9110 section 11.1); a second space or
+ * anything after the key stays in the text and fails the form. Blanks around the whole value are not part of it
  * (RFC 9110 section 5.5), Node's parser has removed them.
  * @returns undefined when there is no such header or another scheme.
  */

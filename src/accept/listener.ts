@@ -88,7 +88,7 @@ export class Listener {
     return address;
   }
 
-  /** From now on every answer closes its connection; requests are still served (promise 12). */
+  /** From now on every answer closes its connection; requests are still served (ARCHITECTURE.md promise 12). */
   lameDuck(): void {
     this.#draining = true;
   }
@@ -122,7 +122,8 @@ export class Listener {
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-      // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead (row 7).
+      // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead
+      // (docs/failure-model.md row 7).
       requireHostHeader: false,
       // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18), and so it is behind
       // a request that has not been answered yet.

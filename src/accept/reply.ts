@@ -2,9 +2,9 @@
  * The answer to one request, with backpressure. This is the one place that knows whether the first byte is out: after
  * that there is no second head (asserted), and a client that has left is noticed here.
  *
- * A client is gone when its side of the connection has ended, in whatever way (reliability D1, D2): a half-close, FIN and
- * RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and waiting for the
- * reset that a later write would provoke would keep the upstream working for nobody.
+ * A client is gone when its side of the connection has ended, in whatever way (docs/failure-model.md rows D1 and D2): a
+ * half-close, FIN and RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and
+ * waiting for the reset that a later write would provoke would keep the upstream working for nobody.
  */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
@@ -19,7 +19,7 @@ export interface ReplyContext {
   readonly id: RequestId;
   /** Headers that stand on every answer to this request; the caller's own win. */
   readonly headers: ReplyHeaders;
-  /** Whether the connection is to be closed behind the answer for a reason of the listener's (drain). */
+  /** Whether the connection is to be closed after the answer for a reason of the listener's (drain). */
   readonly mustClose: () => boolean;
   /** Whether so much of the request is still to come that the connection cannot be used again. */
   readonly bodyPending: () => boolean;
@@ -28,7 +28,7 @@ export interface ReplyContext {
   readonly writeStallMs: number;
 }
 
-/** The headers of every answer (DESIGN.md, Errors), and the request id as they print it. */
+/** The headers of every answer (docs/errors.md), and the request id as they print it. */
 export function standardHeaders(id: RequestId, protocol: Protocol): { headers: ReplyHeaders; requestId: string } {
   const requestId = printRequestId(id);
   const repeated = PROTOCOLS[protocol].requestIdHeader;
@@ -112,7 +112,7 @@ export class Reply {
 
   /**
    * Begins a stream. Once, and not after `whole`. The head leaves with the first bytes.
-   * @param headers win over the ones of an event stream that nobody in between may buffer (finding F7).
+   * @param headers win over the ones of an event stream that nobody in between may buffer.
    */
   open(status: number, headers: ReplyHeaders): void {
     this.#writeHead(status, {
@@ -211,7 +211,7 @@ export class Reply {
 
   /**
    * Closing a socket that holds unread bytes sends a reset, which can destroy the answer before the client has read it
-   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: behind
+   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: after
    * that its sender is made to wait, and may read.
    */
   #endAfterLinger(body: Uint8Array): void {
@@ -237,7 +237,9 @@ export class Reply {
     req.resume();
   }
 
-  /** Small heartbeats never show the kernel that nobody is there; a socket that takes nothing for long does (D3). */
+  /**
+   * Small heartbeats never show the kernel that nobody is there; a socket that takes nothing for long does (row D3).
+   */
   #watchStall(): void {
     clearTimeout(this.#stallTimer);
     this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.writeStallMs).unref();

@@ -1,6 +1,6 @@
 /**
- * The request target, byte for byte, to what it names (DESIGN.md, order of refusal, row 1; reliability rows 16 to 18,
- * 42). A path that any lenient server in front or behind could read as `/v1...` is an API path: an exact match, or 404.
+ * The request target, byte for byte, to what it names (docs/failure-model.md rows 16 to 18 and 42). A path that any
+ * lenient server in front or behind could read as `/v1...` is an API path: an exact match, or 404.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import { percentReadings } from "../values/key-search.ts";

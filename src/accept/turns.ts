@@ -16,7 +16,7 @@ export class Turns {
     this.#turnMs = turnMs;
   }
 
-  /** Resolves when it is the caller's turn, behind those who have asked before. */
+  /** Resolves when it is the caller's turn, after those who have asked before. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

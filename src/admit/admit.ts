@@ -1,6 +1,6 @@
 /**
- * Stage admit: may this request run, and who pays? One round trip to the store in the common case (promise 5). Reads
- * facts, never content.
+ * Stage admit: may this request run, and who pays? One round trip to the store in the common case (ARCHITECTURE.md
+ * promise 5). Reads facts, never content.
  */
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
@@ -42,7 +42,7 @@ export interface AdmitParts {
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
   /**
    * Told of an admission whose outcome is unknown: the store may still carry it out later, so its hold must be voided
-   * once the store answers again (reliability 3.3).
+   * once the store answers again (docs/failure-model.md invariant 34).
    */
   readonly abandon: (
     requestId: RequestId,

@@ -1,4 +1,4 @@
-/** Rate-limit headers as each protocol's SDKs read them (protocols.md 1.5). */
+/** Rate-limit headers as each protocol's SDKs read them. */
 import type { BucketState, LimitStates } from "../store/admission.ts";
 import type { Protocol } from "../values/protocol.ts";
 

@@ -8,7 +8,10 @@ import type { RequestId } from "../values/request-id.ts";
 import type { Growth } from "./growth.ts";
 import type { Terms } from "./terms.ts";
 
-/** Everything about the money is pinned here: a reload in the middle of a request changes nothing (row G1). */
+/**
+ * Everything about the money is pinned here: a reload in the middle of a request changes nothing (docs/failure-model.md
+ * row G1).
+ */
 export interface Permit {
   readonly requestId: RequestId;
   readonly tag: AccountTag;

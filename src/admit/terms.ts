@@ -45,7 +45,7 @@ export interface Terms {
   readonly client: Protocol;
   /** Input tokens at most: what the hold and the token bucket count. */
   readonly inputTokens: number;
-  /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (promise 3). */
+  /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (ARCHITECTURE.md promise 3). */
   readonly inputEstimate: number;
   /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
   readonly outputLimit: number;
@@ -69,7 +69,7 @@ export interface OfferedTerms extends GroupTerms {
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
-/** An image behind an address: more than 12 megapixels cost at the dearest rule seen. */
+/** An image given by its address: more than 12 megapixels cost at the dearest rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Measures a request, or refuses what has no price (promise 14). */

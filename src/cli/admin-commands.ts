@@ -1,5 +1,5 @@
 /**
- * What the commands that talk to the admin API ask and print (DESIGN.md section 8). Each returns the answer for `--json`
+ * What the commands that talk to the admin API ask and print. Each returns the answer for `--json`
  * and the same in words; `cli.ts` reads the options and prints.
  */
 import { type AdminClient, type Fields, segment } from "./admin-client.ts";

@@ -71,7 +71,7 @@ export async function* allAccounts(admin: AdminClient): AsyncGenerator<string> {
   } while (cursor !== undefined);
 }
 
-/** A page of a ledger as the store keeps it, behind a line, at most `limit`. */
+/** A page of a ledger as the store keeps it, after a line, at most `limit`. */
 export async function readLines(
   admin: AdminClient,
   account: string,

@@ -50,7 +50,7 @@ export interface ArchiveHeading {
   readonly account: string;
   readonly first: number;
   readonly last: number;
-  /** The chain of all lines of the account: before the file's first line, and behind its last one. */
+  /** The chain of all lines of the account: before the file's first line, and after its last one. */
   readonly chain: { readonly from: number; readonly before: string; readonly after: string };
 }
 
@@ -170,7 +170,7 @@ const GZIP_HEADER_BYTES = 10;
 const GZIP_END_BYTES = 8;
 
 /**
- * Unpacks a file of one gzip member and nothing behind it: `gunzip` passes over zeros there, and over further members
+ * Unpacks a file of one gzip member and nothing after it: `gunzip` passes over zeros there, and over further members
  * that unpack to nothing.
  */
 async function gunzipOne(bytes: Buffer): Promise<Buffer> {

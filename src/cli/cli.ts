@@ -1,5 +1,5 @@
 /**
- * The command line (DESIGN.md section 8). `serve` and `check` are handed in; everything else asks a running gateway's
+ * The command line. `serve` and `check` are handed in; everything else asks a running gateway's
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";
@@ -56,7 +56,7 @@ export interface CliIo {
 
 /**
  * Runs one command.
- * @param argv the arguments behind the program's name
+ * @param argv the arguments after the program's name
  * @returns the exit status: 0, 1 or 2
  */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {

@@ -1,4 +1,4 @@
-/** What the commands for codes of time cards ask and print (DESIGN.md section 8). */
+/** What the commands for codes of time cards ask and print. */
 import { type AdminClient, type Fields, segment } from "./admin-client.ts";
 import { itemsOf, type Outcome, type PageOptions, pageOrAll, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";

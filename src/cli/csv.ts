@@ -30,7 +30,7 @@ const OPERATOR = String.raw`[=+\-@\u2212\u207A-\u207C\u208A-\u208C\uFE62\uFE63\u
 const FORMULA = new RegExp(`^(?:[\\t\\r\\n\\0]|${UNSEEN}*${OPERATOR})`, "u");
 /**
  * A program that splits at semicolons or tabs finds cells inside of ours, and takes our quotes for ones around them: `""=1+1`
- * is an empty text in quotes to it, and a formula behind that.
+ * is an empty text in quotes to it, and a formula after that.
  */
 const FORMULA_INSIDE = new RegExp(`(\\r\\n|[;\\t\\r\\n])(?=(?:"|${UNSEEN})*${OPERATOR})`, "gu");
 

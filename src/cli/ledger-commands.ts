@@ -54,7 +54,7 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
 ];
 
 /**
- * A page as a table; with another format the whole ledger behind `after`, written as it comes, however long it is.
+ * A page as a table; with another format the whole ledger after `after`, written as it comes, however long it is.
  * @throws CliFailure 2 for a format that is none
  */
 export async function showOrExport(admin: AdminClient, options: LedgerOptions, terminal: Terminal): Promise<Outcome> {

@@ -1,5 +1,5 @@
 /**
- * The configuration: `tollgate.yaml` to `Settings` (DESIGN.md section 4). Its parts are in `config/`, which nobody else
+ * The configuration: `tollgate.yaml` to `Settings`. Its parts are in `config/`, which nobody else
  * imports. The only file that reads the environment.
  */
 import { readFileSync } from "node:fs";

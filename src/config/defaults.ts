@@ -1,5 +1,5 @@
 /**
- * Every default of the configuration and every limit on its size, once, with the unit in the name (DESIGN.md section 4).
+ * Every default of the configuration and every limit on its size, once, with the unit in the name.
  * The published schema, the compiler and the documentation read these.
  */
 
@@ -34,7 +34,9 @@ export const DEFAULTS = {
   workers: 1,
   /** Silence on a stream after which the client gets a heartbeat. */
   heartbeatMs: 10 * SECOND_MS,
-  /** What a client is answered when no upstream could: 403 keeps front health checks quiet (promise 10). */
+  /**
+   * What a client is answered when no upstream could: 403 keeps front health checks quiet (ARCHITECTURE.md promise 10).
+   */
   upstreamUnavailableStatus: 403,
   /** US dollars that an account may cost in a day by requests that it leaves before it is given anything. */
   leftAllowanceUsd: "0.50",
@@ -126,7 +128,7 @@ export const LIMITS = {
   tiersPerPriceMax: 8,
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
-  /** Calls of one tool that are believed of one request at all: src/settle/tool-calls.ts. */
+  /** Calls of one tool that are believed of one request at all: src/values/tool-calls.ts. */
   toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
   headersPerUpstreamMax: 32,
   passedMembersMax: 64,

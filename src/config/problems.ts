@@ -1,6 +1,6 @@
 /**
  * What is wrong with a configuration, and where. No message ever carries the text of a secret or of an environment
- * variable (reliability row 79): values are quoted as they are written in the file, and secrets not at all.
+ * variable (docs/failure-model.md row 79): values are quoted as they are written in the file, and secrets not at all.
  */
 
 import { nearest } from "../values/nearest.ts";

@@ -127,7 +127,10 @@ function readPath(reader: Reader, path: Path, text: string, at: "key" | "value",
   return parts;
 }
 
-/** A thinking budget must fit under each request's own limit, and admission may have lowered both (promise 1). */
+/**
+ * A thinking budget must fit under each request's own limit, and admission may have lowered both (ARCHITECTURE.md
+ * promise 1).
+ */
 const THINKING_BUDGET = /^thinking(?:\.budget_tokens)?$/;
 
 function readAssignments(

@@ -20,7 +20,10 @@ import {
   usd,
 } from "./schema-words.ts";
 
-/** Names as in protocols.md 2.0.1; what is left out comes from the model, then from the upstream's protocol. */
+/**
+ * Names as in `values/catalog.ts` (docs/translation-rules.md rule 6); what is left out comes from the model, then from
+ * the upstream's protocol.
+ */
 const capabilities = (description: string) =>
   section(
     { description },

@@ -1,5 +1,5 @@
 /**
- * Who may use the admin listener (DESIGN.md section 4; reliability row 42). With an admin token: whoever shows it.
+ * Who may use the admin listener (docs/failure-model.md row 42). With an admin token: whoever shows it.
  * Without one: only a peer on this machine that speaks for itself, so neither a local proxy's clients nor a web page
  * open in the operator's browser (cross-site request, rebound name) may.
  */

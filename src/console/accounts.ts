@@ -31,7 +31,7 @@ export async function nameOfAccount(store: Store, name: string): Promise<Account
   return account;
 }
 
-/** The account that comes behind this one, or the first; undefined behind the last. */
+/** The account that comes after this one, or the first; undefined after the last. */
 export async function nextAccountName(store: Store, after: string): Promise<AccountName | undefined> {
   let cursor: string | undefined = after;
   do {

@@ -89,7 +89,7 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** The amount of a top-up: above 0, at most NANO_USD_MAX (reliability row 38). @throws Refusal 400 */
+/** The amount of a top-up: above 0, at most NANO_USD_MAX (docs/failure-model.md row 38). @throws Refusal 400 */
 function readTopup(text: string): bigint {
   const amount = parseUsd(text);
   if (amount !== undefined && amount > 0n) return amount;

@@ -1,6 +1,7 @@
 /**
- * How often somebody may be wrong about a code before none is even looked at for them any more (reliability 3.9, row 41),
- * and about the admin token before they are told so. Only failures count. Bounded: a flood of names pushes out those seen least recently.
+ * How often somebody may be wrong about a code before none is even looked at for them any more (docs/failure-model.md
+ * row 41), and about the admin token before they are told so. Only failures count. Bounded: a flood of names pushes out
+ * those seen least recently.
  */
 import type { Clock } from "../values/time.ts";
 

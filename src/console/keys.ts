@@ -115,7 +115,7 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** Keys behind the one that the cursor names, oldest first. @throws Refusal 400 for the id of no key of the account. */
+/** Keys after the one that the cursor names, oldest first. @throws Refusal 400 for the id of no key of the account. */
 function pageOf(keys: readonly Key[], cursor: string | undefined, limit: number): Page<Key> {
   const from = cursor === undefined ? 0 : keys.findIndex(({ id }) => id === cursor) + 1;
   if (cursor !== undefined && from === 0) throw malformed("cursor", "the `next` of an earlier page", "Begin anew.");

@@ -44,7 +44,7 @@ export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly C
   ];
 }
 
-/** Where a verification goes on: behind an account, or within the one behind it. */
+/** Where a verification goes on: after an account, or within the one after it. */
 interface Place {
   /** The last account that was verified; empty before the first. */
   readonly after: string;
@@ -91,7 +91,7 @@ class Verifier {
     }
   }
 
-  /** The audit that was kept, or a new one of the next account; undefined behind the last account. */
+  /** The audit that was kept, or a new one of the next account; undefined after the last account. */
   async #auditAt({ after, id }: Place, name: string | undefined): Promise<KeptAudit | undefined> {
     const kept = id === "" ? undefined : this.#kept.take(id);
     if (kept && (name === undefined || kept.account.name === name)) return kept;

@@ -76,7 +76,7 @@ declare module "fastify" {
 }
 
 /**
- * Builds the admin listener (DESIGN.md sections 4 and 8). The caller listens and closes; nothing is bound here.
+ * Builds the admin listener. The caller listens and closes; nothing is bound here.
  * Every answer but the metrics page is JSON; every refusal is `{error: {code, message, remedy}}`.
  */
 export function createConsole(options: ConsoleOptions): FastifyInstance {
@@ -251,7 +251,7 @@ function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > ADMIN_BODY_BYTES_MAX;
 }
 
-/** The credentials of an address, which messages of drivers like to repeat (reliability row 79). */
+/** The credentials of an address, which messages of drivers like to repeat (docs/failure-model.md row 79). */
 const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
 
 const INTERNAL = new Refusal(

@@ -15,7 +15,7 @@ export function object(
 
 export const list = (items: Shape): Shape => ({ type: "array", items });
 
-/** A page of a listing. `next` is what asks for the page behind it. */
+/** A page of a listing. `next` is what asks for the page after it. */
 export function page(title: string, item: Shape, more: Readonly<Record<string, Shape>> = {}): Shape {
   return object(title, { items: list(item), ...more, next: NEXT });
 }

@@ -1,6 +1,7 @@
 /**
  * `GET /admin/v1/store` and `POST /admin/v1/store/confirm`: whether the store is the one that it was, what differs, and
- * the operator's word that it is to be used as it is (reliability B12). How that is found out is the caller's to bring.
+ * the operator's word that it is to be used as it is (docs/failure-model.md row B12). How that is found out is the
+ * caller's to bring.
  */
 import { StoreShape } from "./answers.ts";
 import { Refusal } from "./refusal.ts";

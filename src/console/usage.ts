@@ -118,7 +118,7 @@ function upstreamReader(store: Store, upstream: string, totals: Totals): StepRea
   };
 }
 
-/** Where a listing goes on: behind an account, and within the days of the one behind it. */
+/** Where a listing goes on: after an account, and within the days of the one after it. */
 interface Place {
   readonly span: DaySpan;
   /** The last account that was summed up; empty before the first. */
@@ -144,7 +144,7 @@ function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: C
   return { span, after: "", days: "" };
 }
 
-/** @returns where the next page goes on; null behind the last one. */
+/** @returns where the next page goes on; null after the last one. */
 async function usagePage(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   { span, after, days }: Place,

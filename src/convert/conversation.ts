@@ -1,12 +1,12 @@
 /**
  * What stays the same from turn to turn of a conversation, as a hash: dispatch sends its turns to the same upstream,
- * whose prompt cache is warm (protocols.md, G12). The text itself goes nowhere.
+ * whose prompt cache is warm (docs/translation-rules.md rule 8). The text itself goes nowhere.
  */
 import { createHash } from "node:crypto";
 import type { Protocol } from "../values/protocol.ts";
 import { arrayOf, type JsonObject, objectOf } from "./json-object.ts";
 
-/** Headers by which known clients name their session, best first (clients.md): Codex, opencode, others. */
+/** Headers by which known clients name their session, best first: Codex, opencode, others. */
 export const SESSION_HEADERS = ["session-id", "x-session-id", "x-session-affinity"] as const;
 
 /** Characters of the instructions, and of the first turn, that tell conversations apart. */

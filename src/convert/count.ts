@@ -94,7 +94,10 @@ const DATA_MEMBERS: ReadonlySet<string> = new Set(["input", "input_schema", "par
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "input_image", "computer_screenshot"]);
 const FILE_TYPES: ReadonlySet<string> = new Set(["input_file", "input_audio"]);
 
-/** Gathers what a model reads of a conversation. The walk is iterative, since the depth is the client's (finding F8). */
+/**
+ * Gathers what a model reads of a conversation. The walk is iterative, since the depth is the client's
+ * (docs/failure-model.md row 44).
+ */
 class Collector {
   readonly pieces: string[] = [];
   images = 0;
@@ -154,7 +157,7 @@ export function encodeCount(
   return spliceJson(request.body, request.scan, { set, remove: listed.remove });
 }
 
-/** What cannot be counted: state at the upstream, which no tenant may reach (promise 14). */
+/** What cannot be counted: state at the upstream, which no tenant may reach (ARCHITECTURE.md promise 14). */
 export function countFault(request: ClientRequest): Refusal | undefined {
   return refusedState(request);
 }

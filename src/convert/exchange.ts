@@ -45,7 +45,10 @@ export interface RouteFacts {
 export interface Permitted {
   /** The most output that may be asked for; undefined: what the body says stands. */
   readonly outputLimit: number | undefined;
-  /** Whether the client has named no limit for its stream (promise 1): it may be ended here with `truncate`. */
+  /**
+   * Whether the client has named no limit for its stream (ARCHITECTURE.md promise 1): it may be ended here with
+   * `truncate`.
+   */
   readonly openEnded?: boolean | undefined;
   /**
    * Input tokens by the request's size: what a client of another protocol is told, and charged, where the upstream has
@@ -62,7 +65,10 @@ export interface ConvertContext {
   readonly nowS: number;
   /** `length` random base62 characters, for ids. */
   randomId(length: number): string;
-  /** Wraps reasoning content for the client to bring back; the result starts with `gw1.` (protocols.md 2.0.5). */
+  /**
+   * Wraps reasoning content for the client to bring back; the result starts with `gw1.` (docs/translation-rules.md rule
+   * 38).
+   */
   seal(content: Uint8Array, context: string): string;
   /** The content of an envelope that was sealed here for the same context, or undefined for anything else. */
   open(envelope: string, context: string): Uint8Array | undefined;
@@ -126,7 +132,7 @@ export interface StreamConverter {
   readonly opened: boolean;
   /**
    * True while the client's answer is complete and the upstream is read on for its usage only, because a stop string was
-   * found that it was not told of (protocols.md 2.0.9). Push on; call `end` after 10 s at most: either gives the terminal
+   * found that it was not told of (rule 25). Push on; call `end` after 10 s at most: either gives the terminal
    * frame, whatever the upstream does.
    */
   readonly draining: boolean;

@@ -1,8 +1,8 @@
 /**
  * The one vocabulary between the three protocols: each decodes to it and encodes from it, so there are three pairs of
  * translators and not six. Requests, whole replies and stream events, as plain values; nothing here reads a clock or a
- * socket. What only one protocol knows rides in `rest`, so that a loss can be named (promise 9). Rule numbers are those
- * of the protocol reference.
+ * socket. What only one protocol knows rides in `rest`, so that a loss can be named (ARCHITECTURE.md promise 9). Rule
+ * numbers are those of the protocol reference.
  */
 import type { Effort } from "../values/catalog.ts";
 import type { Protocol } from "../values/protocol.ts";
@@ -10,7 +10,7 @@ import type { Usage } from "../values/tokens.ts";
 
 // ---------------------------------------------------------------------------------------------- parts of a conversation
 
-/** Where a prompt cache may be cut: behind the part that carries it. */
+/** Where a prompt cache may be cut: after the part that carries it. */
 export interface CacheBreakpoint {
   readonly ttl: "short" | "long";
 }
@@ -24,7 +24,8 @@ export interface TextPart {
   readonly cache?: CacheBreakpoint | undefined;
   /**
    * True for the first part of a message that the client sent as a message of its own within one assistant turn: where
-   * the target knows one string only, a blank line parts it from what stands before (RC.q4).
+   * the target knows one string only, a blank line parts it from what stands before (docs/translation-rules.md rule
+   * 14).
    */
   readonly startsMessage?: boolean | undefined;
 }
@@ -52,7 +53,7 @@ export interface FilePart {
   readonly param: Param;
 }
 
-/** Sound from the client; every target refuses it but the protocol that it came from (2.0.12). */
+/** Sound from the client; every target refuses it but the protocol that it came from (rule 18). */
 export interface AudioPart {
   readonly type: "audio";
   readonly param: Param;
@@ -96,7 +97,7 @@ export interface ToolRef {
 
 export interface ToolCallPart {
   readonly type: "tool-call";
-  /** The id as the client wrote it; G4 is applied by encoders. */
+  /** The id as the client wrote it; encoders make it safe (rule 35). */
   readonly id: string;
   readonly tool: ToolRef;
   /** `custom`: the free text. All others: arguments as JSON text (typed tools in their function form, tool-typed.ts). */
@@ -118,7 +119,7 @@ export interface ToolResult {
 export type UserPart = TextPart | ImagePart | FilePart | AudioPart;
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
-/** System text in the middle of the conversation (2.0.3); a leading run stands in `HubRequest.system`. */
+/** System text in the middle of the conversation (rule 10); a leading run stands in `HubRequest.system`. */
 export interface SystemTurn {
   readonly role: "system";
   readonly parts: readonly TextPart[];
@@ -140,7 +141,7 @@ export interface AssistantTurn {
   readonly param: Param;
 }
 
-/** Results of calls; decoders leave them where the client put them, and pairing is already proven (G3). */
+/** Results of calls; decoders leave them where the client put them, and pairing is already proven (rule 12). */
 export interface ToolTurn {
   readonly role: "tool";
   readonly results: readonly ToolResult[];
@@ -193,7 +194,7 @@ export interface TypedTool {
   readonly param: Param;
 }
 
-/** A tool that the vendor's servers would run (2.0.11, last row). */
+/** A tool that the vendor's servers would run (rule 33). */
 export interface HostedTool {
   readonly type: "hosted";
   /** The tool's own type (`web_search_20250305`, `code_interpreter`; chat's `web_search_options` is `web_search`). */
@@ -201,7 +202,7 @@ export interface HostedTool {
   readonly native: JsonObject;
   /** Points at the member that a refusal names (`tools[0].type`, `tools.0.type`, `web_search_options`). */
   readonly param: Param;
-  /** True when it was asked for by a parameter of its own: then it is never dropped in silence (CM.q19). */
+  /** True when it was asked for by a parameter of its own: then it is never dropped in silence (rule 30). */
   readonly demanded: boolean;
 }
 
@@ -240,7 +241,7 @@ export type OutputFormat =
       readonly schema: JsonObject;
     };
 
-/** What the client wants of the model's reasoning (2.0.4). */
+/** What the client wants of the model's reasoning (rule 27). */
 export interface ReasoningWish {
   /** The client's explicit effort; `none` stands in `off`. */
   readonly effort: Exclude<Effort, "none"> | undefined;
@@ -264,9 +265,9 @@ export interface ReplyWish {
   readonly includeUsage: boolean;
   /** Responses: `include` has `reasoning.encrypted_content`. */
   readonly encryptedReasoning: boolean;
-  /** Chat: the request used `functions` and not `tools` (CM.r8). */
+  /** Chat: the request used `functions` and not `tools` (rule 37). */
   readonly deprecatedFunctions: boolean;
-  /** Responses: the members that every response object repeats (RC.r6). Empty for the others. */
+  /** Responses: the members that every response object repeats (rule 45). Empty for the others. */
   readonly echo: JsonObject;
 }
 
@@ -275,7 +276,7 @@ export interface RestField {
   readonly param: Param;
   readonly value: unknown;
   /**
-   * `hint`: leaving it out changes nothing that the client can see (G9, telemetry); `meaning`: it is dropped and named;
+   * `hint`: leaving it out changes nothing that the client can see (rule 3); `meaning`: it is dropped and named;
    * `required`: leaving it out would change the answer's meaning, so the request is refused.
    */
   readonly weight: "hint" | "meaning" | "required";
@@ -293,7 +294,7 @@ export interface HubRequest {
   /** The model as the client typed it. */
   readonly model: string;
   readonly stream: boolean;
-  /** The leading run of system and developer text, one part per part; attribution text is already gone (G8). */
+  /** The leading run of system and developer text, one part per part; attribution text is already gone (rule 11). */
   readonly system: readonly TextPart[];
   readonly turns: readonly Turn[];
   readonly tools: readonly ToolDefinition[];
@@ -322,14 +323,14 @@ export interface HubRequest {
 
 // ------------------------------------------------------------------------------------------------ what the reply needs
 
-/** The tools as the upstream was told of them: upstream name -> the client's tool (G5, 2.0.11). */
+/** The tools as the upstream was told of them: upstream name -> the client's tool (rules 33 and 34). */
 export type RestoreMap = ReadonlyMap<string, ToolRef>;
 
 /** What the reply's translation must know of the request; made by `encodeRequest`, plain data. */
 export interface ReplyPlan {
   readonly client: Protocol;
   readonly upstream: Protocol;
-  /** The model as the client typed it: echoed by every object and event (G1). */
+  /** The model as the client typed it: echoed by every object and event (rule 1). */
   readonly model: string;
   /** The upstream's name of the model: goes into envelopes. */
   readonly upstreamModel: string;
@@ -339,11 +340,11 @@ export interface ReplyPlan {
   readonly account: string | undefined;
   readonly stream: boolean;
   readonly tools: RestoreMap;
-  /** Stop strings that the reply side must watch for; empty when the upstream does it (2.0.9). */
+  /** Stop strings that the reply side must watch for; empty when the upstream does it (rule 25). */
   readonly emulateStop: readonly string[];
   /** Chat: whether the client asked for the usage chunk. */
   readonly includeUsage: boolean;
-  /** Chat: answer with `function_call` in place of `tool_calls` (CM.r8). */
+  /** Chat: answer with `function_call` in place of `tool_calls` (rule 37). */
   readonly deprecatedFunctions: boolean;
   readonly reasoning: ReplyReasoning;
   /** Responses: what every response object repeats. */
@@ -353,10 +354,10 @@ export interface ReplyPlan {
 export interface ReplyReasoning {
   /**
    * `full`: text and envelope. `opaque`: an empty block that carries the envelope only, as for a messages client with
-   * `display: omitted` whose upstream wants its reasoning back. `none`: the client hears nothing of it (MC.r1).
+   * `display: omitted` whose upstream wants its reasoning back. `none`: the client hears nothing of it (rule 39).
    */
   readonly visibility: "full" | "opaque" | "none";
-  /** Responses: reasoning text goes to `summary` (true) or to `content` (false) (2.0.5). */
+  /** Responses: reasoning text goes to `summary` (true) or to `content` (false) (rule 38). */
   readonly summary: boolean;
   /** Whether an envelope is sent along: messages always, responses when included, chat never. */
   readonly envelope: boolean;
@@ -372,7 +373,7 @@ export interface Encoded {
 
 // -------------------------------------------------------------------------------------------------------------- reply
 
-/** Why the model stopped; the table of 2.0.7 maps each to each protocol. */
+/** Why the model stopped; rule 43 maps each to each protocol. */
 export type StopReason =
   | "end"
   | "tool-calls"
@@ -421,7 +422,7 @@ export type ReplyItem =
 
 /** A whole reply. */
 export interface HubReply {
-  /** The upstream's id; clients get one of their own protocol's form (2.0.8). */
+  /** The upstream's id; clients get one of their own protocol's form (rule 7). */
   readonly upstreamId: string | undefined;
   readonly items: readonly ReplyItem[];
   readonly stop: Stop;
@@ -436,7 +437,7 @@ export interface HubReply {
 
 /**
  * Names one block of the upstream's stream from its start to its end. Blocks of different keys may interleave; whoever
- * writes a protocol that wants them one after the other puts them in order (3.2, 3.6).
+ * writes a protocol that wants them one after the other puts them in order (rule 56).
  */
 export type BlockKey = string;
 
@@ -479,13 +480,13 @@ export type ReplyEvent =
   | { readonly type: "tool-delta"; readonly key: BlockKey; readonly input: string }
   /** `input` is the whole text; equal to the deltas joined, or all of it when there were none. */
   | { readonly type: "tool-end"; readonly key: BlockKey; readonly input: string }
-  /** A cumulative snapshot: replaces the one before, never adds (2.0.6). */
+  /** A cumulative snapshot: replaces the one before, never adds (rule 44). */
   | { readonly type: "usage-update"; readonly usage: Usage }
   | { readonly type: "reply-stop"; readonly stop: Stop }
   /** The upstream's own terminal marker has been seen. */
   | { readonly type: "reply-end" }
   | { readonly type: "ping" }
-  /** The upstream reported a failure in its stream (S4). `code` is its machine-readable word, if it gave one. */
+  /** The upstream reported a failure in its stream (rule 50). `code` is its machine-readable word, if it gave one. */
   | { readonly type: "reply-error"; readonly code: string | undefined; readonly message: string };
 
 // ------------------------------------------------------------------------------------------------------- constructors

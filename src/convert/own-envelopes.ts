@@ -1,7 +1,8 @@
 /**
  * Reasoning that was sealed here for a server of another protocol, in a request that now goes to one of the client's own:
  * a model with routes of two protocols makes such requests when it fails over. That server would refuse an envelope as a
- * broken signature, so it is taken out before sending (protocols.md 2.0.5); every other byte stays (promise 6).
+ * broken signature, so it is taken out before sending (docs/translation-rules.md rule 38); every other byte stays
+ * (ARCHITECTURE.md promise 6).
  */
 import { elementSpans, findNested, spliceNested } from "../wire/json.ts";
 import { asBuffer } from "../wire/utf8.ts";
@@ -30,7 +31,7 @@ function ofMessages({ body, json }: ClientRequest): Record<string, string | Uint
     return spliceNested(message, ["content"], content.toString());
   });
   const set: Record<string, string | Uint8Array> = { messages: edited };
-  // A thinking budget wants the thinking of a tool loop back; without it the loop goes on without (2.0.4).
+  // A thinking budget wants the thinking of a tool loop back; without it the loop goes on without (rule 27).
   const last = messages.findLastIndex((blocks) => blocks.some((block) => block?.type === "tool_use"));
   if (sealed[last] && objectOf(json.thinking)?.type === "enabled") set.thinking = '{"type":"disabled"}';
   return set;

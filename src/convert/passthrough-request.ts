@@ -1,6 +1,6 @@
 /**
  * The few splices that a request gets on a route of its own protocol, and what such a route refuses: an upstream's
- * memory belongs to whoever holds its credential, so no tenant may reach it (promise 14).
+ * memory belongs to whoever holds its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { MEMBERS, type Shape } from "../values/members.ts";
@@ -12,7 +12,7 @@ import { withoutEnvelopes } from "./own-envelopes.ts";
 import { offMember, refusedOff } from "./rules/thinking-off.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
-/** The smallest thinking budget that the messages protocol takes (protocols.md 1.2.2). */
+/** The smallest thinking budget that the messages protocol takes. */
 const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
@@ -124,7 +124,7 @@ function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | un
 
 /**
  * Looks for file ids, stored items and containers in messages and tools, without recursion: the depth is the
- * client's (F8).
+ * client's (docs/failure-model.md row 44).
  */
 function firstStatePart(root: unknown, rootPath: string): string | undefined {
   const stack: { value: unknown; path: string }[] = [{ value: root, path: rootPath }];

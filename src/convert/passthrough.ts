@@ -1,6 +1,6 @@
 /**
- * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so (promise
- * 6), and are watched for the bill.
+ * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so
+ * (ARCHITECTURE.md promise 6), and are watched for the bill.
  */
 import { isRefusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
@@ -107,7 +107,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
     const error = objectOf(json.error);
     if (error) return reported(error.type, error.code);
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
-      return invalid("a chat completion without a choice"); // MC.r7
+      return invalid("a chat completion without a choice");
     }
     return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
   },
@@ -176,7 +176,7 @@ class PassthroughStream implements StreamConverter {
       if (seen.terminal) {
         this.#ended = true;
         terminal = seen;
-        break; // After its terminal frame a stream says nothing more (S2).
+        break; // After its terminal frame a stream says nothing more (docs/translation-rules.md rule 48).
       }
       if (seen.bytes) pieces.push(seen.bytes);
       semantic ||= seen.semantic;

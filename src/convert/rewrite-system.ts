@@ -15,7 +15,7 @@ export interface RewriteTarget {
 type SystemText = Omit<Extract<RuleAction, { kind: "system" }>, "kind">;
 
 /**
- * Adds a text before or behind the client's own system text, a blank line between them. What has not the form that the
+ * Adds a text before or after the client's own system text, a blank line between them. What has not the form that the
  * protocol demands is left for the upstream to refuse.
  */
 export function addSystemText(draft: BodyDraft, added: SystemText, target: RewriteTarget): void {
@@ -92,7 +92,7 @@ function withElement(array: Uint8Array, json: string, at: "start" | "end"): Uint
 
 /**
  * Takes Claude Code's attribution line out of the system text of a messages body: its nonce changes with each request
- * and defeats prompt caches (protocols.md G8). On translated routes the codec does the same.
+ * and defeats prompt caches (docs/translation-rules.md rule 11). On translated routes the codec does the same.
  */
 export function stripAttribution(draft: BodyDraft): void {
   const system = draft.value("system");
@@ -139,7 +139,7 @@ function cleanedBlock(block: Uint8Array): Uint8Array | undefined {
   return cleaned === text ? block : cleaned && replaced(block, span, cleaned);
 }
 
-/** One past an array's opening bracket and the blanks behind it. */
+/** One past an array's opening bracket and the blanks after it. */
 function firstSpace(array: Uint8Array): number {
   return elementSpans(array).next().value?.start ?? 1;
 }

@@ -1,6 +1,7 @@
 /**
  * The operator's rules on a body that is about to go upstream: members are dropped, set and filled in, system text is
- * added or cleaned. Only the members that a rule names change; every other byte stays as it came (promise 6).
+ * added or cleaned. Only the members that a rule names change; every other byte stays as it came (ARCHITECTURE.md
+ * promise 6).
  */
 import type { RuleAction } from "../values/rules.ts";
 import type { JsonScan } from "../wire/json.ts";

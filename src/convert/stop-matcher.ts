@@ -45,7 +45,7 @@ export class StopMatcher {
 
   /**
    * Goes on with the next piece of the text.
-   * @returns the stop string that was complete first (of two that end together the longer) and the position behind it
+   * @returns the stop string that was complete first (of two that end together the longer) and the position after it
    *   in this piece; so it does not matter how the text was cut.
    */
   search(piece: string): { readonly stop: string; readonly end: number } | undefined {

@@ -7,7 +7,7 @@ import type { ReplyEvent, Stop } from "./hub.ts";
 export interface StreamEncoder {
   /** Frames for an event. The frames of `reply-end` are terminal; nothing may be pushed after it. */
   push(event: ReplyEvent): readonly ClientFrames[];
-  /** A frame for a silent stretch (promise 8). */
+  /** A frame for a silent stretch (ARCHITECTURE.md promise 8). */
   heartbeat(): Uint8Array;
   /**
    * The frames that end the stream as failed (promise 8).

@@ -1,6 +1,6 @@
 /**
  * Client and upstream speak different protocols: the request goes through the hub's words to the upstream's, the reply
- * back (DESIGN.md promise 9: what cannot be carried is refused, or dropped and named).
+ * back (ARCHITECTURE.md promise 9: what cannot be carried is refused, or dropped and named).
  */
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";

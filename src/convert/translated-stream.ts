@@ -1,6 +1,7 @@
 /**
  * A stream from one protocol to another: frames, hub events, their order asserted, one block after the other, stop
- * strings, the client's frames. Each step sees whole events only, so that no cut of the bytes can matter (promise 7).
+ * strings, the client's frames. Each step sees whole events only, so that no cut of the bytes can matter
+ * (ARCHITECTURE.md promise 7).
  */
 import type { ErrorAnswer } from "../values/errors.ts";
 import { billedUsage, type Usage } from "../values/tokens.ts";

@@ -1,4 +1,4 @@
-/** The header that tells a client what of its request did not reach the model's server (promise 9). */
+/** The header that tells a client what of its request did not reach the model's server (ARCHITECTURE.md promise 9). */
 
 /** The most names in the header, and the most characters of one. */
 const NAMES_MAX = 20;

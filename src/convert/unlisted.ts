@@ -1,6 +1,6 @@
 /**
- * Members that no protocol lists are left out of what goes upstream, and named (DESIGN.md promise 14): what they would
- * buy, or whom they would reach, nobody here knows. An upstream's configuration may say that it gets them.
+ * Members that no protocol lists are left out of what goes upstream, and named (ARCHITECTURE.md promise 14): what they
+ * would buy, or whom they would reach, nobody here knows. An upstream's configuration may say that it gets them.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import { inspectMembers, NONE_PASSED, pruneMembers } from "../values/members.ts";

@@ -17,7 +17,10 @@ export interface Seen {
 export interface Watcher {
   /** Looks at one frame. Sets `fault` when it is not what the protocol says, or reports an upstream's error. */
   see(event: SseEvent): Seen;
-  /** The body ended without the terminal frame: the frame to add when the stop reason was seen (S3), else a fault. */
+  /**
+   * The body ended without the terminal frame: the frame to add when the stop reason was seen
+   * (docs/translation-rules.md rule 49), else a fault.
+   */
   finish(): Uint8Array | undefined;
   readonly fault: UpstreamFault | undefined;
   counts(): Counts;
@@ -47,11 +50,11 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   reason: "the stream ended without its terminal event",
 });
 
-/** `invalid_image_url`, `image_too_large` and their kin: the client's picture is at fault (CR.r5). */
+/** `invalid_image_url`, `image_too_large` and their kin: the client's picture is at fault (rule 46). */
 const IMAGE_CODE = /(^|_)image(_|$)/;
 
 /**
- * The fault for an error that an upstream reported in its stream or in a 200 body (S4).
+ * The fault for an error that an upstream reported in its stream or in a 200 body (rule 50).
  * @param type its `type`, `code` or both; anything else than a known name is the server's failure.
  */
 export function reported(type: unknown, code: unknown): UpstreamFault {

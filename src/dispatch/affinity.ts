@@ -1,8 +1,8 @@
 /**
  * Where conversations were answered last, so that their next turn finds a warm prompt cache there, and sealed reasoning
- * the account that can open it (protocols.md, G12).
+ * the account that can open it (docs/translation-rules.md rule 8).
  *
- * It is a wish, never a rule: health, room and failover come first (lessons G65). What is forgotten costs little, since
+ * It is a wish, never a rule: health, room and failover come first. What is forgotten costs little, since
  * the first choice for a conversation is drawn from its own hash: every replica draws the same.
  */
 import { hash } from "node:crypto";

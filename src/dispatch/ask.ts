@@ -93,7 +93,7 @@ export interface BodySink {
   error(fault: ReplyFault): void;
 }
 
-/** The rest of a streamed reply, behind what was inspected. */
+/** The rest of a streamed reply, after what was inspected. */
 export interface UpstreamBody {
   /** Starts the flow; once only. */
   consume(sink: BodySink): void;
@@ -113,7 +113,10 @@ export interface Answered<T> {
   readonly route: Route;
   readonly token: T;
   readonly status: number;
-  /** `content-type` only: nothing else of an upstream's head is believed or passed on (reliability rows 61, 62). */
+  /**
+   * `content-type` only: nothing else of an upstream's head is believed or passed on (docs/failure-model.md rows 61 and
+   * 62).
+   */
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined for whole replies: the inspector has had it. */
   readonly body: UpstreamBody | undefined;

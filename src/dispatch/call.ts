@@ -33,7 +33,7 @@ const DEADLINE = failure("deadline", "the request's time is over");
 
 const ABORTED = new Error("aborted by the gateway");
 
-/** How much, and for how long, an upstream may still say behind the end of an answer before its connection is closed. */
+/** How much, and for how long, an upstream may still say after the end of an answer before its connection is closed. */
 const DISCARD_BYTES_MAX = 64 * 1024;
 const DISCARD_MS_MAX = 1_000;
 

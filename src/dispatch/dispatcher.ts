@@ -1,6 +1,6 @@
 /**
- * The attempt loop: picks routes in order, one attempt at a time, and fails over while nothing has been accepted
- * (DESIGN.md section 3). What happens once per request is here; what happens once per attempt is in `attempt.ts`.
+ * The attempt loop: picks routes in order, one attempt at a time, and fails over while nothing has been accepted.
+ * What happens once per request is here; what happens once per attempt is in `attempt.ts`.
  */
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";

@@ -1,6 +1,6 @@
 /**
  * The one table of what can go wrong with an attempt: which cause it is to the caller, where the request may go next,
- * and how it reflects on the upstream's health (DESIGN.md section 3; reliability rows C1-C11 and section 1).
+ * and how it reflects on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";

@@ -1,5 +1,5 @@
 /**
- * Whether one upstream is to be asked (after Envoy's outlier detection, reliability section 1): it is passed over after
+ * Whether one upstream is to be asked (after Envoy's outlier detection): it is passed over after
  * failures in a row or too large a share of them, for a time that doubles with each repetition; then one real request is
  * the probe, and only its answer brings the others back. An upstream's own `retry-after` is obeyed likewise.
  *
@@ -112,7 +112,7 @@ export class Health {
     return true;
   }
 
-  /** An attempt has been decided; or, without having been begun again, a stream has broken behind its beginning. */
+  /** An attempt has been decided; or, without having been begun again, a stream has broken after its beginning. */
   tell(verdict: Verdict): void {
     const { kind, probe } = verdict;
     if (probe) this.#probing = false;

@@ -1,6 +1,6 @@
 /**
  * Reads the head of an upstream's reply, as from a stranger: what is not plainly well-formed is a failure, and of what
- * is, five facts are taken and the rest forgotten (reliability rows C7, 61-63).
+ * is, five facts are taken and the rest forgotten (docs/failure-model.md rows C7 and 61 to 63).
  */
 import { parseRetryAfterMs, parseRetryAfterS, safeHeaderValue } from "../wire/header.ts";
 import { type Failure, failure } from "./failure.ts";

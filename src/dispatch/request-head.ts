@@ -1,12 +1,15 @@
 /**
  * The head of a request to an upstream, built afresh from an allow-list in lower case: nothing of the client's head is
- * copied, so neither its key nor a hop-by-hop header can slip through (reliability finding F2).
+ * copied, so neither its key nor a hop-by-hop header can slip through, also with `Expect: 100-continue`.
  */
 import type { Protocol } from "../values/protocol.ts";
 import type { HeaderEdits } from "../values/rules.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 
-/** Client headers that mean something to an upstream and nothing to us. Baggage is not among them (row 74). */
+/**
+ * Client headers that mean something to an upstream and nothing to us. Baggage is not among them (docs/failure-model.md
+ * row 74).
+ */
 export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   "anthropic-beta",
   "anthropic-version",
@@ -29,7 +32,7 @@ const NEVER_CONFIGURED: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** The version that a messages upstream is spoken to in when the client named none (clients.md). */
+/** The version that a messages upstream is spoken to in when the client named none. */
 const MESSAGES_VERSION = "2023-06-01";
 
 /** Visible ASCII and spaces: what any server reads the same way. */
@@ -74,7 +77,7 @@ function applyEdit(head: Map<string, string>, { remove, add }: HeaderEdits): voi
   for (const { name, value } of add) if (!NEVER_CONFIGURED.has(name)) head.set(name, value.reveal());
 }
 
-/** Versions and betas of the messages protocol mean nothing to an upstream of another (protocols.md section 4). */
+/** Versions and betas of the messages protocol mean nothing to an upstream of another. */
 function mayForward(protocol: Protocol, name: string, value: string): boolean {
   if (name.startsWith("anthropic-") && protocol !== "messages") return false;
   return FORWARDED_HEADERS.has(name) && value.length <= FORWARDED_VALUE_LENGTH_MAX && PLAIN_VALUE.test(value);

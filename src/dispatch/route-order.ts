@@ -25,7 +25,7 @@ const SLOW_FACTOR = 3;
 /**
  * Moves the upstream that a conversation comes from to the front: of its own priority, or of all where only its account
  * can read what the conversation carries (`account_bound_thinking`). A slow one is not gone back to while another of its
- * priority is fast: an upstream that answers late but well would keep its conversations for ever (lessons G65).
+ * priority is fast: an upstream that answers late but well would keep its conversations for ever.
  */
 export function preferUpstream(
   routes: readonly Route[],

@@ -26,7 +26,7 @@ export interface Slot {
 /** How much the newest service time counts in the average. */
 const NEWEST_SHARE = 0.2;
 
-/** What a client is told to wait, in seconds: the range that all SDKs obey (clients.md). */
+/** What a client is told to wait, in seconds: the range that all SDKs obey. */
 const RETRY_AFTER_S_MIN = 1;
 const RETRY_AFTER_S_MAX = 60;
 
@@ -100,7 +100,7 @@ export class Slots {
   }
 
   /**
-   * When one more could have a slot, were it to queue up behind those that wait now: from the time that requests have
+   * When one more could have a slot, were it to queue up after those that wait now: from the time that requests have
    * taken here, those still running included. From 1 to 60 seconds.
    */
   retryAfterS(): number {

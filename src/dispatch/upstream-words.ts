@@ -1,7 +1,7 @@
 /**
  * What an upstream says in the body of a refusal, made safe to repeat. Its wording of a 400 is kept because clients
  * match on it ("prompt is too long"); what could tell whose account it is, or where it lives, is taken out
- * (protocols.md ER3; reliability row 60).
+ * (docs/translation-rules.md rule 47; docs/failure-model.md row 60).
  */
 import { quoted } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";

@@ -2,9 +2,9 @@
  * One upstream as this process holds it: its connections, its slots, its health. The only file that knows undici.
  *
  * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
- * identities (row 70). `pipelining: 1` means one request at a time on a connection; undici destroys a connection on
- * which anything arrives that no request asked for, so a connection that is used again is a clean one (invariant 19,
- * rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
+ * identities (docs/failure-model.md row 70). `pipelining: 1` means one request at a time on a connection; undici
+ * destroys a connection on which anything arrives that no request asked for, so a connection that is used again is a
+ * clean one (invariant 19, rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
  */
 import type { Readable } from "node:stream";
 import { type ConnectionOptions, createSecureContext } from "node:tls";
@@ -133,7 +133,7 @@ function piecesOf(body: Uint8Array): Readable {
   function* pieces(): Generator<Uint8Array> {
     for (let at = 0; at < body.length; at += BODY_PIECE_BYTES) yield body.subarray(at, at + BODY_PIECE_BYTES);
   }
-  // undici takes iterables (docs/api/Dispatcher.md), which its types do not say.
+  // undici takes iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), which its types do not say.
   return pieces() as unknown as Readable;
 }
 

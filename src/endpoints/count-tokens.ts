@@ -1,6 +1,6 @@
 /**
  * `POST /v1/messages/count_tokens` and `POST /v1/responses/input_tokens`: the upstream's own count where a route speaks
- * the client's protocol, else an estimate. Never charged, no hold, outside of limits and funds (ruling 9); an upstream
+ * the client's protocol, else an estimate. Never charged, no hold, outside of limits and funds; an upstream
  * that cannot count is no error.
  */
 import { type ReadBody, readEnvelopeInTurns } from "../accept/envelope.ts";
@@ -46,7 +46,8 @@ const PATH_SUFFIXES: Readonly<Record<CountedProtocol, string>> = {
 
 /**
  * Counts the input of a request whose key is good.
- * @returns the reply's body; a refusal in the order of the model endpoint's, rows 4 to 6; undefined when the client left.
+ * @returns the reply's body; a refusal in the order of the model endpoint's, from the body's faults to the group's;
+ *   undefined when the client left.
  */
 export async function countTokens(
   protocol: CountedProtocol,

@@ -1,5 +1,5 @@
 /**
- * The endpoints beside the three model paths (protocols.md section 4). They need a good key and cost nothing: no hold, no
+ * The endpoints beside the three model paths. They need a good key and cost nothing: no hold, no
  * charge, outside of limits and funds. The one that asks a model for something, `compact`, goes the way of the model path.
  */
 import type { AcceptedRequest } from "../accept/listener.ts";

@@ -16,7 +16,7 @@ import { serveSide } from "./endpoints.ts";
 import { NativeCounts } from "./native-counts.ts";
 import { SideRates } from "./rate.ts";
 
-/** How long a stream's proper end may take to reach its client behind the deadline of a drain. */
+/** How long a stream's proper end may take to reach its client after the deadline of a drain. */
 const CUT_GRACE_MS = 2_000;
 
 /** @param shared whether other processes listen at the same address, which the parent has taken for all. */
@@ -57,7 +57,7 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
   );
 }
 
-/** Promise 12: the front has been told; late requests are still served, then running ones finish. */
+/** ARCHITECTURE.md promise 12: the front has been told; late requests are still served, then running ones finish. */
 export async function drainListener(
   listener: Listener,
   settings: Settings,

@@ -1,4 +1,4 @@
-/** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read (protocols.md section 4). */
+/** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read. */
 import { barredBy, runningCards } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Catalog, groupServes, type Model } from "../values/catalog.ts";
@@ -26,8 +26,7 @@ export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
 }
 
 /**
- * The model of this name for a key, judged as admission would but without funds and limits (order of refusal, rows 5
- * and 6).
+ * The model of this name for a key, judged as admission would but without funds and limits.
  * @returns a refusal: `unknown_model`, `not_in_plan`, `group_mismatch`.
  */
 export function modelFor(view: KeyView, name: string, catalog: Catalog): Model | Refusal {

@@ -1,5 +1,5 @@
 /**
- * Which counts are worth asking an upstream for. A client sends 25 of them at once and waits for all (clients.md), so
+ * Which counts are worth asking an upstream for. A client sends 25 of them at once and waits for all, so
  * only so many go out at a time, and a route that could not count is left alone for a while: the estimate is always there.
  */
 import type { Clock } from "../values/time.ts";
@@ -10,7 +10,7 @@ export const NATIVE_COUNTS_MAX = 8;
 /** How long a route that could not count is not asked again. */
 export const COUNT_REST_MS = 30_000;
 
-/** Routes remembered as resting; there are fewer unless a configuration is reloaded again and again. */
+/** Routes remembered as ones to leave alone for a while; there are fewer unless a configuration is reloaded again and again. */
 const RESTING_MAX = 1_000;
 
 /** What can rest: a route, by the names that both sides of dispatch know. */

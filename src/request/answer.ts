@@ -10,7 +10,7 @@ export interface RenderedRefusal {
   readonly body: Uint8Array;
 }
 
-/** Messages clients know an overloaded server by its own status (protocols.md 1.4, ER1). */
+/** Messages clients know an overloaded server by its own status (docs/translation-rules.md rule 47). */
 const MESSAGES_OVERLOADED_STATUS = 529;
 
 /**

@@ -4,7 +4,7 @@ import type { Protocol } from "../values/protocol.ts";
 
 /**
  * The form of a beta's name. Any name of this form passes, known or not: clients use new ones before we hear of them,
- * and an upstream ignores what it does not know (protocols.md section 4). What has another form is left out silently.
+ * and an upstream ignores what it does not know. What has another form is left out silently.
  */
 const BETA_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
@@ -13,7 +13,7 @@ const BETA_LIST_LENGTH_MAX = 1_024;
 
 /**
  * What goes upstream of a request's head: on messages the version, unchanged, and the betas. An upstream of another
- * protocol gets neither, and a messages upstream of a translated route gets dispatch's own version (ruling 5).
+ * protocol gets neither, and a messages upstream of a translated route gets dispatch's own version.
  */
 export function forwardedHeaders(protocol: Protocol, headers: RequestHeaders): [string, string][] {
   if (protocol !== "messages") return [];

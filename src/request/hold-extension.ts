@@ -1,6 +1,7 @@
 /**
- * Watches what an open-ended stream costs while it runs (promise 1). Near the edge of its hold the store is asked to raise
- * it by another step, while the stream flows on; where the hold can grow no more, the stream is ended at its edge.
+ * Watches what an open-ended stream costs while it runs (ARCHITECTURE.md promise 1). Near the edge of its hold the
+ * store is asked to raise it by another step, while the stream flows on; where the hold can grow no more, the stream is
+ * ended at its edge.
  *
  * What it goes by is the estimate of a cut stream's bill: the upstream's count where there is one, else what was shown and,
  * where the model is known to think out of sight, what may have been hidden in the time that was silent. What the last

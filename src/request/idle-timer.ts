@@ -1,4 +1,6 @@
-/** Calls when a stream has been silent for so long, again and again, until it is stopped (promise 8). */
+/**
+ * Calls when a stream has been silent for so long, again and again, until it is stopped (ARCHITECTURE.md promise 8).
+ */
 import type { Clock } from "../values/time.ts";
 
 /** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */

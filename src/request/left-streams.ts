@@ -1,6 +1,6 @@
 /**
  * Streams whose client has left and which are read on for their bill. Their holds are still set aside: when the same
- * account asks again and is short, they end at once with what is known of them (promise 5).
+ * account asks again and is short, they end at once with what is known of them (ARCHITECTURE.md promise 5).
  */
 import type { AccountTag } from "../values/key.ts";
 

@@ -129,7 +129,7 @@ export class RequestRecord {
   }
 
   /**
-   * Fields of the client's request that the answer's translation left out (promise 9).
+   * Fields of the client's request that the answer's translation left out (ARCHITECTURE.md promise 9).
    * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
    */
   translated(to: string, dropped: readonly string[], unlisted: number): void {

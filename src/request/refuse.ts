@@ -28,7 +28,7 @@ export function presentedKey(
   return refusal("bad_keys", { detail }, { retryAfterS: LOOK_UP_WAIT_S });
 }
 
-/** An address with too many bad keys gets 429 in place of its 401s (order of refusal, row 3). */
+/** An address with too many bad keys gets 429 in place of its 401s (docs/failure-model.md row 30). */
 export function refuseBadKey(
   refused: Refusal,
   request: { readonly clientAddress: string | undefined },

@@ -1,6 +1,6 @@
 /**
  * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
- * proper end (promise 8), and the charge durable before the client is told that its answer is complete.
+ * proper end (ARCHITECTURE.md promise 8), and the charge durable before the client is told that its answer is complete.
  */
 
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
@@ -32,7 +32,7 @@ export interface StreamEnd {
    * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise 3).
    */
   readonly delivered: boolean;
-  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
   readonly counts: SeenCounts;
 }
@@ -66,7 +66,7 @@ export interface RelayParts {
   readonly onProgress: (counts: SeenCounts) => void;
 }
 
-/** How long an upstream may go on for its usage once the answer is complete (protocols.md 2.0.9). */
+/** How long an upstream may go on for its usage once the answer is complete (docs/translation-rules.md rule 25). */
 const DRAIN_MS_MAX = 10_000;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
@@ -82,7 +82,7 @@ class StreamRelay {
   /** Whether any frame was handed to a socket not known to be closed. */
   #handed = false;
   #ending = false;
-  /** Set when an upstream has gone on for too long behind a stop string of the client's. */
+  /** Set when an upstream has gone on for too long after a stop string of the client's. */
   #stopped = false;
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
@@ -191,7 +191,7 @@ class StreamRelay {
     this.#upstreamEnded();
   }
 
-  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (S3). */
+  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (rule 49). */
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
     const frames = converter.end();
@@ -237,7 +237,7 @@ class StreamRelay {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
-    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (S2).
+    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (rule 48).
     this.#end("complete", true, bytesOf(frames));
   }
 
@@ -267,7 +267,7 @@ class StreamRelay {
 
   #clientGone(): void {
     if (this.#ending) return;
-    // Clients that close right behind the last chunk had all of it.
+    // Clients that close right after the last chunk had all of it.
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();
       this.#delivered ||= this.#handed;

@@ -1,6 +1,6 @@
 /**
- * Envelopes for what a client must bring back unread (protocols.md 2.0.5): AES-256-GCM, bound to the context that made
- * them. The first key seals, all open, so that keys can be changed without a cut.
+ * Envelopes for what a client must bring back unread (docs/translation-rules.md rule 38): AES-256-GCM, bound to the
+ * context that made them. The first key seals, all open, so that keys can be changed without a cut.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import type { Secret } from "../values/secret.ts";

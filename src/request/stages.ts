@@ -37,7 +37,10 @@ const HOLD_GRACE_MS = 60_000;
 export interface KeyCheck {
   /** Given to the reading of the body: reads the key, once. */
   readonly gate: BodyGate;
-  /** What the key may see, once it has been read: it may be remembered for this request, and for no other (promise 4). */
+  /**
+   * What the key may see, once it has been read: it may be remembered for this request, and for no other
+   * (ARCHITECTURE.md promise 4).
+   */
   view: KeyView | undefined;
   /** Why the rest of the body is not read. */
   refused: Refusal | undefined;
@@ -72,7 +75,7 @@ export async function admitted(
   const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
   const facts: Envelope | Refusal = isRefusal(read) ? read : isRefusal(idempotency) ? idempotency : read.envelope;
   if (!isRefusal(facts)) run.record.asked(facts.model);
-  // What could not be recorded is not begun (reliability invariant 29).
+  // What could not be recorded is not begun (docs/failure-model.md invariant 29).
   if (!parts.journal.health().usable) return refusal("journal_full");
   const permit = await admit(
     {
@@ -102,7 +105,7 @@ function idempotencyOf(run: Run, read: ReadBody, parts: PipelineParts): Idempote
   return { ...idempotentRequest(key, endpoint, read.body), streamed: read.envelope.stream, keepMs };
 }
 
-/** The largest `total` among the model's routes: the request's whole life (DESIGN.md section 3). */
+/** The largest `total` among the model's routes: the request's whole life. */
 function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } | Refusal): number {
   const settings = parts.settings();
   const routes = (isRefusal(facts) ? undefined : settings.catalog.models.get(facts.model)?.routes) ?? [];
@@ -270,7 +273,7 @@ function holdExtensionOf(run: Run, permit: Permit, route: Route, parts: Pipeline
     costOf: (counts) => costSoFar(permit, counts, { cause: "brake", pace }),
     onAnswer(outcome, held) {
       run.record.extended(outcome);
-      // An answer that comes behind the end finds its charge made.
+      // An answer that comes after the end finds its charge made.
       if (run.settled) return;
       run.permit = { ...permit, hold: held };
       run.record.held(held);

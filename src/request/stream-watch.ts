@@ -1,6 +1,7 @@
 /**
  * Watches a running stream for its cost: what has gone by, how long nothing was shown, and whether the upstream may go on,
- * waits for a client that reads slowly or for the store, or has reached the edge of what is set aside (promise 1).
+ * waits for a client that reads slowly or for the store, or has reached the edge of what is set aside (ARCHITECTURE.md
+ * promise 1).
  */
 
 import type { StreamConverter } from "../convert/exchange.ts";

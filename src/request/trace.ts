@@ -2,7 +2,7 @@
  * The spans of one sampled request, collected as facts while it runs: the request, admission, each attempt at an
  * upstream, the wait for the first token, settlement. Names follow the OpenTelemetry conventions for HTTP and for
  * generative AI; what has no convention is `tollgate.*`, under the same word as in the log line. No prompt, no key, no
- * script argument is ever an attribute (reliability finding F10).
+ * script argument is ever an attribute (docs/failure-model.md row 73).
  */
 import type { AttemptRecord } from "../dispatch/ask.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * What each try at an upstream cost, who pays for it and why (lessons A4, guarantee 5). One of them at most was answered;
- * a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
+ * What each try at an upstream cost, who pays for it and why (ARCHITECTURE.md promise 3). One of them at most was
+ * answered; a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
  */
 import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";

@@ -25,7 +25,7 @@ import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
 export interface Ending {
-  /** True when a semantic byte was handed to a socket not known to be closed (promise 3). */
+  /** True when a semantic byte was handed to a socket not known to be closed (ARCHITECTURE.md promise 3). */
   readonly delivered: boolean;
   /** Whether the upstream's reply came to its own end. */
   readonly complete: boolean;
@@ -33,7 +33,7 @@ export interface Ending {
   readonly route: Route | undefined;
   /** Why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
-  /** Whether the upstream had to be stopped in front of its count, behind a stop string of the client's. */
+  /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
   readonly measured: Measured;
   /** How the model writes that answered; without it nothing is taken to be hidden. */
@@ -237,7 +237,7 @@ function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Sna
 
 type LeftMembers = Pick<SettleAsk, "leftUnpaid" | "tokensUsed" | "tokens">;
 
-/** What the client pays in place of that, the same as if it had left behind the first byte. */
+/** What the client pays in place of that, the same as if it had left after the first byte. */
 function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): Partial<LeftMembers> {
   const { cause, leftAllowance: allowance } = ending;
   if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};

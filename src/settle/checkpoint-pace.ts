@@ -1,4 +1,4 @@
-/** How often a running stream is noted: at its first byte, then every second or 512 tokens (reliability 3.3). */
+/** How often a running stream is noted: at its first byte, then every second or 512 tokens. */
 const EVERY_MS = 1_000;
 /** 512 tokens at 4 bytes each. */
 const EVERY_BYTES = 2_048;

@@ -1,5 +1,5 @@
 /**
- * From what an upstream counted, or what was seen going by, to the tokens that are billed (promise 3).
+ * From what an upstream counted, or what was seen going by, to the tokens that are billed (ARCHITECTURE.md promise 3).
  */
 import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens.ts";
 

@@ -51,12 +51,15 @@ export interface Settler {
 }
 
 const RETRY_FIRST_MS = 50;
-/** A breaker may need two seconds and a half to see that the store is back; everything settles within five (invariant 28). */
+/**
+ * A breaker may need two seconds and a half to see that the store is back; everything settles within five
+ * (docs/failure-model.md invariant 28).
+ */
 const RETRY_MAX_MS = 2_000;
 
 /**
- * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on behind that
- * puts the settlement on the wire before the client's last bytes (promise 5).
+ * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on after that
+ * puts the settlement on the wire before the client's last bytes (ARCHITECTURE.md promise 5).
  */
 function writtenOut(clock: Clock): Promise<void> {
   return new Promise((resolve) => void afterTurn(clock, resolve));
@@ -126,7 +129,7 @@ export function createSettler(parts: SettlerParts): Settler {
 
   /**
    * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. When
-   * the journal cannot take it the store must have been asked first (reliability 3.8).
+   * the journal cannot take it the store must have been asked first (invariant 29).
    */
   function record(ask: SettleAsk, orphan: boolean): { sent: Promise<void>; answered: Promise<void> } {
     const tried = Promise.withResolvers<void>();

@@ -131,7 +131,7 @@ export interface Behaviour {
   /** Chat and responses: deltas of several tool calls take turns. Messages never overlaps blocks. */
   readonly interleave?: boolean;
   readonly refusal?: string;
-  /** Members that no client knows, behind the rest: of a delta on chat, of a block or an item of their own elsewhere. */
+  /** Members that no client knows, after the rest: of a delta on chat, of a block or an item of their own elsewhere. */
   readonly extra?: Readonly<Record<string, unknown>>;
   readonly stop?: Stop;
   readonly stopSequence?: string;

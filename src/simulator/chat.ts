@@ -1,4 +1,4 @@
-/** Chat completions: a reply as one `chat.completion` or as `chat.completion.chunk`s (protocols.md 1.1). */
+/** Chat completions: a reply as one `chat.completion` or as `chat.completion.chunk`s. */
 
 import { object } from "./conversation.ts";
 import type { Frame, StreamShape } from "./frame.ts";
@@ -58,7 +58,7 @@ interface FailureText {
   readonly message?: string;
 }
 
-/** Chat includes cached tokens in the prompt and reasoning in the completion (protocols.md 1.1.2). */
+/** Chat includes cached tokens in the prompt and reasoning in the completion. */
 function chatUsage({ usage, behaviour }: Reply): { usage?: object } {
   if (behaviour.noUsage) return {};
   return {

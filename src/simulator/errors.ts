@@ -1,4 +1,4 @@
-/** Error bodies of the simulated vendors (protocols.md 1.4): what a gateway meets upstream, not what it answers. */
+/** Error bodies of the simulated vendors: what a gateway meets upstream, not what it answers. */
 
 import type { Protocol } from "../values/protocol.ts";
 

@@ -1,4 +1,4 @@
-/** Anthropic messages: a reply as one `message` or as its events, block after block (protocols.md 1.2). */
+/** Anthropic messages: a reply as one `message` or as its events, block after block. */
 
 import { object } from "./conversation.ts";
 import type { Frame, StreamShape } from "./frame.ts";
@@ -69,7 +69,7 @@ function ending(reply: Reply): object {
   return { stop_reason: reason, stop_sequence: reply.stopSequence, stop_details: details };
 }
 
-/** Messages counts cached tokens beside the input, not inside it (protocols.md 1.2.3). */
+/** Messages counts cached tokens beside the input, not inside it. */
 function usageMember(reply: Reply, output: number, isFinal: boolean): { usage?: object } {
   if (reply.behaviour.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, reasoning } = reply.usage;

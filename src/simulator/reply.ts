@@ -45,7 +45,10 @@ const DELTA_CHARS = 12;
 /** What a token is taken for when the behaviour does not count. */
 const BYTES_PER_TOKEN = 4;
 
-/** What a protocol says for each neutral reason (protocols.md 2.0.7); a reason that is not here is sent as it stands. */
+/**
+ * What a protocol says for each neutral reason (docs/translation-rules.md rule 43); a reason that is not here is sent
+ * as it stands.
+ */
 export const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; responses: string }>> = {
   end: { chat: "stop", messages: "end_turn", responses: "completed" },
   tools: { chat: "tool_calls", messages: "tool_use", responses: "completed" },

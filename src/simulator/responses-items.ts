@@ -1,4 +1,4 @@
-/** The output items of a responses reply, each with the events that open, fill and close it (protocols.md 1.3.3). */
+/** The output items of a responses reply, each with the events that open, fill and close it. */
 
 import type { Frame } from "./frame.ts";
 import { idFrom, opaque } from "./ids.ts";

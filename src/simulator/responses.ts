@@ -1,4 +1,4 @@
-/** Responses: a reply as one `response` object or as its numbered events (protocols.md 1.3). */
+/** Responses: a reply as one `response` object or as its numbered events. */
 
 import type { Frame, StreamShape } from "./frame.ts";
 import { responseId } from "./ids.ts";
@@ -57,7 +57,7 @@ function failedResponse(reply: Reply, code: string, message: string): Readonly<R
   return responseObject(reply, { status: "failed", error: { code, message }, output: [], usage: null });
 }
 
-/** Responses includes cached tokens in the input and reasoning in the output (protocols.md 1.3.2). */
+/** Responses includes cached tokens in the input and reasoning in the output. */
 function responsesUsage({ usage }: Reply): object {
   return {
     input_tokens: inputWithCache(usage),

@@ -1,6 +1,6 @@
 /**
  * What the vendors refuse beyond missing fields: unknown top-level fields, tool calls and results that do not pair up,
- * blocks in the wrong place (protocols.md 1.1.1, 1.2.2, 1.3.1). With `strict: true` the simulator is the judge of
+ * blocks in the wrong place. With `strict: true` the simulator is the judge of
  * translated requests; without it any request with its required fields is served.
  */
 

@@ -37,7 +37,9 @@ export interface AdmitAsk {
   readonly inputTokens: number;
   /** How long the hold lives from now on the store's clock. */
   readonly holdTtlMs: number;
-  /** True when an earlier try of this request already took its place in the request bucket (promise 5). */
+  /**
+   * True when an earlier try of this request already took its place in the request bucket (ARCHITECTURE.md promise 5).
+   */
   readonly again: boolean;
   /** The idempotency key that the request takes for as long as its hold lives; it is refused when another has it. */
   readonly idempotency?: IdempotentRequest | undefined;

@@ -11,7 +11,10 @@ const DEBT_MAX = 4_000_000_000_000_000;
 
 export interface Bucket {
   readonly debt: number;
-  /** The instant at which `debt` was true. Never goes back: a clock jump mints nothing (reliability 3.4 rule 6). */
+  /**
+   * The instant at which `debt` was true. Never goes back: a clock jump mints nothing (docs/failure-model.md invariant
+   * 5).
+   */
   readonly atMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * What a store accepts: amounts and counts are whole numbers within their limits at this border, everything else is a
- * defect of the caller and throws before anything is sent or changed (reliability 2.2 invariant 8, 3.4 rules 2 and 4).
+ * defect of the caller and throws before anything is sent or changed (docs/failure-model.md invariant 8).
  */
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import { NANO_USD_MAX } from "../values/money.ts";

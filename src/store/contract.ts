@@ -109,7 +109,10 @@ export interface OperatorStore {
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly Key[]>;
-  /** Counts from the next request on (promise 4). Undefined when there is no such key; revoked keys keep their group. */
+  /**
+   * Counts from the next request on (ARCHITECTURE.md promise 4). Undefined when there is no such key; revoked keys keep
+   * their group.
+   */
   setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number): Promise<Key | undefined>;
   /** Final. */
   revokeKey(tag: AccountTag, keyId: string, revision?: number): Promise<Key | undefined>;
@@ -157,7 +160,7 @@ export interface OperatorStore {
   voidCode(id: string): Promise<Code | undefined>;
   /**
    * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
-   * (invariant 11). Idempotent for the account that has it.
+   * (docs/failure-model.md invariant 11). Idempotent for the account that has it.
    */
   redeem(ask: {
     readonly hash: CodeHash;
@@ -214,7 +217,7 @@ export interface UpkeepStore extends Epochs {
   pageMarks(tag: AccountTag | undefined, cursor: string | undefined): Promise<MarksPage>;
 
   /**
-   * Replaces the lines behind `after` (the opening line's number, 0 without one) up to `opening.seq` by the opening line, in
+   * Replaces the lines after `after` (the opening line's number, 0 without one) up to `opening.seq` by the opening line, in
    * one step, at most ARCHIVE_LINES_MAX of them. The caller has made sure that they are kept elsewhere.
    */
   archiveLedger(
@@ -230,7 +233,7 @@ export interface UpkeepStore extends Epochs {
 
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
-   * lost (reliability 3.3). Rejects with StoreError while that cannot be told.
+   * lost (invariant 33). Rejects with StoreError while that cannot be told.
    */
   identity(): Promise<string>;
   /** Resolves when the store, or a part of a cluster, answers and is fit for use; rejects with StoreError and the reason. */

@@ -41,7 +41,7 @@ export interface Decision {
 
 export const NO_LIMITS: LimitStates = Object.freeze({ requests: undefined, tokens: undefined });
 
-/** Decides, in the order of refusal that `ARCHITECTURE.md` has: key, card, plan, group, funds, limits. */
+/** Decides, in the order of docs/errors.md: key, card, plan, group, funds, limits. */
 export function decide(
   ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "again">,
   standing: Standing,

@@ -1,8 +1,8 @@
 /**
  * The mark that tells one history of a store from another: a random id, and the number of seconds in which some gateway
  * was counting on it. A store that is empty, or another one, or was put back from a backup, has no mark, another id, or a
- * lower count (reliability B12). The count grows at most once a second, however many gateways there are, so that one that
- * starts behind a loss cannot make the loss good.
+ * lower count (docs/failure-model.md row B12). The count grows at most once a second, however many gateways there are,
+ * so that one that starts after a loss cannot make the loss good.
  */
 import type { AccountTag } from "../values/key.ts";
 

@@ -15,7 +15,10 @@ export interface ExtendAsk {
 }
 
 export type ExtendAnswer =
-  /** What is held now: less than the target when no more was free (promise 1), and then all that was free. */
+  /**
+   * What is held now: less than the target when no more was free (ARCHITECTURE.md promise 1), and then all that was
+   * free.
+   */
   | { readonly outcome: "held"; readonly hold: NanoUsd }
   /** No hold of this request is left: it expired, was settled, or a store that lost data forgot it. */
   | { readonly outcome: "gone" };

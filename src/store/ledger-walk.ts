@@ -14,7 +14,7 @@ import type { LedgerLine } from "./records.ts";
 
 /** Findings that are kept of one account; further ones are only counted. */
 export const FINDINGS_MAX = 20;
-/** Requests behind a line among which another charge of the same request is noticed. */
+/** Requests after a line among which another charge of the same request is noticed. */
 const RECENT_REQUESTS_MAX = 20_000;
 /** Which double-entry accounts each kind of line may move money between; `own` is the account or one of its cards. */
 const SIDES: Readonly<Partial<Record<LedgerLine["kind"], readonly (readonly [debit: string, credit: string])[]>>> = {
@@ -225,7 +225,7 @@ export class LedgerWalk {
     const { line, memo } = usage;
     const paid = line.amount + overHold;
     const figures = this.#figuresOf(line, memo);
-    // A card without a quota pays whatever it is, and its lines are of 0. Its own line may be behind theirs: a store that
+    // A card without a quota pays whatever it is, and its lines are of 0. Its own line may be after theirs: a store that
     // lost both can get the charge back first.
     const quota = this.tally.sums.cards.get(line.debit)?.quota;
     const unmetered = quota === 0n || (quota === undefined && paid === 0n && line.debit.startsWith("ent_"));

@@ -1,6 +1,7 @@
 /**
  * The opening line of a ledger whose beginning is in the archive: what the archived lines sum up to, so that the balance
- * is at every instant the opening and the lines behind it, and so are the sums that are kept beside it (invariant 1).
+ * is at every instant the opening and the lines after it, and so are the sums that are kept beside it
+ * (docs/failure-model.md invariant 1).
  */
 import type { AccountTag } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";

@@ -75,7 +75,7 @@ export interface SettleAsk {
   readonly tokens?: TokenSums | undefined;
   /** True when the request was refused or failed before anything was delivered: the tokens go back whole. */
   readonly voided: boolean;
-  /** Failed tries, each an `absorbed` line behind the others; asks of earlier versions have none. */
+  /** Failed tries, each an `absorbed` line after the others; asks of earlier versions have none. */
   readonly attempts?: readonly AbsorbedAttempt[] | undefined;
   /** What the request costs, each upstream and model once; asks of earlier versions have none. */
   readonly costs?: readonly UpstreamCost[] | undefined;

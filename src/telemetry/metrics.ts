@@ -1,4 +1,4 @@
-/** Metrics for Prometheus, by prom-client; the only file that imports it. Names are DESIGN.md section 9's. */
+/** Metrics for Prometheus, by prom-client; the only file that imports it. docs/metrics.md lists them. */
 import {
   Counter,
   collectDefaultMetrics,

@@ -1,6 +1,6 @@
 /**
- * How near this process is to its limits, as one number: 0 at rest, 1 where it can carry no more (reliability section 1,
- * Envoy's overload manager). The largest of its parts counts, since any one of them alone can bring the process down.
+ * How near this process is to its limits, as one number: 0 at rest, 1 where it can carry no more (after Envoy's
+ * overload manager). The largest of its parts counts, since any one of them alone can bring the process down.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";

@@ -33,7 +33,7 @@ export class RetiredMetrics {
     while (this.#snapshots.length > 1) {
       const summed = [...this.#snapshots];
       const sum = await AggregatorRegistry.aggregate(summed).getMetricsAsJSON();
-      // Others may have come meanwhile, behind these.
+      // Others may have come meanwhile, after these.
       this.#snapshots = [sum, ...this.#snapshots.slice(summed.length)];
     }
     this.#isSumming = false;

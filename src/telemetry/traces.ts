@@ -47,7 +47,7 @@ export interface Tracing {
   /**
    * Decides by our own dice whether a request is traced.
    * @param traceparent as the front sent it (W3C Trace Context); its ids are continued, its sampled flag is not believed:
-   *   a client could set it on every request (reliability row 74).
+   *   a client could set it on every request (docs/failure-model.md row 74).
    */
   sample(traceparent: string | undefined): TraceIds | undefined;
   emit(traceId: string, spans: readonly SpanFacts[]): void;

@@ -6,7 +6,7 @@ import type { Multiplier, Price } from "./price.ts";
 import type { Protocol } from "./protocol.ts";
 import type { Rule } from "./rules.ts";
 
-/** What an upstream's model can do; names and defaults from protocols.md 2.0.1. */
+/** What an upstream's model can do; docs/translation-rules.md rule 6 asks these and nothing else. */
 export interface Capabilities {
   readonly sampling: "full" | "none";
   readonly thinking: "none" | "budget" | "adaptive" | "always" | "between" | "both";
@@ -34,7 +34,7 @@ export interface Capabilities {
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 
-/** The capabilities of a route that names none (protocols.md 2.0.1); some depend on the upstream's protocol. */
+/** The capabilities of a route that names none (rule 6); some depend on the upstream's protocol. */
 export function defaultCapabilities(protocol: Protocol): Capabilities {
   return {
     sampling: "full",

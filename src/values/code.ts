@@ -2,8 +2,8 @@
  * Redemption codes of time cards: 16 random symbols and a check symbol, printed `XXXX-XXXX-XXXX-XXXX-C`.
  *
  * The alphabet is Crockford's base 32: digits and capital letters without I, L, O and U. No two of its symbols look
- * alike, and so the four that are missing can be read as what they were meant to be. 16 symbols carry 80 random bits
- * (reliability 3.9). The check symbol is the weighted sum of the others in GF(32), every position with a weight of its
+ * alike, and so the four that are missing can be read as what they were meant to be. 16 symbols carry 80 random bits.
+ * The check symbol is the weighted sum of the others in GF(32), every position with a weight of its
  * own: one wrong symbol, and any two that changed places, are always noticed without asking the store. Like the
  * checksum of a key it is public and proves nothing.
  */

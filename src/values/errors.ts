@@ -1,8 +1,7 @@
 /**
- * Every error that Tollgate answers with is a row here, in order of precedence (DESIGN.md section 3, "Order of
- * refusal" and "Errors"). The rows hold status, identifier and words; each protocol renders them in its own shape in
- * `convert/<protocol>/error.ts`. A row is an answer to the caller; a broken invariant of ours is an exception, and the
- * two never share a path.
+ * Every error that Tollgate answers with is a row here, in order of precedence (docs/errors.md). The rows hold status,
+ * identifier and words; each protocol renders them in its own shape in `convert/<protocol>/error.ts`. A row is an
+ * answer to the caller; a broken invariant of ours is an exception, and the two never share a path.
  */
 
 export type Identifier =
@@ -39,7 +38,7 @@ export interface ErrorRow {
   readonly shouldRetry?: boolean;
   /** Seconds for `retry-after` when the refusal itself names none. */
   readonly retryAfterS?: number;
-  /** Whether the connection is closed behind the answer. */
+  /** Whether the connection is closed after the answer. */
   readonly close?: boolean;
 }
 
@@ -330,7 +329,7 @@ export interface ErrorAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Longest wait that the SDKs obey; above it a client is told not to retry by itself (DESIGN.md, Errors). */
+/** Longest wait that the SDKs obey; above it a client is told not to retry by itself. */
 const RETRY_AFTER_OBEYED_S = 60;
 
 const UPSTREAM_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
@@ -386,7 +385,7 @@ function sentence(summary: string, facts: ErrorFacts): string {
 
 /**
  * Text from outside made safe to repeat: at most `max` characters, control, bidirectional and lone surrogate
- * characters escaped (reliability rows 52, 58, 77).
+ * characters escaped (docs/failure-model.md rows 52, 58 and 77).
  */
 export function quoted(text: string, max = 128): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;

@@ -1,6 +1,7 @@
 /**
- * A request that its client may send again under the same `Idempotency-Key` (reliability 3.10): how it is recognised, and
- * how long it is remembered. No answer is kept, only which request took the key and how that ended.
+ * A request that its client may send again under the same `Idempotency-Key`
+ * (docs/decisions/idempotency-keeps-no-bodies.md): how it is recognised, and how long it is remembered. No answer is
+ * kept, only which request took the key and how that ended.
  */
 import { createHash } from "node:crypto";
 

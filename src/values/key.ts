@@ -1,5 +1,5 @@
 /**
- * API keys: `sk-` + 10 base62 of the account's tag + 32 of secret + 6 of checksum (DESIGN.md section 1). The tag gives
+ * API keys: `sk-` + 10 base62 of the account's tag + 32 of secret + 6 of checksum. The tag gives
  * the store's slot without a look-up; the checksum spares the store typos and noise and proves nothing.
  */
 import { createHash } from "node:crypto";

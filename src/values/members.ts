@@ -1,7 +1,8 @@
 /**
  * Which members a request's body may have, and what becomes of the others: what a request may buy is listed, not guessed
- * (DESIGN.md promise 14). The tables are in `members/`, one file per protocol; here they are held against the bytes of a
- * body, so that a name that stands twice, or is spelled with escapes, cannot mean one thing here and another upstream.
+ * (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol; here they are held against the
+ * bytes of a body, so that a name that stands twice, or is spelled with escapes, cannot mean one thing here and another
+ * upstream.
  */
 import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";

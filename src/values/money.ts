@@ -17,7 +17,7 @@ export function nanoUsd(amount: bigint): NanoUsd {
 /**
  * Reads an amount of US dollars as people type it: digits, optionally a point and up to nine decimals, optionally a
  * minus sign where `signed`. Nothing else is an amount: no blanks, exponents, hex, plus signs or leading zeros
- * (reliability row 38).
+ * (docs/failure-model.md row 38).
  * @returns nano-dollars, or undefined when the text is not an amount or exceeds NANO_USD_MAX.
  */
 export function parseUsd(text: string, options: { signed?: boolean } = {}): NanoUsd | undefined {

@@ -98,7 +98,7 @@ export function charge(
 
 /**
  * The most that a request can cost: all input at the dearest input price, all output at the output price, and every
- * price step that the input could reach, rounded up (DESIGN.md promise 1).
+ * price step that the input could reach, rounded up (ARCHITECTURE.md promise 1).
  */
 export function holdFor(
   price: Price,

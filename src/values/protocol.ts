@@ -13,7 +13,7 @@ export interface ProtocolFacts {
   readonly upstreamPath: string;
   /** Body members that cap the output, first present wins. */
   readonly limitFields: readonly string[];
-  /** Smallest output limit that a request may ask for (messages: 0 warms a prompt cache; ruling 14). */
+  /** Smallest output limit that a request may ask for (messages: 0 warms a prompt cache). */
   readonly limitMin: number;
   /** The least output limit that we send upstream when a limit is lowered to what the funds cover. */
   readonly limitFloor: number;

@@ -46,7 +46,7 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   // The line has the prices of its own tier and step: there is nothing left to choose.
   const price = { ...prices, tools, tiers: new Map<string, UnitPrices>(), aboveTokens: [] };
   const { amount: cost } = charge(price, multiplier as bigint as Multiplier, usage);
-  // Lines of earlier versions have no `final`: a count that came behind its client was bounded by the hold.
+  // Lines of earlier versions have no `final`: a count that came after its client was bounded by the hold.
   const exact = fields.counted === "upstream" && (fields.ended === "complete" || fields.final === true);
   return { cost, owed: exact ? cost : leastNano(cost, hold) };
 }

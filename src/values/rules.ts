@@ -26,10 +26,10 @@ export type RuleAction =
   | { readonly kind: "set"; readonly members: readonly Assignment[] }
   /** Only where the client said nothing, or null. */
   | { readonly kind: "default"; readonly members: readonly Assignment[] }
-  /** Before or behind the client's own system text. */
+  /** Before or after the client's own system text. */
   | { readonly kind: "system"; readonly text: string; readonly at: "start" | "end" }
   | { readonly kind: "header"; readonly edits: HeaderEdits }
-  /** Takes Claude Code's volatile attribution line out of the system text (protocols.md G8). */
+  /** Takes Claude Code's volatile attribution line out of the system text (docs/translation-rules.md rule 11). */
   | { readonly kind: "strip_attribution" };
 
 export interface Rule {
@@ -68,7 +68,10 @@ const SYSTEM_FRAME_BYTES = 64;
 /** Quotes, colon and comma of a new member. */
 const MEMBER_FRAME_BYTES = 4;
 
-/** Bytes by which actions can lengthen a body at most: what they add to the estimate of the input (promise 1). */
+/**
+ * Bytes by which actions can lengthen a body at most: what they add to the estimate of the input (ARCHITECTURE.md
+ * promise 1).
+ */
 export function addedBytes(actions: readonly RuleAction[]): number {
   return actions.reduce((total, action) => total + addedByAction(action), 0);
 }

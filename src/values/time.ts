@@ -15,7 +15,7 @@ export interface Clock {
 }
 
 /**
- * Runs `task` behind everything that came in with this turn of the event loop, by a clock that has turns of its own (a
+ * Runs `task` after everything that came in with this turn of the event loop, by a clock that has turns of its own (a
  * simulation), else by the machine's. The result cancels it.
  */
 export function afterTurn(clock: Clock, task: () => void): () => void {

@@ -1,6 +1,6 @@
 /**
  * Token counts, as every stage speaks of them. Each protocol maps its own usage object to these kinds in its
- * `convert/<protocol>/usage.ts` and nowhere else (protocols.md 2.0.6).
+ * `convert/<protocol>/usage.ts` and nowhere else (docs/translation-rules.md rule 44).
  */
 
 /**
@@ -43,7 +43,10 @@ export const NO_USAGE: Usage = Object.freeze({
   toolCalls: Object.freeze({}),
 });
 
-/** The largest count that is believed from an upstream; above it the number is a lie (reliability rows C10, 64). */
+/**
+ * The largest count that is believed from an upstream; above it the number is a lie (docs/failure-model.md rows C10 and
+ * 64).
+ */
 export const TOKEN_COUNT_MAX = 1_000_000_000;
 
 /**

@@ -35,8 +35,8 @@ const IMF_FIXDATE =
 const RETRY_AFTER_S_MAX = 3_600;
 
 /**
- * The fields, in lower case, that must not pass on: the fixed ones and those that Connection names (reliability rows
- * 24, 62).
+ * The fields, in lower case, that must not pass on: the fixed ones and those that Connection names
+ * (docs/failure-model.md rows 24 and 62).
  * @param connectionHeader the value of `connection`; several lines joined by commas.
  */
 export function hopByHopNames(connectionHeader: string | undefined): Set<string> {
@@ -54,7 +54,7 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** Whether a field value is printable ASCII, space and tab only: no CTL and no obs-text (reliability row 63). */
+/** Whether a field value is printable ASCII, space and tab only: no CTL and no obs-text (row 63). */
 export function safeHeaderValue(text: string): boolean {
   return SAFE_VALUE.test(text);
 }

@@ -85,7 +85,7 @@ class Pieces {
 
   /**
    * The value that begins at a position. Recurses into long values only, which the scan's depth bounds.
-   * @param stop behind the value, and before whatever follows it.
+   * @param stop after the value, and before whatever follows it.
    */
   async value(start: number, stop: number): Promise<unknown> {
     const long = this.#longValues.get(start);

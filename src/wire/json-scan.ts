@@ -1,6 +1,7 @@
 /**
- * A linear scan of a body that bounds what JSON.parse may be given (finding F8) and knows where the top-level members
- * stand. It can be made in steps, so that a large body does not stop everything else for as long as it takes.
+ * A linear scan of a body that bounds what JSON.parse may be given (docs/failure-model.md rows 44 and 45) and knows
+ * where the top-level members stand. It can be made in steps, so that a large body does not stop everything else for as
+ * long as it takes.
  */
 import { isUtf8 } from "node:buffer";
 import {
@@ -56,7 +57,7 @@ export function isJsonFault(result: JsonScan | JsonFault): result is JsonFault {
 
 /**
  * Scans a body that must be one JSON object, in one pass, without recursion. Whatever passes, and is valid UTF-8, is
- * accepted by JSON.parse (reliability rows 44-47, 51). Duplicates are looked for at the top level only, where the
+ * accepted by JSON.parse (rows 44 to 47 and 51). Duplicates are looked for at the top level only, where the
  * members that route and bill stand.
  */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): JsonScan | JsonFault {

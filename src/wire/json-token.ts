@@ -49,7 +49,7 @@ export function skipString(bytes: Uint8Array, at: number): number {
 
 /**
  * Goes on inside a string, from a position that is in no escape.
- * @returns the closing quote's position; or one at or just behind `stop`, where it can be gone on from.
+ * @returns the closing quote's position; or one at or just after `stop`, where it can be gone on from.
  */
 export function skipInString(bytes: Uint8Array, at: number, stop: number): number {
   let i = at;
@@ -105,7 +105,7 @@ function skipDigits(bytes: Uint8Array, at: number, stop: number): number {
   return i;
 }
 
-/** Skips a string, number (of which no digit behind `stop` is read), `true`, `false` or `null`; anything else is a fault. */
+/** Skips a string, number (of which no digit after `stop` is read), `true`, `false` or `null`; anything else is a fault. */
 export function skipScalar(bytes: Uint8Array, at: number, stop = bytes.length): number {
   const byte = bytes[at];
   if (byte === QUOTE) return skipString(bytes, at);

@@ -1,6 +1,6 @@
 /**
  * JSON at the level of bytes: the room's front, and what finds the top-level members and lets a rule splice one of them
- * without touching the others (promise 6).
+ * without touching the others (ARCHITECTURE.md promise 6).
  */
 import type { JsonMember, JsonScan } from "./json-scan.ts";
 import { asBuffer } from "./utf8.ts";

@@ -1,5 +1,6 @@
 /**
- * Server-sent events (WHATWG HTML, section 9.2), read from bytes however they are cut (promise 7) and written.
+ * Server-sent events (WHATWG HTML, section 9.2), read from bytes however they are cut (ARCHITECTURE.md promise 7) and
+ * written.
  */
 import assert from "node:assert/strict";
 import { asBuffer } from "./utf8.ts";
@@ -14,7 +15,7 @@ export interface SseEvent {
   readonly data: Uint8Array | undefined;
 }
 
-/** The most bytes that one frame may have unless told otherwise (reliability rows 65, C5). */
+/** The most bytes that one frame may have unless told otherwise (docs/failure-model.md rows 65 and C5). */
 export const SSE_EVENT_BYTES_MAX = 1_048_576;
 
 const LF = 0x0a;
@@ -26,7 +27,7 @@ const EMPTY = Buffer.alloc(0);
 const HELD_BYTES_MIN = 1_024;
 
 /**
- * Cuts a byte stream into frames in linear time (finding F9): each byte is searched once, when it arrives, and an
+ * Cuts a byte stream into frames in linear time (row 65): each byte is searched once, when it arrives, and an
  * unfinished frame waits in one growing buffer, so that a million one-byte chunks cost no more than their bytes. The
  * frames given are views of the chunks: a chunk must not be changed afterwards.
  */
@@ -94,7 +95,7 @@ export class SseReader {
 
   /**
    * The stream has ended. What is left is given as a last frame although its blank line, or even the end of its last
-   * line, is missing: real upstreams end with `data: [DONE]` and nothing behind it.
+   * line, is missing: real upstreams end with `data: [DONE]` and nothing after it.
    */
   end(): SseEvent[] {
     if (this.#overflowed || this.#heldBytes === 0) return [];
@@ -104,7 +105,7 @@ export class SseReader {
     return event ? [event] : [];
   }
 
-  /** Gives the position behind the part of a byte order mark that stands in this chunk; it is no part of a line. */
+  /** Gives the position after the part of a byte order mark that stands in this chunk; it is no part of a line. */
   #skipBom(bytes: Buffer): number {
     let i = 0;
     while (this.#bomBytes < BOM.length && i < bytes.length) {
@@ -136,7 +137,7 @@ export class SseReader {
     return parseFrame(raw, hasBom ? BOM.length : 0);
   }
 
-  /** Copies bytes behind those held. The buffer doubles, so each byte is copied a bounded number of times. */
+  /** Copies bytes after those held. The buffer doubles, so each byte is copied a bounded number of times. */
   #hold(bytes: Buffer): void {
     if (bytes.length === 0) return;
     const needed = this.#heldBytes + bytes.length;
@@ -201,7 +202,7 @@ function parseFrame(raw: Buffer, from: number): SseEvent {
 
 const LINE_FEED = Buffer.from("\n");
 
-/** Whether the line in [start, end) is the field `name`, with or without a colon behind it. */
+/** Whether the line in [start, end) is the field `name`, with or without a colon after it. */
 function isField(raw: Buffer, start: number, end: number, name: string): boolean {
   const nameEnd = start + name.length;
   if (nameEnd > end || (nameEnd < end && raw[nameEnd] !== COLON)) return false;
@@ -209,7 +210,7 @@ function isField(raw: Buffer, start: number, end: number, name: string): boolean
   return true;
 }
 
-/** A field's value: what stands behind the colon at `colon`, less one space; empty when there is no colon. */
+/** A field's value: what follows the colon at `colon`, less one space; empty when there is no colon. */
 function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
   const start = raw[colon + 1] === SPACE ? colon + 2 : colon + 1;
   return start < end ? raw.subarray(start, end) : EMPTY;
@@ -217,7 +218,7 @@ function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
 
 /**
  * Writes one frame.
- * @param data JSON text, or `[DONE]`: no line ends, since they would forge fields (reliability row 67).
+ * @param data JSON text, or `[DONE]`: no line ends, since they would forge fields (row 67).
  * @throws AssertionError when data or event has a line end: a defect of ours, never of an input.
  */
 export function sseFrame(data: string, event?: string): Uint8Array {

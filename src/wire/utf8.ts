@@ -7,7 +7,7 @@ import { isUtf8 } from "node:buffer";
 /**
  * Decodes a whole text.
  * @returns undefined when the bytes are not valid UTF-8 (overlong forms, surrogates and cut characters included) or
- *   begin with a byte order mark (reliability row 51; RFC 8259 section 8.1).
+ *   begin with a byte order mark (docs/failure-model.md row 51; RFC 8259 section 8.1).
  */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   if (startsWithBom(bytes) || !isUtf8(bytes)) return undefined;

@@ -1,5 +1,5 @@
 /**
- * A gateway of several processes (`workers`, DESIGN.md section 5: with Redis only). This one, the parent, has the admin
+ * A gateway of several processes (`workers`, with Redis only). This one, the parent, has the admin
  * listener, the audit and a journal for operators' writes; each worker serves clients with a journal of its own. The
  * parent takes connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts
  * leaves nothing behind in a queue of the system.

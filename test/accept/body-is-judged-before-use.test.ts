@@ -1,4 +1,7 @@
-/** Reliability rows 51 to 55 and D7: a body is refused for its size, its packing or its bytes before anybody uses it. */
+/**
+ * docs/failure-model.md rows 51 to 55 and D7: a body is refused for its size, its packing or its bytes before anybody
+ * uses it.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";

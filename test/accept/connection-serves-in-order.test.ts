@@ -1,4 +1,7 @@
-/** Reliability rows 9, 19 to 21, D5, D6 and D8: one connection, its requests in order, slow senders and full houses. */
+/**
+ * docs/failure-model.md rows 9, 19 to 21, D5, D6 and D8: one connection, its requests in order, slow senders and full
+ * houses.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";

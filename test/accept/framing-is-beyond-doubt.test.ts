@@ -1,4 +1,7 @@
-/** Reliability rows 1 to 16, 22 to 25 and D7: what is not beyond doubt HTTP is refused, and its connection closed. */
+/**
+ * docs/failure-model.md rows 1 to 16, 22 to 25 and D7: what is not beyond doubt HTTP is refused, and its connection
+ * closed.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { exchange, RawSocket, untilClosed } from "../rig/raw-socket.ts";

@@ -1,4 +1,4 @@
-/** Promise 10, from numbers alone: who is turned away at which pressure. */
+/** ARCHITECTURE.md promise 10, from numbers alone: who is turned away at which pressure. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** Row B5: the store may have carried out an admission whose answer never came; what it took is given up, the key too. */
+/**
+ * docs/failure-model.md row B5: the store may have carried out an admission whose answer never came; what it took is
+ * given up, the key too.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";

@@ -1,4 +1,5 @@
-// Row 40: one code, 100 redemptions at once, from 100 accounts and from one; over four connections where it is Redis.
+// docs/failure-model.md row 40: one code, 100 redemptions at once, from 100 accounts and from one; over four
+// connections where it is Redis.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";

@@ -1,4 +1,5 @@
-// Row 41: whoever guesses codes is blocked after a few, learns nothing from the answers, and is told of once.
+// docs/failure-model.md row 41: whoever guesses codes is blocked after a few, learns nothing from the answers, and is
+// told of once.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";

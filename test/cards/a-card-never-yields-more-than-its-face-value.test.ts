@@ -1,4 +1,4 @@
-// A month of random redemptions, requests, renewals and clock jumps (lessons B23 to B27, reliability ruling 10): no card
+// A month of random redemptions, requests, renewals and clock jumps (docs/failure-model.md invariant 12): no card
 // ever pays more than its quota, nor outside of its span, nor before another that ends earlier.
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /**
- * Rows A4, A7, B1, B3, B6 and B7 of reliability 2.3, small: what `npm run chaos` does for minutes on every form of the
- * store, for some seconds on those whose failovers lose acknowledged writes. Nothing is missing, doubled, wrong or below
- * zero.
+ * docs/failure-model.md rows A4, A7, B1, B3, B6 and B7, small: what `npm run chaos` does for minutes on every form of
+ * the store, for some seconds on those whose failovers lose acknowledged writes. Nothing is missing, doubled, wrong or
+ * below zero.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

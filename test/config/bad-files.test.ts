@@ -1,4 +1,4 @@
-/** Reliability row 84, and every other mistake in a configuration: each is refused, by name. */
+/** docs/failure-model.md row 84, and every other mistake in a configuration: each is refused, by name. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** Rows 84 and G4: a bad file leaves the running configuration as it was, and so do the secrets of the start. */
+/**
+ * docs/failure-model.md rows 84 and G4: a bad file leaves the running configuration as it was, and so do the secrets of
+ * the start.
+ */
 import assert from "node:assert/strict";
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";

@@ -1,4 +1,4 @@
-/** Promise 13 for rules: each of their sizes has a maximum, and the complaint names it. */
+/** ARCHITECTURE.md promise 13 for rules: each of their sizes has a maximum, and the complaint names it. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LIMITS, loadConfig } from "../../src/config/config.ts";

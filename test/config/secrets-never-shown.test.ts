@@ -3,7 +3,7 @@ import test from "node:test";
 import { inspect } from "node:util";
 import { formatProblem, loadConfig } from "../../src/config/config.ts";
 
-// Reliability row 79. The same secret at every place where a value may stand, right or wrong.
+// docs/failure-model.md row 79. The same secret at every place where a value may stand, right or wrong.
 const SECRET = "hunter2-hunter2-hunter2-hunter2-hunter2";
 
 const everywhere = (value: string): string => `

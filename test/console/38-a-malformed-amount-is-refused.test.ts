@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startConsole } from "./running-console.ts";
 
-// Reliability row 38. BigInt("") is 0, BigInt(" 12 ") is 12, BigInt("0x10") is 16, parseInt("12abc") is 12.
+// docs/failure-model.md row 38. BigInt("") is 0, BigInt(" 12 ") is 12, BigInt("0x10") is 16, parseInt("12abc") is 12.
 const MALFORMED_TEXTS = [
   "-5",
   "0",
@@ -42,7 +42,7 @@ const MALFORMED_RAW = [
   '["10"]',
 ];
 
-test("reliability row 38: each malformed amount is 400 and names the field", async (t) => {
+test("row 38: each malformed amount is 400 and names the field", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const bodies = [
@@ -61,14 +61,14 @@ test("reliability row 38: each malformed amount is 400 and names the field", asy
   assert.equal(right.status, 201);
 });
 
-test("reliability row 38: a JSON number is refused with the way to write it", async (t) => {
+test("row 38: a JSON number is refused with the way to write it", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const answer = await ask("POST", "/admin/v1/accounts/alice/topups", { usd: 10, id: "pay_1" });
   assert.match(answer.json.error.remedy, /"10\.00"/);
 });
 
-test("reliability row 38: an adjustment goes either way but has the same strict form", async (t) => {
+test("row 38: an adjustment goes either way but has the same strict form", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const path = "/admin/v1/accounts/alice/adjustments";

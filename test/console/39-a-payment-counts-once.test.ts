@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startConsole } from "./running-console.ts";
 
-test("reliability row 39: the same payment id counts once, in a row and fifty times in parallel", async (t) => {
+test("row 39: the same payment id counts once, in a row and fifty times in parallel", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const payment = { usd: "10.00", id: "pay_1" };

@@ -31,7 +31,7 @@ const ROUTES = [
   ["GET", "/admin/%76%31/accounts"],
 ] as const;
 
-test("reliability row 42: with a token every admin path is 401 without it, before anything is looked at", async (t) => {
+test("row 42: with a token every admin path is 401 without it, before anything is looked at", async (t) => {
   const store = await openTestStore(t);
   const wrong = [
     "",

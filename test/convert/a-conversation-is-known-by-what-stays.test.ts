@@ -1,4 +1,7 @@
-/** protocols.md G12: prompt_cache_key, metadata.user_id, the client's session, else how the conversation begins. */
+/**
+ * docs/translation-rules.md rule 8: prompt_cache_key, metadata.user_id, the client's session, else how the conversation
+ * begins.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { conversationHash } from "../../src/convert/conversation.ts";

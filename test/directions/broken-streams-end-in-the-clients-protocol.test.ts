@@ -1,4 +1,7 @@
-/** Promise 8 across protocols: an upstream's stream that breaks or fails ends in the words of the client's protocol. */
+/**
+ * ARCHITECTURE.md promise 8 across protocols: an upstream's stream that breaks or fails ends in the words of the
+ * client's protocol.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Fault } from "../../src/simulator/server.ts";

@@ -68,7 +68,7 @@ for (const direction of CROSS_DIRECTIONS) {
   }
 }
 
-/** The members that tell the protocols' error bodies apart (protocols.md 1.4). */
+/** The members that tell the protocols' error bodies apart (docs/errors.md). */
 function assertShape(client: Protocol, body: Json): void {
   const error = recordOf(body.error);
   assert.equal(typeof error.message, "string");

@@ -83,7 +83,7 @@ for (const [client, members, named] of SAID) {
       await reply.text();
       assert.equal(reply.status, 200);
       const told = toldTo(seenBody(here.simulator.requests.at(-1)));
-      // 2.0.4: a messages model that always thinks is asked to think little.
+      // docs/translation-rules.md rule 27: a messages model that always thinks is asked to think little.
       const least: Json = upstream === "messages" ? { output_config: { effort: "low" } } : {};
       assert.deepEqual(told, client === upstream ? members : least);
     });

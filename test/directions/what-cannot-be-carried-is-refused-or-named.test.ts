@@ -1,6 +1,7 @@
 /**
- * Promise 9 through the whole gateway: what a direction cannot carry is refused by name before anybody is asked and
- * before a cent is held; what it may leave out is named in a header, counted, and refused where the client says so.
+ * ARCHITECTURE.md promise 9 through the whole gateway: what a direction cannot carry is refused by name before anybody
+ * is asked and before a cent is held; what it may leave out is named in a header, counted, and refused where the client
+ * says so.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

@@ -1,4 +1,6 @@
-/** Reliability row 70: an identity per upstream, from files of the configuration, that a reload reads again. */
+/**
+ * docs/failure-model.md row 70: an identity per upstream, from files of the configuration, that a reload reads again.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

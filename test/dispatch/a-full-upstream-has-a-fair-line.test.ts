@@ -1,4 +1,4 @@
-/** DESIGN.md section 4 (`max_concurrency`), promise 13; lessons, guarantee 16: a fair bounded wait before any 429. */
+/** `max_concurrency` and ARCHITECTURE.md promise 13: a fair bounded wait before any 429. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { FairQueue } from "../../src/dispatch/fair-queue.ts";

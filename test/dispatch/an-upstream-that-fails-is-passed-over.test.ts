@@ -1,4 +1,4 @@
-/** Reliability section 1, "Envoy outlier detection"; DESIGN.md section 3. */
+/** An upstream that fails is passed over and probed again, after Envoy's outlier detection. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Ejection, Health, type Verdict } from "../../src/dispatch/health.ts";

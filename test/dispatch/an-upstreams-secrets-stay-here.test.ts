@@ -1,4 +1,7 @@
-/** Reliability rows C11, 60, 61 and 62; protocols.md ER3 and ER4. */
+/**
+ * docs/failure-model.md rows C11, 60, 61 and 62, docs/translation-rules.md rule 47: of an upstream's answer only its
+ * human words are passed on.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answerOf } from "../../src/values/errors.ts";

@@ -1,4 +1,4 @@
-/** DESIGN.md section 3: a retry only within the request's deadline, and retries only as a share of what runs. */
+/** A retry only within the request's deadline, and retries only as a share of what runs. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, timeouts, upstream } from "./rig.ts";

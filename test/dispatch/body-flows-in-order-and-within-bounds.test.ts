@@ -1,4 +1,7 @@
-/** Reliability rows C3, D4 and invariant 25: data, then one end or error, and a slow reader stops the upstream. */
+/**
+ * docs/failure-model.md rows C3 and D4, invariant 25: data, then one end or error, and a slow reader stops the
+ * upstream.
+ */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test from "node:test";

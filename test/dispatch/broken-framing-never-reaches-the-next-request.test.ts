@@ -1,4 +1,7 @@
-/** Reliability rows C9, 63 and 71: an upstream that breaks HTTP loses its connection, and only its own request. */
+/**
+ * docs/failure-model.md rows C9, 63 and 71: an upstream that breaks HTTP loses its connection, and only its own
+ * request.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, assertAnswered, type RawRequest, rawServer, refusalIn, rig, route, upstream } from "./rig.ts";

@@ -1,4 +1,4 @@
-/** Reliability rows D1 and D2: a client that leaves stops the upstream in the same tick. */
+/** docs/failure-model.md rows D1 and D2: a client that leaves stops the upstream in the same tick. */
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** protocols.md G12 (prompt caches, account_bound_thinking); lessons G65: affinity never stands in the way of failover. */
+/**
+ * docs/translation-rules.md rule 8 (prompt caches, account_bound_thinking): affinity never stands in the way of
+ * failover.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { drawOf } from "../../src/dispatch/affinity.ts";

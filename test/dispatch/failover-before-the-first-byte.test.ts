@@ -1,4 +1,6 @@
-/** Reliability rows C1, C2, C4, C8 and 69; DESIGN.md section 3. */
+/**
+ * docs/failure-model.md rows C1, C2, C4, C8 and 69: until the first byte of an answer another upstream may be asked.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import {

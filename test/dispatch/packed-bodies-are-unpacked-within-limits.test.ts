@@ -1,4 +1,7 @@
-/** Reliability row C7. */
+/**
+ * docs/failure-model.md row C7: a body that was packed although nobody asked for that is unpacked within bounds, or
+ * refused.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";

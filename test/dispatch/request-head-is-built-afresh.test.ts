@@ -1,4 +1,4 @@
-/** Reliability finding F2 and row 74: what goes upstream is ours, and only ours. */
+/** docs/failure-model.md row 74: what goes upstream is ours, and only ours. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Protocol } from "../../src/values/protocol.ts";

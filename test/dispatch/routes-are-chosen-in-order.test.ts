@@ -1,4 +1,4 @@
-/** DESIGN.md section 3 (routes, retries) and promise 13 (places are bounded). */
+/** Which route is asked first, which next, and that places are bounded (ARCHITECTURE.md promise 13). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { RetryBudget } from "../../src/dispatch/retry-budget.ts";

@@ -1,4 +1,6 @@
-/** Reliability row 70: a certificate for another host, an expired one, or one of a stranger's CA is refused. */
+/**
+ * docs/failure-model.md row 70: a certificate for another host, an expired one, or one of a stranger's CA is refused.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Row 72, invariants 17 and 18: keys and prompts are in no log, metric, journal, database or answer of the admin API. */
+/**
+ * docs/failure-model.md row 72, invariants 17 and 18: keys and prompts are in no log, metric, journal, database or
+ * answer of the admin API.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,7 @@
-/** Row A7: a gateway that the machine stopped for a while (SIGSTOP, a long pause of its VM) goes on as if nothing were. */
+/**
+ * docs/failure-model.md row A7: a gateway that the machine stopped for a while (SIGSTOP, a long pause of its VM) goes
+ * on as if nothing were.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, chat, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "../money/house.ts";

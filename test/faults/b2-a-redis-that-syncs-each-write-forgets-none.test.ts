@@ -1,4 +1,7 @@
-/** Row B2: a Redis that syncs each write, killed again and again under load: each charge once, no key forgotten. */
+/**
+ * docs/failure-model.md row B2: a Redis that syncs each write, killed again and again under load: each charge once, no
+ * key forgotten.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, chat, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "../money/house.ts";

@@ -1,4 +1,7 @@
-/** Rows C1 and 70: no connection, no name, no trust: a refusal in the caller's protocol, and nothing on the bill. */
+/**
+ * docs/failure-model.md rows C1 and 70: no connection, no name, no trust: a refusal in the caller's protocol, and
+ * nothing on the bill.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:https";

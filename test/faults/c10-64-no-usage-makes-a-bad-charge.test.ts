@@ -1,4 +1,7 @@
-/** Rows C10 and 64 as a property: whatever an upstream says of its usage, the charge is a whole amount within bounds. */
+/**
+ * docs/failure-model.md rows C10 and 64 as a property: whatever an upstream says of its usage, the charge is a whole
+ * amount within bounds.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

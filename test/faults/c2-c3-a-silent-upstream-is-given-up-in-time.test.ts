@@ -1,4 +1,7 @@
-/** Rows C2 and C3: silence before the head costs nothing; silence in mid-stream is filled, ended, and billed as far as it went. */
+/**
+ * docs/failure-model.md rows C2 and C3: silence before the head costs nothing; silence in mid-stream is filled, ended,
+ * and billed as far as it went.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { startSimulator } from "../../src/simulator/server.ts";

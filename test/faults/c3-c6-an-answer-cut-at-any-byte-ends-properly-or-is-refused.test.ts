@@ -1,4 +1,7 @@
-/** Rows C1, C3, C4 and C6, promises 3 and 8, invariant 21: an answer that breaks off, or is spoiled, at any byte. */
+/**
+ * docs/failure-model.md rows C1, C3, C4 and C6, ARCHITECTURE.md promises 3 and 8, invariant 21: an answer that breaks
+ * off, or is spoiled, at any byte.
+ */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { startSimulator } from "../../src/simulator/server.ts";

@@ -1,4 +1,7 @@
-/** Rows C4, C5, C7 and 65, invariants 26 and 27: floods, bombs and garbage end the stream properly and cost no long turn of the loop. */
+/**
+ * docs/failure-model.md rows C4, C5, C7 and 65, invariants 26 and 27: floods, bombs and garbage end the stream properly
+ * and cost no long turn of the loop.
+ */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test, { after, before } from "node:test";

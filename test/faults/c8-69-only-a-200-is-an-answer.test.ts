@@ -1,4 +1,7 @@
-/** Rows C8, 63 and 69: interim answers are read past, and what is neither an answer nor an error is never passed on. */
+/**
+ * docs/failure-model.md rows C8, 63 and 69: interim answers are read past, and what is neither an answer nor an error
+ * is never passed on.
+ */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test, { after, before } from "node:test";

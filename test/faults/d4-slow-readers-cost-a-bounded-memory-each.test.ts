@@ -1,4 +1,7 @@
-/** Row D4, invariant 25: a hundred clients that read a few bytes now and then hold back the upstream, not our memory. */
+/**
+ * docs/failure-model.md row D4, invariant 25: a hundred clients that read a few bytes now and then hold back the
+ * upstream, not our memory.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";

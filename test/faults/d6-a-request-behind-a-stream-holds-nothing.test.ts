@@ -1,4 +1,7 @@
-/** Row D6: a request pipelined behind a running stream is not admitted, and holds no money, until the stream has ended. */
+/**
+ * docs/failure-model.md row D6: a request pipelined behind a running stream is not admitted, and holds no money, until
+ * the stream has ended.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

@@ -1,4 +1,7 @@
-/** Row E1: the wall clock of a gateway, or of Redis, an hour ahead, an hour behind, and back by five seconds again and again. */
+/**
+ * docs/failure-model.md row E1: the wall clock of a gateway, or of Redis, an hour ahead, an hour behind, and back by
+ * five seconds again and again.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import {

@@ -1,4 +1,7 @@
-/** Row E2: the clocks of two gateways are ten minutes apart on either side of the right time, and nothing changes. */
+/**
+ * docs/failure-model.md row E2: the clocks of two gateways are ten minutes apart on either side of the right time, and
+ * nothing changes.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import {

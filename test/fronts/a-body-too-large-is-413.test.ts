@@ -1,4 +1,7 @@
-/** Row 55 through a front: the limit and its words are the gateway's, and no other limit is in the way below it. */
+/**
+ * docs/failure-model.md row 55 through a front: the limit and its words are the gateway's, and no other limit is in the
+ * way below it.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

@@ -1,6 +1,6 @@
 /**
- * Promise 8 and finding F7 through a front: an upstream that breaks off becomes an error event of the protocol; a gateway
- * that dies becomes an aborted answer, never one that looks complete.
+ * ARCHITECTURE.md promise 8 through a front: an upstream that breaks off becomes an error event of the protocol; a
+ * gateway that dies becomes an aborted answer, never one that looks complete.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

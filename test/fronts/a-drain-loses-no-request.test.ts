@@ -1,7 +1,7 @@
 /**
- * Promise 12 behind a front: one of two processes over one Redis is taken out by deploy/drain.sh, in the middle of 200
- * streams and of steady traffic, and put back (row A6), while both reload their configuration every second (row G1).
- * No answer is other than 200, no stream is cut, and the bill is exact.
+ * ARCHITECTURE.md promise 12 behind a front: one of two processes over one Redis is taken out by deploy/drain.sh, in
+ * the middle of 200 streams and of steady traffic, and put back (docs/failure-model.md row A6), while both reload their
+ * configuration every second (row G1). No answer is other than 200, no stream is cut, and the bill is exact.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * Row 61 and finding F7 with a real nginx: a header of an answer does not make it serve a file of its own. Tollgate lets
- * none through; and the front would not obey if one came through all the same.
+ * docs/failure-model.md row 61 with a real nginx: a header of an answer does not make it serve a file of its own.
+ * Tollgate lets none through; and the front would not obey if one came through all the same.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

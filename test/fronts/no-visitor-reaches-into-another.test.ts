@@ -1,6 +1,6 @@
 /**
- * Row H1 with real fronts, whose connections to Tollgate are shared by all visitors: every method, framing and
- * `Connection` header, and nothing of one visitor's request is in another's answer.
+ * docs/failure-model.md row H1 with real fronts, whose connections to Tollgate are shared by all visitors: every
+ * method, framing and `Connection` header, and nothing of one visitor's request is in another's answer.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -82,7 +82,7 @@ for (const kind of FRONTS) {
   });
 }
 
-/** Row 16: no front makes a wrong path right, and none makes a right one wrong. */
+/** docs/failure-model.md row 16: no front makes a wrong path right, and none makes a right one wrong. */
 async function pathsStayAsTheyAre(t: TestContext, front: Front, key: string): Promise<void> {
   const body = JSON.stringify(bodyOf("messages"));
   const post = async (path: string) => {

@@ -1,7 +1,8 @@
 /**
- * Rows B3 and B4 for the commands that walk: `tollgate ledger verify` on a ledger that is longer than an answer, in a database
- * that is far larger than the account: in steps that keep nobody waiting, with progress for who watches. The one walk
- * through other people's keys, that of `verify` through the settled marks, is one, and in small parts.
+ * docs/failure-model.md rows B3 and B4 for the commands that walk: `tollgate ledger verify` on a ledger that is longer
+ * than an answer, in a database that is far larger than the account: in steps that keep nobody waiting, with progress
+ * for who watches. The one walk through other people's keys, that of `verify` through the settled marks, is one, and in
+ * small parts.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

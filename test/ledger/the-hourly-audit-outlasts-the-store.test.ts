@@ -1,4 +1,7 @@
-/** Row B3 for the hourly audit: it waits for a store that is away, goes on where it was, and is not stopped by one account. */
+/**
+ * docs/failure-model.md row B3 for the hourly audit: it waits for a store that is away, goes on where it was, and is
+ * not stopped by one account.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { setImmediate } from "node:timers/promises";

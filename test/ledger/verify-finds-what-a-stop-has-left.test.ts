@@ -1,4 +1,5 @@
-// Row B13: whatever a script that stopped has left, `ledger verify` finds it until it is ended, and nothing then.
+// docs/failure-model.md row B13: whatever a script that stopped has left, `ledger verify` finds it until it is ended,
+// and nothing then.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Finding } from "../../src/store/audit/snapshot.ts";

@@ -1,5 +1,5 @@
-// Promise 5: with funds for a single hold, and with a single place, each request of a client that asks one thing after
-// another through one process finds the one before settled.
+// ARCHITECTURE.md promise 5: with funds for a single hold, and with a single place, each request of a client that asks
+// one thing after another through one process finds the one before settled.
 import assert from "node:assert/strict";
 import test from "node:test";
 import {

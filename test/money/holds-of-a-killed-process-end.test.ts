@@ -1,4 +1,4 @@
-// Rows A1 and A2 of reliability 2.3 without their journal: a process that dies in the middle of a request that has
+// docs/failure-model.md rows A1 and A2 without their journal: a process that dies in the middle of a request that has
 // delivered nothing leaves a hold behind. It binds the money for its life, a minute longer than the request's, and no
 // longer; nothing is charged.
 import assert from "node:assert/strict";

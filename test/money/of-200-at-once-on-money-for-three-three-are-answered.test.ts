@@ -1,4 +1,5 @@
-// Reliability row 36: the check-then-act race. Every 403 is given while the three that were admitted still run.
+// docs/failure-model.md row 36: the check-then-act race. Every 403 is given while the three that were admitted still
+// run.
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
@@ -16,7 +17,7 @@ import {
 
 const PARALLEL = 200;
 const ROUNDS = 5;
-/** Least output worth paying the input for (DESIGN.md promise 1). */
+/** Least output worth paying the input for (ARCHITECTURE.md promise 1). */
 const USEFUL = 16;
 
 async function race(house: House): Promise<void> {

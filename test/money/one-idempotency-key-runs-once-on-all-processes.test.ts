@@ -1,5 +1,5 @@
-// Reliability 3.10: an idempotency key is the account's, whichever process is asked; and the key of a process that died
-// and never came back is free when its hold's life is over, on the store's clock.
+// docs/decisions/idempotency-keeps-no-bodies.md: an idempotency key is the account's, whichever process is asked; and
+// the key of a process that died and never came back is free when its hold's life is over, on the store's clock.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./house.ts";

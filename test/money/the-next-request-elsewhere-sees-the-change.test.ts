@@ -1,4 +1,4 @@
-// Promise 4 (reliability 3.7): a key's group and status are read by the admission itself, so a change made on one
+// ARCHITECTURE.md promise 4: a key's group and status are read by the admission itself, so a change made on one
 // process counts for the next request on any other. Caches are warm: every process has just served the same key.
 import assert from "node:assert/strict";
 import test from "node:test";

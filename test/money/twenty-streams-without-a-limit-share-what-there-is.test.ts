@@ -1,4 +1,5 @@
-// Promise 1 for streams whose holds grow: twenty at once on money for some of them, and never a nano-dollar below zero.
+// ARCHITECTURE.md promise 1 for streams whose holds grow: twenty at once on money for some of them, and never a
+// nano-dollar below zero.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, fundsOf, type House, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "./house.ts";

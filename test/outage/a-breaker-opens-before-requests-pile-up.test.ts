@@ -1,4 +1,7 @@
-/** Rows B3 and B4: when the breaker in front of the store opens, what it lets through meanwhile, and when it closes. */
+/**
+ * docs/failure-model.md rows B3 and B4: when the breaker in front of the store opens, what it lets through meanwhile,
+ * and when it closes.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Breaker } from "../../src/store/middleware/breaker.ts";

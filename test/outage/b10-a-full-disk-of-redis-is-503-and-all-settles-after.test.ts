@@ -1,4 +1,7 @@
-/** Row B10: the disk of Redis is full (a real one: a tmpfs of 1 MB). MISCONF is 503; charges wait and settle. */
+/**
+ * docs/failure-model.md row B10: the disk of Redis is full (a real one: a tmpfs of 1 MB). MISCONF is 503; charges wait
+ * and settle.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Row B11: a gateway does not start on a Redis that evicts keys; out of memory is 503, and nothing is half done. */
+/**
+ * docs/failure-model.md row B11: a gateway does not start on a Redis that evicts keys; out of memory is 503, and
+ * nothing is half done.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

@@ -1,6 +1,7 @@
 /**
- * Row B13: scripts that could stop half-way. A gateway does not start with a Redis user that lacks any one of its rights; one
- * whose user loses a right while it runs refuses, and everything is charged once, with its ledger lines, when it is back.
+ * docs/failure-model.md row B13: scripts that could stop half-way. A gateway does not start with a Redis user that
+ * lacks any one of its rights; one whose user loses a right while it runs refuses, and everything is charged once, with
+ * its ledger lines, when it is back.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Row B3: what asks for the key before a large body is read is refused in time, and is not tried again behind it. */
+/**
+ * docs/failure-model.md row B3: what asks for the key before a large body is read is refused in time, and is not tried
+ * again behind it.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { RawSocket } from "../rig/raw-socket.ts";

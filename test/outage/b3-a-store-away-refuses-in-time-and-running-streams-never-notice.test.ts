@@ -1,5 +1,5 @@
 /**
- * Row B3, invariant 28, table 3.8 "Redis away": refused, stopped (SIGSTOP), and a network that swallows everything. New
+ * docs/failure-model.md row B3, invariant 28: refused, stopped (SIGSTOP), and a network that swallows everything. New
  * requests are 503 within 500 ms and at once soon after; a stream runs through and ends well; all of it is charged once.
  */
 import assert from "node:assert/strict";

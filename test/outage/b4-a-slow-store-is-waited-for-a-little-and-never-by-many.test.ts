@@ -1,4 +1,7 @@
-/** Row B4: replies that take 200 ms more are waited for; with 2 s more requests are 503 in time and nothing piles up. */
+/**
+ * docs/failure-model.md row B4: replies that take 200 ms more are waited for; with 2 s more requests are 503 in time
+ * and nothing piles up.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { assertRefused, scene, settledState } from "./rig.ts";

@@ -1,4 +1,7 @@
-/** Row B5 on the whole gateway: the reply is lost after the script has run, with its connection or in silence. */
+/**
+ * docs/failure-model.md row B5 on the whole gateway: the reply is lost after the script has run, with its connection or
+ * in silence.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { scene, settledState } from "./rig.ts";

@@ -1,6 +1,6 @@
 /**
- * Row B7: `kill -9` of one primary of a cluster under load. Its accounts are 503 in time, all others are served and the
- * gateway stays ready; when it is back, everything is settled exactly once.
+ * docs/failure-model.md row B7: `kill -9` of one primary of a cluster under load. Its accounts are 503 in time, all
+ * others are served and the gateway stays ready; when it is back, everything is settled exactly once.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** Row B7: slots move from node to node while requests run. MOVED, ASK and TRYAGAIN are ours to follow, never CROSSSLOT. */
+/**
+ * docs/failure-model.md row B7: slots move from node to node while requests run. MOVED, ASK and TRYAGAIN are ours to
+ * follow, never CROSSSLOT.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { slotOf } from "../../src/store/redis/slots.ts";

@@ -1,4 +1,4 @@
-/** Row B8: `SCRIPT FLUSH` every 50 ms while requests run. */
+/** docs/failure-model.md row B8: `SCRIPT FLUSH` every 50 ms while requests run. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setInterval } from "node:timers/promises";

@@ -1,6 +1,7 @@
 /**
- * Row B9, table 3.8 "Redis read-only, OOM, NOREPLICAS": each error reply, at admission and at settlement, on the whole
- * gateway. Once is not noticed; for long it is 503, never 401, 403 or 404; what was served meanwhile is charged once.
+ * docs/failure-model.md row B9, invariants 28 and 34: each error reply, at admission and at
+ * settlement, on the whole gateway. Once is not noticed; for long it is 503, never 401, 403 or 404; what was served
+ * meanwhile is charged once.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -9,7 +9,10 @@ import { type GatewayHere, startGatewayHere, type TestAccount } from "../rig/gat
 import { startRedis, type TestRedis, type TestRedisOptions } from "../rig/redis.ts";
 import { ask, errorOf, PROTOCOL_LIST } from "../whole/asking.ts";
 
-/** Invariant 28, and the pause between two timers; `assertRefused` adds what the machine is slower by. */
+/**
+ * docs/failure-model.md invariant 28, and the pause between two timers; `assertRefused` adds what the machine is slower
+ * by.
+ */
 export const REFUSED_WITHIN_MS = 520;
 /** Invariant 28: everything is settled so long after the store is back. */
 const SETTLED_WITHIN_MS = 5_000;
@@ -66,7 +69,7 @@ export async function scene(
   };
 }
 
-/** Sends so many requests at once, on all protocols, and demands of each the refusal of table 3.8, in time. */
+/** Sends so many requests at once, on all protocols, and demands of each 503 `store_unavailable`, in time. */
 export async function assertRefused({ here, account }: Scene, count: number, withinMs = REFUSED_WITHIN_MS) {
   // As many requests that need no store: what they take is the machine's and not the outage's.
   const busyMs = await Promise.all(

@@ -1,4 +1,7 @@
-/** Invariant 28, row B4: no pile-up while the store is slow, no stampede when it is back; servers are counted apart. */
+/**
+ * docs/failure-model.md invariant 28, row B4: no pile-up while the store is slow, no stampede when it is back; servers
+ * are counted apart.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Admitted } from "../../src/store/admission.ts";

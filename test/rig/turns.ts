@@ -1,6 +1,6 @@
 /**
  * How long one turn of the event loop worked, in this thread's own processor time: a machine that is busy with something
- * else does not count, so a limit on it means the same everywhere (invariant 27).
+ * else does not count, so a limit on it means the same everywhere (docs/failure-model.md invariant 27).
  */
 export class Turns {
   #longestUs = 0;

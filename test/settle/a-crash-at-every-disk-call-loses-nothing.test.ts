@@ -1,4 +1,7 @@
-/** Rows A3 to A5 and F5: the process dies, or the power goes, at each call of the file system in turn. */
+/**
+ * docs/failure-model.md rows A3 to A5 and F5: the process dies, or the power goes, at each call of the file system in
+ * turn.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HurriedClock, openOn, seeded } from "./rig.ts";

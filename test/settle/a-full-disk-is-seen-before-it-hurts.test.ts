@@ -1,4 +1,7 @@
-/** Row F1, table 3.8: no room for the next segment stops new requests; those that run are still charged exactly once. */
+/**
+ * docs/failure-model.md row F1, invariant 29: no room for the next segment stops new requests; those that run are still
+ * charged exactly once.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createSettler } from "../../src/settle/settler.ts";

@@ -1,4 +1,7 @@
-/** Rows A3 and A4 on whole processes: `kill -9` in the middle of a stream, and between FINAL and the settlement. */
+/**
+ * docs/failure-model.md rows A3 and A4 on whole processes: `kill -9` in the middle of a stream, and between FINAL and
+ * the settlement.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Reliability 3.3: the journal does acknowledged writes again in the order of a day. Every kind of them, done again behind
- * whatever came later, leaves the store exactly as it is.
+ * docs/failure-model.md invariant 32: the journal does acknowledged writes again in the order of a day. Every kind of
+ * them, done again behind whatever came later, leaves the store exactly as it is.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** Reliability 3.3: the store has an administrative write before the journal, so that a broken journal refuses none. */
+/**
+ * docs/failure-model.md invariant 33: the store has an administrative write before the journal, so that a broken
+ * journal refuses none.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

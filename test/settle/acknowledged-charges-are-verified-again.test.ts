@@ -1,4 +1,6 @@
-/** Reliability 3.3: what was acknowledged is sent again at 30 s and at 10 min, and kept for a day. */
+/**
+ * docs/failure-model.md invariant 33: what was acknowledged is sent again at 30 s and at 10 min, and kept for a day.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type DeadLetter, openDeadLetters } from "../../src/settle/journal/dead-letters.ts";

@@ -1,6 +1,6 @@
 /**
- * Rows A2, A3, B1 and B6 for idempotency keys: what a killed gateway charged stays under its key, what it did not charge
- * leaves the key free, and what a store forgot comes back with the charge.
+ * docs/failure-model.md rows A2, A3, B1 and B6 for idempotency keys: what a killed gateway charged stays under its key,
+ * what it did not charge leaves the key free, and what a store forgot comes back with the charge.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

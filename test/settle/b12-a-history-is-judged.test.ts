@@ -1,4 +1,7 @@
-/** Row B12: which marks belong to the history that a gateway knows; one line is what it knows, what is there, the verdict. */
+/**
+ * docs/failure-model.md row B12: which marks belong to the history that a gateway knows; one line is what it knows,
+ * what is there, the verdict.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** Row B12 for the embedded store: its file is removed, or an old copy of it is there at the next start. */
+/**
+ * docs/failure-model.md row B12 for the embedded store: its file is removed, or an old copy of it is there at the next
+ * start.
+ */
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

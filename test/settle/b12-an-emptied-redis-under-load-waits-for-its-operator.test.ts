@@ -1,4 +1,7 @@
-/** Row B12: FLUSHALL while requests run. Nothing comes back by itself; after the operator's word everything does. */
+/**
+ * docs/failure-model.md row B12: FLUSHALL while requests run. Nothing comes back by itself; after the operator's word
+ * everything does.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

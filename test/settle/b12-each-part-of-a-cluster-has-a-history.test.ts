@@ -1,4 +1,7 @@
-/** Row B12 in Cluster form: one primary of three comes back empty, and that is seen although the others have everything. */
+/**
+ * docs/failure-model.md row B12 in Cluster form: one primary of three comes back empty, and that is seen although the
+ * others have everything.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { slotOf, tagsOverSlots } from "../../src/store/redis/slots.ts";

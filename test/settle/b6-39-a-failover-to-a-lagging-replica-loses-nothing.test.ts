@@ -1,6 +1,7 @@
 /**
- * Row B6: the replica that is promoted lacks the last seconds. What a replica had confirmed to an operator is there, what
- * it had not was reported, the journal gives back the rest; a payment id counts once on either side of it (row 39).
+ * docs/failure-model.md row B6: the replica that is promoted lacks the last seconds. What a replica had confirmed to an
+ * operator is there, what it had not was reported, the journal gives back the rest; a payment id counts once on either
+ * side of it (row 39).
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -120,7 +121,7 @@ test("row B6, 39: nothing missing, nothing double, and what a replica confirmed 
   assert.equal((await chat(here.url, key)).status, 200);
 });
 
-test("section 3.9: a claim that no replica has is reported, not credited, and the next try gives the card once", async (t) => {
+test("invariant 35: a claim that no replica has is reported, not credited, and the next try gives the card once", async (t) => {
   const { primary, replica, here } = await replicated(t);
   await openAccount(here.adminUrl, "holder");
   const made = await admin(here.adminUrl, "POST", "/codes", { card: "day", count: 1 });

@@ -1,8 +1,8 @@
 /**
- * Promise 15 as a property, through the arithmetic and a real store: whatever an upstream does and however its stream ends,
- * once its final count was seen, what is charged and absorbed together is that count at the route's prices, the client is
- * never charged for more, nobody is charged for nothing, and neither balance nor holds are ever below zero. Without a final
- * count the charge stays within the hold. Row 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3 as a property, through the arithmetic and a real store: whatever an upstream does and
+ * however its stream ends, once its final count was seen, what is charged and absorbed together is that count at the
+ * route's prices, the client is never charged for more, nobody is charged for nothing, and neither balance nor holds
+ * are ever below zero. Without a final count the charge stays within the hold. Row 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -130,7 +130,10 @@ test("whatever an upstream does, its final count is what is charged and absorbed
   assert.ok(left > 0, `${left} paid for what they left before they had anything`);
 });
 
-/** What lacks a side, no input at all or no output for what went by, is an estimate (docs/usage-forms.md, rule 5). */
+/**
+ * What lacks a side, no input at all or no output for what went by, is an estimate (docs/usage-forms.md
+ * docs/translation-rules.md rule 5).
+ */
 function countsBothSides(usage: Usage, producedTokens: number): boolean {
   return totalInput(usage) > 0 && (usage.output > 0 || producedTokens === 0);
 }

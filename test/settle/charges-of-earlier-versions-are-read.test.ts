@@ -1,4 +1,5 @@
-// Row G2: a record of the journal without what later versions added is a charge all the same; one that has it gives it back.
+// docs/failure-model.md row G2: a record of the journal without what later versions added is a charge all the same; one
+// that has it gives it back.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeCharge, encode } from "../../src/settle/journal/payload.ts";

@@ -1,4 +1,7 @@
-/** Row F3: flipped bits, zeroed pages, truncated files, duplicated tails, foreign files. Never a silent stop. */
+/**
+ * docs/failure-model.md row F3: flipped bits, zeroed pages, truncated files, duplicated tails, foreign files. Never a
+ * silent stop.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { encodeFrame, RECORD } from "../../src/settle/journal/frame.ts";

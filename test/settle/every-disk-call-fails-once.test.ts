@@ -1,4 +1,7 @@
-/** Rows A5 and F2: whichever call of the file system fails, the journal goes on in a new segment and loses nothing. */
+/**
+ * docs/failure-model.md rows A5 and F2: whichever call of the file system fails, the journal goes on in a new segment
+ * and loses nothing.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HurriedClock, openOn, seeded } from "./rig.ts";

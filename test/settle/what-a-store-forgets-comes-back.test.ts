@@ -1,6 +1,7 @@
 /**
- * Rows B1 and B6, reliability 3.3: a real Redis that restarts without its last acknowledged writes has a new run id, and
- * gets them back from the journal at once: charges, payments, accounts, keys, plans, codes, cards.
+ * docs/failure-model.md rows B1 and B6, invariant 33: a real Redis that restarts without its last acknowledged writes
+ * has a new run id, and gets them back from the journal at once: charges, payments, accounts, keys, plans, codes,
+ * cards.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";

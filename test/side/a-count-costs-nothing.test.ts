@@ -1,6 +1,6 @@
 /**
- * Counting tokens: authenticated and checked against the catalog, never charged, outside of limits and funds (ruling 9,
- * lesson 49). Claude Code sends 25 counts at once.
+ * Counting tokens: authenticated and checked against the catalog, never charged, outside of limits and
+ * funds. Claude Code sends 25 counts at once.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

@@ -7,7 +7,7 @@ import { type GatewayHere, startGatewayHere, testConfig } from "../rig/gateway.t
 import { errorOf } from "../whole/asking.ts";
 import { type OtherUpstream, post, type SeenByUpstream, sendJson, startUpstream } from "./side-rig.ts";
 
-/** What Claude Code sends at once (clients.md). */
+/** What Claude Code sends at once. */
 const ASKED = 25;
 const HELLO = [{ role: "user", content: "hello" }];
 

@@ -1,4 +1,4 @@
-/** `GET /v1/models`: one catalog, in the shape that the asking client reads (protocols.md section 4, clients.md). */
+/** `GET /v1/models`: one catalog, in the shape that the asking client reads. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../rig/gateway.ts";

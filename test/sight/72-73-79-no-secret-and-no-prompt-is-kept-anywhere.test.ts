@@ -1,8 +1,8 @@
 /**
- * Rows 72, 73, 79: canaries for a client's key, a prompt, an answer, an upstream's credential, the admin token, a sealing
- * key and a code go through successes, refusals, faults, cuts and a defect. Then everything that the gateway writes is
- * searched for them: log at its lowest level, metrics in both forms, exported spans, the store's dump, the journal, a
- * diagnostic report, and what clients were answered.
+ * docs/failure-model.md rows 72, 73, 79: canaries for a client's key, a prompt, an answer, an upstream's credential,
+ * the admin token, a sealing key and a code go through successes, refusals, faults, cuts and a defect. Then everything
+ * that the gateway writes is searched for them: log at its lowest level, metrics in both forms, exported spans, the
+ * store's dump, the journal, a diagnostic report, and what clients were answered.
  */
 import assert from "node:assert/strict";
 import { globSync, readFileSync, statSync } from "node:fs";

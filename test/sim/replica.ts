@@ -1,7 +1,7 @@
 /**
  * One history of the modelled store: the real embedded store over tables in memory, and the list of operations that led
  * to its state. A failover keeps a prefix of that list and carries it out again on empty tables, each operation at the
- * time at which it happened: prefix consistency, as Redis has it for a slot (reliability F3).
+ * time at which it happened: prefix consistency, as Redis has it for a slot (docs/failure-model.md invariant 36).
  */
 import type { Store } from "../../src/store/contract.ts";
 import { Context } from "../../src/store/embedded/context.ts";

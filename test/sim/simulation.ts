@@ -1,6 +1,6 @@
 /**
  * `simulate(seed)`: a small fleet with its store in one process and in virtual time, everything that can go wrong going
- * wrong as the seed has it; then peace, and the books against the truth (reliability 2.4).
+ * wrong as the seed has it; then peace, and the books against the truth (docs/simulation.md).
  */
 import type { AccountTag } from "../../src/values/key.ts";
 import type { Violation } from "./books.ts";
@@ -264,7 +264,7 @@ class World {
     this.#server.skewMs = skewMs;
   }
 
-  /** Invariant 32: everything that is kept is sent again, twice, and nothing changes. */
+  /** docs/failure-model.md invariant 32: everything that is kept is sent again, twice, and nothing changes. */
   async #replayAll(): Promise<void> {
     const before = await this.#states();
     for (let times = 0; times < 2; times++) {
@@ -303,7 +303,10 @@ class World {
     return this.#gateways.map(({ running }) => running).filter((running) => running !== undefined);
   }
 
-  /** Promise 4: decided on the last change that had been answered, unless the store has lost something since. */
+  /**
+   * ARCHITECTURE.md promise 4: decided on the last change that had been answered, unless the store has lost something
+   * since.
+   */
   readonly #onAdmitted = ({ keyId }: Caller, group: string, askedAtStep: number): void => {
     const last = this.#operator.settledGroups.get(keyId);
     if (!last || last.step > askedAtStep || last.losses !== this.#losses || last.group === group) return;

@@ -1,6 +1,7 @@
 /**
- * Invariants 1 to 5, 7 to 12, 15 and 32 under crashes, failovers that lose data, broken disks and bad networks, one
- * process and virtual time (reliability 2.4). A failure names its seed: `npm run sim -- --seed N --trace` repeats it.
+ * docs/failure-model.md invariants 1 to 5, 7 to 12, 15 and 32 under crashes, failovers that lose data, broken disks and
+ * bad networks, one process and virtual time (docs/simulation.md). A failure names its seed: `npm run sim -- --seed N
+ * --trace` repeats it.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

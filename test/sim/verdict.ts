@@ -1,4 +1,7 @@
-/** The store held against the truth, once everything has been well for long enough: invariants 2, 4, 5 and 9 to 12. */
+/**
+ * The store held against the truth, once everything has been well for long enough: docs/failure-model.md invariants 2,
+ * 4, 5 and 9 to 12.
+ */
 import { auditAccount, auditToEnd } from "../../src/store/ledger-audit.ts";
 import type { LedgerLine } from "../../src/store/records.ts";
 import type { AccountTag } from "../../src/values/key.ts";

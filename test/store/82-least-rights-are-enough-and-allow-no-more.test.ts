@@ -1,4 +1,7 @@
-/** Row 82: under the shipped ACL the whole contract works, and CONFIG, KEYS, FLUSHALL, DEBUG and foreign keys do not. */
+/**
+ * docs/failure-model.md row 82: under the shipped ACL the whole contract works, and CONFIG, KEYS, FLUSHALL, DEBUG and
+ * foreign keys do not.
+ */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Row B13: a script stopped ahead of each of its commands, with what it has written left in place.
+// docs/failure-model.md row B13: a script stopped ahead of each of its commands, with what it has written left in
+// place.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openStore } from "../../src/store/open.ts";

@@ -1,4 +1,5 @@
-// Row B13: other requests come between a script that stopped and its repetition, and the script that ends it may stop, too.
+// docs/failure-model.md row B13: other requests come between a script that stopped and its repetition, and the script
+// that ends it may stop, too.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openStore } from "../../src/store/open.ts";

@@ -102,7 +102,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(over), "quota_used");
   });
 
-  test("a card that has not begun pays nothing, though the one before it is used up (lessons B27)", async () => {
+  test("a card that has not begun pays nothing, though the one before it is used up", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Alater", { group: "cards" });
     await store.grant(tag, card("Al1", { quota: 5n }));
@@ -161,7 +161,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causes.filter((cause) => cause === "concurrency").length, 1);
   });
 
-  test("amounts at the border of 2^53 stay exact to the last nano-dollar (F5, invariant 8)", async () => {
+  test("amounts at the border of 2^53 stay exact to the last nano-dollar (invariant 8)", async () => {
     const { store } = ask();
     const most = 9_000_000_000_000_000n;
     const tag = await makeAccount(store, "Aborder", { funds: most - 1n });

@@ -1,4 +1,4 @@
-/** Who has an idempotency key, and what a settlement leaves of it (reliability 3.10). */
+/** Who has an idempotency key, and what a settlement leaves of it (docs/decisions/idempotency-keeps-no-bodies.md). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../../src/store/admission.ts";

@@ -68,7 +68,7 @@ export function limitTests(ask: Ask): void {
     assert.deepEqual(await store.inspect(tag), before);
   });
 
-  test("tokens are taken by estimate and corrected by use; a debt makes the next one wait exactly (lessons F55)", async () => {
+  test("tokens are taken by estimate and corrected by use; a debt makes the next one wait exactly", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Ltokens", { funds: 10_000n });
     const groups = [terms({ tokensPerMinute: 600 })];
@@ -102,7 +102,7 @@ export function limitTests(ask: Ask): void {
     assert.deepEqual([buckets?.["big:t"]?.debt, buckets?.["big:r"]?.debt], [0, 60_000]);
   });
 
-  test("an estimate larger than the bucket passes when the bucket is full, and is taken whole (lessons F61)", async () => {
+  test("an estimate larger than the bucket passes when the bucket is full, and is taken whole", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Llarge");
     const groups = [terms({ tokensPerMinute: 100 })];

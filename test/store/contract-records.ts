@@ -45,7 +45,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(names, ["zz a", "zz b", "zz c", "zz ä", "zz 😀"]);
   });
 
-  test("a key is made once, changes groups until it is revoked, and is then final (ruling 12)", async () => {
+  test("a key is made once, changes groups until it is revoked, and is then final", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rkeys");
     const createdAtMs = nowMs();
@@ -145,7 +145,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual((await store.inspect(tag))?.payments, ["a", "b", "c", "first"]);
   });
 
-  test("a card is given once by its id, and may follow the one before (lessons B25)", async () => {
+  test("a card is given once by its id, and may follow the one before", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rcard");
     const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };

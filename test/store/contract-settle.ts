@@ -31,7 +31,10 @@ async function stateOf(store: Store, tag: AccountTag): Promise<AccountState> {
 const movements = (state: AccountState) =>
   state.ledger.map((l) => `${l.seq} ${l.kind} ${l.debit}>${l.credit} ${l.amount} =${l.balance}`);
 
-/** Balance and cards = sums of the lines that touch them; held = sum of the holds (invariants 1 to 3). */
+/**
+ * Balance and cards = sums of the lines that touch them; held = sum of the holds (docs/failure-model.md invariants 1 to
+ * 3).
+ */
 export function assertIdentities(state: AccountState): void {
   const { account } = state;
   let sum = 0n;
@@ -124,7 +127,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("a voided request gives everything back; what its attempt cost is a line of its own (lessons A4)", async () => {
+  test("a voided request gives everything back; what its attempt cost is a line of its own", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Svoid");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -259,7 +262,7 @@ export function settlementTests(ask: Ask): void {
     assert.equal(Math.ceil(days / DAY_MS), 8 * 7);
   });
 
-  test("failed tries are lines of their own, behind the charge, written once (lessons A4)", async () => {
+  test("failed tries are lines of their own, behind the charge, written once", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Stries");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -285,7 +288,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("a card pays up to its face quota and never more (lessons B23 to B27)", async () => {
+  test("a card pays up to its face quota and never more (invariant 12)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Scard", { group: "cards", funds: 500n });
     const quota = nanoUsd(120n);
@@ -347,7 +350,7 @@ export function settlementTests(ask: Ask): void {
     assert.equal(await store.inspect(request.tag), undefined);
   });
 
-  test("the largest charge leaves exactly one nano-dollar (F5)", async () => {
+  test("the largest charge leaves exactly one nano-dollar (invariant 8)", async () => {
     const { store } = ask();
     const most = 9_000_000_000_000_000n;
     const tag = await makeAccount(store, "Slargest", { funds: most });

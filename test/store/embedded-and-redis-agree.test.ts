@@ -228,7 +228,7 @@ class Run {
   }
 }
 
-test("both stores answer alike and hold alike after every operation, whatever the clock does (ruling 8, rows E1, E2)", async () => {
+test("both stores answer alike and hold alike after every operation, whatever the clock does (rows E1 and E2)", async () => {
   const embedded = await embeddedBench();
   const redis = await redisBench();
   let runs = 0;

@@ -1,4 +1,4 @@
-// Row B8, lessons F57: a restart, a failover or SCRIPT FLUSH makes Redis forget scripts.
+// docs/failure-model.md row B8: a restart, a failover or SCRIPT FLUSH makes Redis forget scripts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startRedis } from "../rig/redis.ts";

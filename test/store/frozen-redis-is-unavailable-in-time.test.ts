@@ -1,4 +1,4 @@
-// Row B3, its nastiest form: the process is stopped, so connections succeed and nothing replies.
+// docs/failure-model.md row B3, its nastiest form: the process is stopped, so connections succeed and nothing replies.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../src/store/contract.ts";

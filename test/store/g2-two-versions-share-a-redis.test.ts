@@ -1,6 +1,7 @@
 /**
- * Rows G2 and B13: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has scripts of the previous version,
- * each with its shared parts in front, as that version sent them. It knew of no `todo`.
+ * docs/failure-model.md rows G2 and B13: during a rolling upgrade scripts of two versions work on one Redis.
+ * `previous/` has scripts of the previous version, each with its shared parts in front, as that version sent them. It
+ * knew of no `todo`.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

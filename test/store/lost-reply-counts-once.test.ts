@@ -1,4 +1,4 @@
-// Reliability F1 and row B5: ioredis' defaults charged twice when the reply of an EVAL was lost.
+// docs/failure-model.md row B5: ioredis' defaults charged twice when the reply of an EVAL was lost.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";

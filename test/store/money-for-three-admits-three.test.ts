@@ -1,4 +1,4 @@
-// Row 36, lessons A1 and A19: the check-then-act race that every comparable gateway has had.
+// docs/failure-model.md row 36: the check-then-act race that every comparable gateway has had.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";

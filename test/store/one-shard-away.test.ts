@@ -1,4 +1,4 @@
-// Row B7: the loss of one primary of a cluster is felt by its own accounts only.
+// docs/failure-model.md row B7: the loss of one primary of a cluster is felt by its own accounts only.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../src/store/contract.ts";

@@ -1,5 +1,5 @@
-// Rows B9 and B11: an error reply means that the outcome is unknown; it is never read as "there is no such key".
-// NOPERM closes the store for a moment: the-rights-of-the-redis-user-are-known.test.ts.
+// docs/failure-model.md rows B9 and B11: an error reply means that the outcome is unknown; it is never read as "there
+// is no such key". NOPERM closes the store for a moment: the-rights-of-the-redis-user-are-known.test.ts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Store, StoreError } from "../../src/store/contract.ts";

@@ -1,4 +1,4 @@
-// Promise 4, invariant 15, reliability 3.7: no cache is ever authoritative.
+// ARCHITECTURE.md promise 4, docs/failure-model.md invariant 15: no cache is ever authoritative.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../src/store/contract.ts";

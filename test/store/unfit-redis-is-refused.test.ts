@@ -1,4 +1,4 @@
-// Ruling 15 and row B11: what is demanded of a Redis is read from INFO.
+// docs/failure-model.md row B11: what is demanded of a Redis is read from INFO.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../src/store/contract.ts";

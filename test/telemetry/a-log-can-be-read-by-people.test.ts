@@ -1,4 +1,7 @@
-/** `--pretty`: the same lines for a person who looks on; what a client typed cannot make a second line (row 77). */
+/**
+ * `--pretty`: the same lines for a person who looks on; what a client typed cannot make a second line
+ * (docs/failure-model.md row 77).
+ */
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import test from "node:test";

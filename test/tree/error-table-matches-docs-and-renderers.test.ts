@@ -1,4 +1,4 @@
-/** The error table, its documentation and the three renderers say the same, in both directions (DESIGN.md section 3). */
+/** The error table, its documentation and the three renderers say the same, in both directions. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";

@@ -1,4 +1,4 @@
-/** Reliability row 38: an amount is digits, a point, digits; everything else is refused. */
+/** docs/failure-model.md row 38: an amount is digits, a point, digits; everything else is refused. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

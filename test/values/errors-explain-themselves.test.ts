@@ -1,4 +1,7 @@
-/** Promise 11, and rows 52, 58 and 77: rows resolve to status, words and headers, and repeat nothing raw. */
+/**
+ * ARCHITECTURE.md promise 11, and docs/failure-model.md rows 52, 58 and 77: rows resolve to status, words and headers,
+ * and repeat nothing raw.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import {

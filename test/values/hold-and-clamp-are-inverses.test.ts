@@ -1,4 +1,4 @@
-/** Promise 1: the output that funds afford is the most whose hold the funds cover. */
+/** ARCHITECTURE.md promise 1: the output that funds afford is the most whose hold the funds cover. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

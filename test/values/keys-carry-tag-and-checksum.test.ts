@@ -1,4 +1,4 @@
-/** Rows 26, 30 and 32: what a key looks like, and that nothing else gets past its form. */
+/** docs/failure-model.md rows 26, 30 and 32: what a key looks like, and that nothing else gets past its form. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import test from "node:test";

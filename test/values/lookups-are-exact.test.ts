@@ -1,4 +1,4 @@
-/** Rows 33 and 79 and the order of refusal: names and paths match exactly; secrets do not print. */
+/** docs/failure-model.md rows 33 and 79: names and paths match exactly; secrets do not print. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { inspect } from "node:util";

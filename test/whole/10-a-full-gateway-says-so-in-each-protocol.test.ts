@@ -1,4 +1,7 @@
-/** Promise 10: where nobody is to blame everybody gets 503 in its protocol's shape, and operators still get answers. */
+/**
+ * ARCHITECTURE.md promise 10: where nobody is to blame everybody gets 503 in its protocol's shape, and operators still
+ * get answers.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere, testConfig } from "../rig/gateway.ts";

@@ -1,4 +1,6 @@
-/** Promise 10: one account floods the process; it gets 429, the others their answers, and nobody a 5xx. */
+/**
+ * ARCHITECTURE.md promise 10: one account floods the process; it gets 429, the others their answers, and nobody a 5xx.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CHAT_END, chatFrame, chatStream, type HandRequest, startHandUpstream } from "../fronts/fronts.ts";

@@ -1,4 +1,7 @@
-/** Promise 12: at the deadline of a drain a running stream gets its protocol's own end, and an exact bill. */
+/**
+ * ARCHITECTURE.md promise 12: at the deadline of a drain a running stream gets its protocol's own end, and an exact
+ * bill.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

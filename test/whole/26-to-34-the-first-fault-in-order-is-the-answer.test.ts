@@ -1,6 +1,6 @@
 /**
- * The order of refusal (DESIGN.md section 3): a request with two neighbouring faults gets the answer of the first.
- * Reliability rows 26 to 29, 32 to 34, 56, and invariant 20.
+ * The order of docs/errors.md: a request with two neighbouring faults gets the answer of the first.
+ * docs/failure-model.md rows 26 to 29, 32 to 34 and 56, invariant 20.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

@@ -1,4 +1,4 @@
-/** Reliability row 30, order of refusal 3: bad keys from an address that many share cost the others nothing. */
+/** docs/failure-model.md row 30: bad keys from an address that many share cost the others nothing. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -72,7 +72,8 @@ test("keys that were good lately go on while a flood of unknown ones has used al
   here.clock.advance(1_000);
   assert.equal(await outcome(here, (await here.account()).key), "200", "the next second has look-ups of its own");
 
-  // Remembered is that it was good, not that it is: the next request after a revocation is refused (promise 4).
+  // Remembered is that it was good, not that it is: the next request after a revocation is refused (ARCHITECTURE.md
+  // promise 4).
   await here.store.revokeKey(known.tag, known.keyId);
   assert.equal(await outcome(here, known.key, ELSEWHERE), "401 revoked_key");
   assert.equal(await outcome(here, known.key), "429 bad_keys");

@@ -1,4 +1,4 @@
-/** Rates, tokens, concurrency and bad keys (DESIGN.md order of refusal 3 and 8; reliability row 30). */
+/** Rates, tokens, concurrency and bad keys (docs/failure-model.md row 30). */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../rig/gateway.ts";
@@ -78,7 +78,8 @@ for (const protocol of PROTOCOL_LIST) {
     assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
     here.simulator.release();
     assert.equal((await running).status, 200);
-    // Promise 5: the next request of a client that waits for its answers is never refused by the one before.
+    // ARCHITECTURE.md promise 5: the next request of a client that waits for its answers is never refused by the one
+    // before.
     for (let i = 0; i < 20; i++) {
       const reply = await ask(here, protocol, account.key, { stream: i % 2 === 0 });
       assert.equal(reply.status, 200);

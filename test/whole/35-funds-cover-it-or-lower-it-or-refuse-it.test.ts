@@ -1,4 +1,4 @@
-/** Reliability row 35 as ruling 5 reads it: refused, clamped or whole, to the nano-dollar, on all three protocols. */
+/** docs/failure-model.md row 35: refused, clamped or whole, to the nano-dollar, on all three protocols. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Protocol } from "../../src/values/protocol.ts";

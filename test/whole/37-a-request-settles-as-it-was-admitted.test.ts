@@ -1,4 +1,7 @@
-/** Reliability rows 37 and G1, promise 4: a group switched or a catalog reloaded in flight counts from the next request on. */
+/**
+ * docs/failure-model.md rows 37 and G1, ARCHITECTURE.md promise 4: a group switched or a catalog reloaded in flight
+ * counts from the next request on.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../rig/gateway.ts";

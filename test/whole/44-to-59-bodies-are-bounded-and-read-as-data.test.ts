@@ -1,4 +1,7 @@
-/** Reliability rows 44 to 59 through the whole gateway: hostile bodies cost little, bill nothing and change nothing. */
+/**
+ * docs/failure-model.md rows 44 to 59 through the whole gateway: hostile bodies cost little, bill nothing and change
+ * nothing.
+ */
 import assert from "node:assert/strict";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import test, { after, afterEach, before } from "node:test";
@@ -142,7 +145,7 @@ test("row 49: an output limit is a whole number that can be billed", async () =>
     const nan = JSON.stringify(bodyOf(protocol, { [LIMIT_FIELD[protocol]]: "LIMIT" })).replace('"LIMIT"', "NaN");
     assert.equal(await refused(protocol, nan), "400 not_json");
   }
-  // Ruling 14: messages to messages, a limit of 0 warms a prompt cache.
+  // Messages to messages, a limit of 0 warms a prompt cache.
   assert.equal((await ask(here, "messages", account.key, { max_tokens: 0 })).status, 200);
 });
 

@@ -1,4 +1,4 @@
-/** Reliability rows C11, 60 to 62 and 65 to 69, client and upstream of one protocol. */
+/** docs/failure-model.md rows C11, 60 to 62 and 65 to 69, client and upstream of one protocol. */
 import assert from "node:assert/strict";
 import { performance } from "node:perf_hooks";
 import test, { after, afterEach, before } from "node:test";

@@ -1,4 +1,4 @@
-/** Reliability rows 64 and C10: what is no count at all is not billed, and the charge stays within bounds. */
+/** docs/failure-model.md rows 64 and C10: what is no count at all is not billed, and the charge stays within bounds. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { Protocol } from "../../src/values/protocol.ts";

@@ -1,4 +1,4 @@
-/** Reliability rows 75 (bounded series), 77 (one JSON object a line) and 78 (a defect is one request's). */
+/** docs/failure-model.md rows 75 (bounded series), 77 (one JSON object a line) and 78 (a defect is one request's). */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Settings } from "../../src/values/settings.ts";

@@ -1,4 +1,7 @@
-/** Row G1: the file changes ten times a second under traffic; each request is charged at the prices that admitted it. */
+/**
+ * docs/failure-model.md row G1: the file changes ten times a second under traffic; each request is charged at the
+ * prices that admitted it.
+ */
 import assert from "node:assert/strict";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import test from "node:test";

@@ -1,6 +1,7 @@
 /**
- * Reliability rows 30 and 55, D7: of a body beyond 64 KiB nothing more is read before its key is known to be good, and
- * what that costs is one more look at the store for such bodies and none for others (promise 5).
+ * docs/failure-model.md rows 30 and 55, D7: of a body beyond 64 KiB nothing more is read before its key is known to be
+ * good, and what that costs is one more look at the store for such bodies and none for others (ARCHITECTURE.md promise
+ * 5).
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

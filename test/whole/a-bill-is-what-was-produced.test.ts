@@ -1,4 +1,4 @@
-/** Promise 3 and section 2.0.6 of the protocols: who counted, what it costs, and who pays when nothing was delivered. */
+/** ARCHITECTURE.md promise 3: who counted, what it costs, and who pays when nothing was delivered. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../rig/gateway.ts";

@@ -1,4 +1,7 @@
-/** Promise 1: when a running stream asks for more, how much, and what it does with each answer of the store. */
+/**
+ * ARCHITECTURE.md promise 1: when a running stream asks for more, how much, and what it does with each answer of the
+ * store.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type ExtensionOutcome, HoldExtension } from "../../src/request/hold-extension.ts";

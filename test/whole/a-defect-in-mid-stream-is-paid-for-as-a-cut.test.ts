@@ -1,4 +1,7 @@
-/** Promise 3 and row 78: a defect of ours in mid-stream is told, and what the client had by then is still charged. */
+/**
+ * ARCHITECTURE.md promise 3 and docs/failure-model.md row 78: a defect of ours in mid-stream is told, and what the
+ * client had by then is still charged.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ClientFrames, Counts, StreamConverter } from "../../src/convert/exchange.ts";

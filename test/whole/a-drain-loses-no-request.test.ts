@@ -1,4 +1,7 @@
-/** Promise 12, and rows A6 and 81: SIGTERM under a running stream, and a process without `__proto__`. */
+/**
+ * ARCHITECTURE.md promise 12, and docs/failure-model.md rows A6 and 81: SIGTERM under a running stream, and a process
+ * without `__proto__`.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

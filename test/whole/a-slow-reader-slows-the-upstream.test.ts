@@ -1,4 +1,7 @@
-/** Invariants 24 and 25: what a client does not read is not fetched, and a client that left ends the work upstream. */
+/**
+ * docs/failure-model.md invariants 24 and 25: what a client does not read is not fetched, and a client that left ends
+ * the work upstream.
+ */
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

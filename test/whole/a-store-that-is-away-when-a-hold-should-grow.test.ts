@@ -1,4 +1,7 @@
-/** Promise 1 with a store that loses its reply, or gives none, just when a running stream asks it for more. */
+/**
+ * ARCHITECTURE.md promise 1 with a store that loses its reply, or gives none, just when a running stream asks it for
+ * more.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { LedgerLine } from "../../src/store/records.ts";

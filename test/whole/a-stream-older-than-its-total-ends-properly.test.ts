@@ -1,4 +1,7 @@
-/** Promises 8 and 13, row D3: `timeouts.total` is the oldest that any stream becomes, however lively it is. */
+/**
+ * ARCHITECTURE.md promises 8 and 13, docs/failure-model.md row D3: `timeouts.total` is the oldest that any stream
+ * becomes, however lively it is.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

@@ -1,4 +1,7 @@
-/** `Idempotency-Key` (reliability 3.10): one request of a key is answered and charged, the others are told which. */
+/**
+ * `Idempotency-Key` (docs/decisions/idempotency-keeps-no-bodies.md): one request of a key is answered and charged, the
+ * others are told which.
+ */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { ERROR_ROWS } from "../../src/values/errors.ts";

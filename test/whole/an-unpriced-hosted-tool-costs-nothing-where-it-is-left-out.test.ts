@@ -1,4 +1,7 @@
-/** Promise 14 and protocols 2.0.11: a hosted tool without a price is refused where it could run, else left out and named. */
+/**
+ * ARCHITECTURE.md promise 14 and docs/translation-rules.md rule 33: a hosted tool without a price is refused where it
+ * could run, else left out and named.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../rig/gateway.ts";

@@ -1,6 +1,7 @@
 /**
- * Promise 6: what real clients send reaches a server of their protocol byte for byte, and nothing of it is refused, left
- * out or named. The bodies are those of test/golden/clients, and those of clients among test/golden/requests.
+ * ARCHITECTURE.md promise 6: what real clients send reaches a server of their protocol byte for byte, and nothing of it
+ * is refused, left out or named. The bodies are those of test/golden/clients, and those of clients among
+ * test/golden/requests.
  */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";

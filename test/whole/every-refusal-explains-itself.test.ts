@@ -1,4 +1,7 @@
-/** Promise 11: status, identifier, cause, remedy and headers of refusals, in the shape of each protocol's clients. */
+/**
+ * ARCHITECTURE.md promise 11: status, identifier, cause, remedy and headers of refusals, in the shape of each
+ * protocol's clients.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { ERROR_ROWS } from "../../src/values/errors.ts";

@@ -1,4 +1,7 @@
-/** Promise 8: whatever the upstream does after its first byte, the client's stream ends in its protocol's own words. */
+/**
+ * ARCHITECTURE.md promise 8: whatever the upstream does after its first byte, the client's stream ends in its
+ * protocol's own words.
+ */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type Fault, type Simulator, startSimulator } from "../../src/simulator/server.ts";

@@ -1,4 +1,7 @@
-/** What rules add to a request is in its hold, and in the bill when the upstream counts nothing (promises 1 and 3). */
+/**
+ * What rules add to a request is in its hold, and in the bill when the upstream counts nothing (ARCHITECTURE.md
+ * promises 1 and 3).
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { measure, type RequestFacts, type Terms } from "../../src/admit/terms.ts";

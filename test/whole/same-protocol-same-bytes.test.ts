@@ -1,4 +1,4 @@
-/** Promise 6: same protocol, same bytes, but for the splices that a rule names. */
+/** ARCHITECTURE.md promise 6: same protocol, same bytes, but for the splices that a rule names. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../rig/gateway.ts";

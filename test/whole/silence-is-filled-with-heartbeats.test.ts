@@ -1,4 +1,6 @@
-/** Promise 8: ten seconds of silence after the first event bring a heartbeat in the protocol's own form. */
+/**
+ * ARCHITECTURE.md promise 8: ten seconds of silence after the first event bring a heartbeat in the protocol's own form.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../rig/gateway.ts";

@@ -1,4 +1,7 @@
-/** Promise 1: the hold of a stream without an output limit grows with it, and the stream ends where the funds do. */
+/**
+ * ARCHITECTURE.md promise 1: the hold of a stream without an output limit grows with it, and the stream ends where the
+ * funds do.
+ */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { nanoUsd } from "../../src/values/money.ts";

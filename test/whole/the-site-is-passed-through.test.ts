@@ -1,4 +1,4 @@
-/** Order of refusal, row 1, and reliability 4.0: what is not the API's is the operator's site, WebSockets included. */
+/** docs/failure-model.md rows H1 to H7 in short: what is not the API's is the operator's site, WebSockets included. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";

@@ -1,4 +1,7 @@
-/** Promise 14: no tenant reaches another's state through the upstream's credential, and nothing unpriced is bought. */
+/**
+ * ARCHITECTURE.md promise 14: no tenant reaches another's state through the upstream's credential, and nothing unpriced
+ * is bought.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Protocol } from "../../src/values/protocol.ts";

@@ -1,4 +1,4 @@
-/** DESIGN.md section 9, and the admin API: who is passed over, who waits, what came of the last attempts. */
+/** Metrics and the admin API show who is passed over, who waits, what came of the last attempts. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { runCli } from "../../src/cli/cli.ts";

@@ -1,6 +1,6 @@
 /**
- * Promise 14: what a request may buy is listed. Before the lists, each of the first table's bodies went upstream as it
- * stood: asked for at the price of `chat-1`, answered and billed by the vendor as something else.
+ * ARCHITECTURE.md promise 14: what a request may buy is listed. Before the lists, each of the first table's bodies went
+ * upstream as it stood: asked for at the price of `chat-1`, answered and billed by the vendor as something else.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

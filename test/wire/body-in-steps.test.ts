@@ -1,4 +1,7 @@
-/** Reliability rows 44 to 47: a body that is read in steps is the body that is read at once, wherever the steps end. */
+/**
+ * docs/failure-model.md rows 44 to 47: a body that is read in steps is the body that is read at once, wherever the
+ * steps end.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** Reliability rows 47, 48, 51 and 52: what counts as a body, byte by byte. */
+/** docs/failure-model.md rows 47, 48, 51 and 52: what counts as a body, byte by byte. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeUtf8, findMember, isJsonFault, JSON_LIMITS, memberValue, scanJson } from "../../src/wire/json.ts";

@@ -1,4 +1,7 @@
-/** Reliability rows 44 and 45: a body is refused for its depth or its number of tokens before JSON.parse sees it. */
+/**
+ * docs/failure-model.md rows 44 and 45: a body is refused for its depth or its number of tokens before JSON.parse sees
+ * it.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isJsonFault, JSON_LIMITS, type JsonLimits, scanJson } from "../../src/wire/json.ts";

@@ -1,4 +1,4 @@
-/** Promise 6: a splice changes the member it names and not one byte more. */
+/** ARCHITECTURE.md promise 6: a splice changes the member it names and not one byte more. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

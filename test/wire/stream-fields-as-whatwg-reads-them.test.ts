@@ -1,4 +1,4 @@
-/** Reliability row 65: the event stream format of WHATWG HTML section 9.2. */
+/** docs/failure-model.md row 65: the event stream format of WHATWG HTML section 9.2. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { sseFrame } from "../../src/wire/sse.ts";

@@ -1,4 +1,4 @@
-/** Reliability rows 65 and C5: no upstream makes the reader hold, or search, more than one frame's limit. */
+/** docs/failure-model.md rows 65 and C5: no upstream makes the reader hold, or search, more than one frame's limit. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SSE_EVENT_BYTES_MAX, SseReader } from "../../src/wire/sse.ts";

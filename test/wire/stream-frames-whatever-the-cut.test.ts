@@ -1,4 +1,4 @@
-/** Promise 7: however the bytes are cut, the frames are the same (reliability row 66). */
+/** ARCHITECTURE.md promise 7: however the bytes are cut, the frames are the same (docs/failure-model.md row 66). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

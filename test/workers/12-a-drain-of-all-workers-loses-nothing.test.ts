@@ -1,4 +1,4 @@
-/** Promise 12 with several processes: SIGTERM to the parent alone, under streams of every worker. */
+/** ARCHITECTURE.md promise 12 with several processes: SIGTERM to the parent alone, under streams of every worker. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CHAT_END } from "../fronts/fronts.ts";

@@ -1,6 +1,7 @@
 /**
- * Row A8: one worker of several is stopped in mid-stream. Readiness says so within seconds, a reload is not said to be in
- * force before it is; one that comes back has done no harm, and one that does not is killed, and settled by its successor.
+ * docs/failure-model.md row A8: one worker of several is stopped in mid-stream. Readiness says so within seconds, a
+ * reload is not said to be in force before it is; one that comes back has done no harm, and one that does not is
+ * killed, and settled by its successor.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

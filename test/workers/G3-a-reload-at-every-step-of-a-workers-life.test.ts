@@ -1,4 +1,7 @@
-/** Rows G3 and G4: a reload, with all secrets of the start replaced, meets a worker at each step of its life. */
+/**
+ * docs/failure-model.md rows G3 and G4: a reload, with all secrets of the start replaced, meets a worker at each step
+ * of its life.
+ */
 import test from "node:test";
 import { reloadAtEveryStep } from "./every-step.ts";
 

@@ -1,4 +1,4 @@
-/** Rows G3 and G4 under load: a small run of `npm run reloads`. */
+/** docs/failure-model.md rows G3 and G4 under load: a small run of `npm run reloads`. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { faultsOf, reloadEndurance } from "./endurance.ts";

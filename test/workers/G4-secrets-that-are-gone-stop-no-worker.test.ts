@@ -1,6 +1,6 @@
 /**
- * Row G4: the files that the start's secrets came from are gone, and so is every worker. All are started again with what the
- * gateway began with; a start of the gateway itself says what is missing.
+ * docs/failure-model.md row G4: the files that the start's secrets came from are gone, and so is every worker. All are
+ * started again with what the gateway began with; a start of the gateway itself says what is missing.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** Row A3 with several processes: one of four is killed in mid-stream; its streams are charged once, nothing else is hurt. */
+/**
+ * docs/failure-model.md row A3 with several processes: one of four is killed in mid-stream; its streams are charged
+ * once, nothing else is hurt.
+ */
 import assert from "node:assert/strict";
 import process from "node:process";
 import test from "node:test";

@@ -1,6 +1,7 @@
 /**
- * Rows A8, G3 and G4 for the parent's and the workers' decisions, over random histories of reloads, kills, stops, failing
- * starts and workers that end by themselves (played-world.ts has the laws that hold at every moment).
+ * docs/failure-model.md rows A8, G3 and G4 for the parent's and the workers' decisions, over random histories of
+ * reloads, kills, stops, failing starts and workers that end by themselves (played-world.ts has the laws that hold at
+ * every moment).
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Tools that the upstream would run, and bill, by itself (DESIGN.md promise 14). The types that a client runs are listed;
- * every other type is taken for one that somebody bills.
+ * Tools that the upstream would run, and bill, by itself (ARCHITECTURE.md promise 14). The types that a client runs are
+ * listed; every other type is taken for one that somebody bills.
  */
 import type { Protocol } from "../../values/protocol.ts";
 import { isObject, type Json, type Met, member } from "./conversation.ts";

@@ -74,7 +74,7 @@ function plainNames(text: string): string {
 }
 
 const FILTER = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()%]+)/;
-/** Filters whose output is a picture: what stands behind them cannot be text. */
+/** Filters whose output is a picture: what follows them cannot be text. */
 const PICTURES = /\/(?:DCTDecode|DCT|JPXDecode|CCITTFaxDecode|CCF|JBIG2Decode)\b/;
 const ASCII85 = /^\[?\s*\/(?:ASCII85Decode|A85)\b/;
 const FLATE = /^\[?\s*(?:\/(?:ASCII85Decode|A85)\s*)?\/(?:FlateDecode|Fl)\s*\]?$/;

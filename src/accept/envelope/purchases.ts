@@ -1,4 +1,4 @@
-/** What a request asks for beside tokens: dearer tokens, extras, other models (DESIGN.md promise 14). */
+/** What a request asks for beside tokens: dearer tokens, extras, other models (ARCHITECTURE.md promise 14). */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { MEMBERS } from "../../values/members.ts";
 import type { Protocol, ProtocolFacts } from "../../values/protocol.ts";

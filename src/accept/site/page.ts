@@ -1,7 +1,7 @@
 /**
- * What stands at every path that is not the API's: one static page (DESIGN.md, order of refusal, row 1; reliability row
- * 43). It repeats nothing of the request. Where the operator has a site of their own, `site.ts` passes requests on to
- * it; those that were meant for the API get this page all the same.
+ * What stands at every path that is not the API's: one static page (docs/failure-model.md row 43). It repeats nothing
+ * of the request. Where the operator has a site of their own, `site.ts` passes requests on to it; those that were meant
+ * for the API get this page all the same.
  */
 import { PROTOCOL_NAMES, PROTOCOLS } from "../../values/protocol.ts";
 import type { RequestHeaders } from "../headers.ts";

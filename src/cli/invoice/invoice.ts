@@ -144,7 +144,7 @@ function readRow(
   return { day: utcDay(at), model: modelOf(model), figures };
 }
 
-/** A line item names the model, and behind a comma what of it was used: `big-1, cached input`. */
+/** A line item names the model, and after a comma what of it was used: `big-1, cached input`. */
 function modelOf(text: string): string {
   return text.split(", ")[0] as string;
 }

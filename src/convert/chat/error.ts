@@ -1,4 +1,7 @@
-/** Errors as chat clients read them (DESIGN.md section 3, protocols.md 1.4). The responses protocol shares the shape. */
+/**
+ * Errors as chat clients read them (docs/errors.md, docs/translation-rules.md rule 47). The responses protocol shares
+ * the shape.
+ */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../json-object.ts";
 
@@ -22,7 +25,7 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
   return JSON.stringify({ error: { ...errorObject(answer), request_id: requestId } });
 }
 
-/** The data of the chunk that ends a failed stream; no `[DONE]` follows (promise 8). */
+/** The data of the chunk that ends a failed stream; no `[DONE]` follows (ARCHITECTURE.md promise 8). */
 export function renderStreamFailure(answer: ErrorAnswer, code: string, requestId: string): string {
   const type = code === "rate_limit_exceeded" ? "rate_limit_error" : "server_error";
   const error = { message: answer.message, type, param: null, code, cause: answer.cause, remedy: answer.remedy };

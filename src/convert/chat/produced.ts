@@ -1,4 +1,4 @@
-/** What chat deltas and messages hold of a model's output (protocols.md 1.1.2, 1.1.3). */
+/** What chat deltas and messages hold of a model's output. */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
 import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
 

@@ -1,4 +1,4 @@
-/** A whole chat completion in the hub's words (protocols.md 1.1.2; response tables of 2.2 and 2.4). */
+/** A whole chat completion in the hub's words (docs/translation-rules.md rules 38 to 46). */
 import type { UpstreamFault } from "../exchange.ts";
 import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
 import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
@@ -14,8 +14,8 @@ import { readWholeUsage } from "./usage.ts";
 /**
  * Decodes a whole reply.
  * @param json the body, parsed.
- * @param ids chance for the ids of calls that come without one (G4).
- * @returns a fault for an error in a 200 body and for a body without a choice (MC.r7).
+ * @param ids chance for the ids of calls that come without one (rule 35).
+ * @returns a fault for an error in a 200 body and for a body without a choice (rule 46).
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
@@ -38,7 +38,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   );
 }
 
-/** Reasoning, text, refusal, calls: chat's members have no order of their own (MC.r1, RC.r1). */
+/** Reasoning, text, refusal, calls: chat's members have no order of their own (rule 39). */
 function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
   const reasoning = reasoningOf(message);
   const text = contentText(message.content);
@@ -68,7 +68,7 @@ function objectsOf(value: unknown): JsonObject[] {
   return object ? [object] : [];
 }
 
-/** A call without a name is none (3.2). */
+/** A call without a name is none (rule 54). */
 function callItem(call: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
   const identity = callIdentity(call);
   if (identity === undefined) return [];
@@ -91,7 +91,7 @@ export function callText(call: JsonObject): string {
   return objectOf(value) ? (compactJson(value) ?? "") : "";
 }
 
-/** Reasoning under either of its names (lessons D41); servers that send both repeat themselves. */
+/** Reasoning under either of its names (rule 38); servers that send both repeat themselves. */
 export function reasoningOf(message: JsonObject): string | undefined {
   return textOf(message.reasoning_content) ?? textOf(message.reasoning);
 }
@@ -114,7 +114,7 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["sensitive", "refusal"],
 ]);
 
-/** The stop behind a finish reason (2.0.7); words that nobody knows are a plain end. */
+/** The stop behind a finish reason (rule 43); words that nobody knows are a plain end. */
 export function stopOf(word: string | undefined): Stop {
   const reason = REASONS.get(word ?? "stop") ?? "end";
   return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);
@@ -122,7 +122,9 @@ export function stopOf(word: string | undefined): Stop {
 
 const FAILURES: ReadonlySet<string | undefined> = new Set(["error", "network_error", "insufficient_system_resource"]);
 
-/** Whether a finish reason says that the server broke off: never a clean end for the client (promise 8). */
+/**
+ * Whether a finish reason says that the server broke off: never a clean end for the client (ARCHITECTURE.md promise 8).
+ */
 export function isFailureWord(word: string | undefined): boolean {
   return FAILURES.has(word);
 }

@@ -5,7 +5,7 @@ import type { HubReply, JsonObject, ReplyItem, ReplyPlan, StopReason, ToolRef } 
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";
 
-/** The words of 2.0.7. */
+/** The words of docs/translation-rules.md rule 43. */
 const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
   end: "stop",
   "stop-sequence": "stop",
@@ -53,7 +53,7 @@ function messageOf(
   const { content, annotations } = joinTexts(texts, plan);
   return {
     role: "assistant",
-    content: content !== "" || (calls.length === 0 && refusals.length === 0) ? content : null, // CM.r1, CR.r1
+    content: content !== "" || (calls.length === 0 && refusals.length === 0) ? content : null,
     refusal: refusals.length > 0 ? refusals.join("") : (reply.stop.refusal?.explanation ?? null),
     reasoning_content: reasoning.length > 0 ? reasoning.join(REASONING_SEAM) : undefined,
     annotations: annotations.length > 0 ? annotations : undefined,
@@ -79,7 +79,7 @@ function argumentsOf({ input }: ToolCallItem): string {
   return input.trim() === "" ? "{}" : input;
 }
 
-/** One string of all texts, and the places that its citations have in it (CM.r4, CR.r4). */
+/** One string of all texts, and the places that its citations have in it (rule 42). */
 function joinTexts(texts: readonly TextItem[], plan: ReplyPlan): { content: string; annotations: JsonObject[] } {
   let content = "";
   const annotations: JsonObject[] = [];
@@ -105,10 +105,10 @@ function logprobsOf(texts: readonly TextItem[]): JsonObject | null {
   return content.length > 0 ? { content, refusal: null } : null;
 }
 
-/** Stands between two stretches of reasoning (CM.r3). */
+/** Stands between two stretches of reasoning (rule 39). */
 export const REASONING_SEAM = "\n\n";
 
-/** What parts two texts: message items of responses are messages, blocks of messages are one text (CR.r1, CM.r1). */
+/** What parts two texts: message items of responses are messages, blocks of messages are one text (rule 40). */
 export function seamBetweenMessages(plan: ReplyPlan): string {
   return plan.upstream === "responses" ? "\n\n" : "";
 }
@@ -118,7 +118,7 @@ export function finishReason(reason: StopReason, plan: ReplyPlan): string {
   return reason === "tool-calls" && plan.deprecatedFunctions ? "function_call" : FINISH_REASONS[reason];
 }
 
-/** A fresh id of a completion (2.0.8). */
+/** A fresh id of a completion (rule 7). */
 export function completionId(context: ConvertContext): string {
   return `chatcmpl-${context.randomId(24)}`;
 }

@@ -65,13 +65,13 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
 }
 
-/** MC.q1, RC.q1. */
+/** All leading system text as one message, since some servers take no second one (docs/translation-rules.md rule 9). */
 function systemMessage(hub: HubRequest, line: string | undefined, role: string): readonly JsonObject[] {
   const content = [joinTexts(hub.system), line].filter((one) => one).join("\n\n");
   return content === "" ? [] : [{ role, content }];
 }
 
-/** A messages client means a prefill by an assistant at the end, which chat servers do not know (MC.q8). */
+/** A messages client means a prefill by an assistant at the end, which chat servers do not know (rule 17). */
 function settleEnd(messages: readonly JsonObject[], hub: HubRequest, route: RouteFacts): void {
   const last = messages.at(-1);
   if (last === undefined) {
@@ -102,7 +102,7 @@ function webSearchOptions(tool: HostedTool): JsonObject {
   return { search_context_size, user_location: { type: "approximate", approximate } };
 }
 
-/** Members that only servers of the protocol's own vendor know (MC.q15, MC.q16, RC.q11, RC.q16). */
+/** Members that only servers of the protocol's own vendor know (rule 28). */
 function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
   const tier = hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
   if (route.capabilities.openaiNative) {

@@ -1,4 +1,7 @@
-/** Which tool call of a chat stream a delta belongs to: by index where there is one, else by id (3.2). */
+/**
+ * Which tool call of a chat stream a delta belongs to: by index where there is one, else by id
+ * (docs/translation-rules.md rule 54).
+ */
 import { type JsonObject, textOf } from "../json-object.ts";
 import { CallBlock } from "../reply/blocks.ts";
 import type { EventSink } from "../reply/sink.ts";
@@ -65,7 +68,7 @@ export class ChatCalls {
           : this.#byId.get(id)
         : (this.#byIndex.get(index) ?? (isNamed || id === undefined ? undefined : this.#byId.get(id)));
     if (call === undefined) return undefined;
-    // Some servers send every call with index 0: another id, or another name behind whole arguments, is another call.
+    // Some servers send every call with index 0: another id, or another name after whole arguments, is another call.
     if (id !== undefined) return call.upstreamId === undefined || call.upstreamId === id ? call : undefined;
     return isNamed && call.isNamed && call.isComplete ? undefined : call;
   }

@@ -1,4 +1,4 @@
-/** A chat completions stream as hub events (protocols.md 1.1.3, 3.2, 3.4). */
+/** A chat completions stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
 import type { ReplyPlan } from "../hub.ts";
 import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
@@ -15,7 +15,7 @@ import { ChatStreamUsage } from "./stream-usage.ts";
 /**
  * Decodes chunks. Text, refusal and reasoning form one block at a time, since chat marks no ends: another kind, or a new
  * call, ends it. Calls stay open beside them as their deltas may interleave. The reply ends with `[DONE]`, so that a
- * usage chunk behind the finish reason still counts (trap 33).
+ * usage chunk after the finish reason still counts.
  */
 export class ChatStreamDecoder extends StreamDecoder {
   protected override readonly output = new ChatOutput();
@@ -46,7 +46,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     });
     for (const one of arrayOf(chunk.choices)) {
       const choice = objectOf(one);
-      if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (trap 8).
+      if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (rule 30).
     }
     this.#counted.see(chunk, this.hasOutput);
     this.#tellUsage();
@@ -77,7 +77,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     else this.stop = stopOf(word);
   }
 
-  /** What a delta holds, in the order in which a reply says it: content comes before calls (3.2). */
+  /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
   #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
     const reasoning = reasoningOf(delta);
     if (reasoning !== undefined) this.#reasoning().append(reasoning);

@@ -1,4 +1,4 @@
-/** Streams for chat clients (protocols.md 1.1.3, 3.1, 3.3). */
+/** Streams for chat clients (docs/translation-rules.md rules 39 to 56). */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens.ts";
 import { sseFrame } from "../../wire/sse.ts";
@@ -112,7 +112,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (!this.#plan.deprecatedFunctions) {
       return this.#callChunk(ordinal, startOfCall(safeCallId(id), tool));
     }
-    if (ordinal > 0) return []; // The deprecated form has room for one call (CM.r8).
+    if (ordinal > 0) return []; // The deprecated form has room for one call (rule 37).
     return [semantic(this.#chunk({ function_call: { name: tool.name, arguments: "" } }))];
   }
 
@@ -138,7 +138,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return [semantic(this.#chunk({ tool_calls: [{ index, ...fields }] }))];
   }
 
-  /** What a vendor says about its refusal, where it refused without words of the model (CM.r5). */
+  /** What a vendor says about its refusal, where it refused without words of the model (rule 43). */
   #explainRefusal({ refusal }: Stop): readonly ClientFrames[] {
     return refusal?.explanation && !this.#hasRefusal ? this.#refusal(refusal.explanation) : [];
   }

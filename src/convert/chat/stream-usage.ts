@@ -8,7 +8,7 @@ import { mergedCalls } from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 import { citesTheWeb, joinedUsage, readReplyUsage, readUsage, withSearch } from "./usage.ts";
 
-/** Choices that are told apart; the protocol has no more (protocols.md 1.1.1). */
+/** Choices that are told apart; the protocol has no more. */
 export const CHOICES_MAX = 128;
 
 export class ChatStreamUsage {
@@ -105,7 +105,7 @@ export class ChatStreamUsage {
     return usage && withSearch(usage, this.#cited);
   }
 
-  /** Whether `usage` is the last word: every choice has ended, and nothing was produced behind the last count. */
+  /** Whether `usage` is the last word: every choice has ended, and nothing was produced after the last count. */
   get final(): boolean {
     if (this.#behind.size > 0 || (this.#whole === undefined && this.#ofChoice.size === 0)) return false;
     if (this.#ended) return true;

@@ -1,13 +1,13 @@
 /**
- * Chat completions usage <-> token kinds (protocols.md 1.1.2, 2.0.6). `prompt_tokens` is meant to include everything
- * cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
+ * Chat completions usage <-> token kinds (docs/translation-rules.md rule 44). `prompt_tokens` is meant to include
+ * everything cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
 import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens.ts";
 import { believableTotal, largestCount, mergedCalls, toolCounts, usageOfIncluded } from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 
 /**
- * Reads a `usage` object. A count that cannot be believed is treated as absent (reliability rows C10, 64).
+ * Reads a `usage` object. A count that cannot be believed is treated as absent (docs/failure-model.md rows C10 and 64).
  * @returns undefined when it counts nothing; a side that is not counted is 0, for `completedUsage` to fill in.
  */
 export function readUsage(value: unknown): Usage | undefined {

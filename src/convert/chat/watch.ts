@@ -1,4 +1,4 @@
-/** Watches a chat completions stream (protocols.md 1.1.3). */
+/** Watches a chat completions stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";

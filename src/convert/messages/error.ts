@@ -1,4 +1,4 @@
-/** Errors as messages clients read them (DESIGN.md section 3, protocols.md 1.4). */
+/** Errors as messages clients read them (docs/errors.md, docs/translation-rules.md rule 47). */
 import type { ErrorAnswer } from "../../values/errors.ts";
 
 /** The body of an answer that is not 2xx. */
@@ -13,7 +13,7 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 
 /**
  * The data of the `event: error` that ends a failed stream. Always `overloaded_error`: clients retry it, while
- * `api_error` is fatal to some in the middle of a stream (promise 8).
+ * `api_error` is fatal to some in the middle of a stream (ARCHITECTURE.md promise 8).
  */
 export function renderStreamFailure(answer: ErrorAnswer, requestId: string): string {
   const { cause, remedy } = answer;
@@ -24,7 +24,7 @@ export function renderStreamFailure(answer: ErrorAnswer, requestId: string): str
   });
 }
 
-/** Messages clients have no `param`, so the offending member opens the sentence; 404s name the code (ER5). */
+/** Messages clients have no `param`, so the offending member opens the sentence; 404s name the code (rule 47). */
 function message(answer: ErrorAnswer): string {
   const named = answer.identifier === "model_not_found" ? `model_not_found: ${answer.message}` : answer.message;
   return answer.param === null || answer.cause === "upstream_rejected" ? named : `${answer.param}: ${named}`;

@@ -1,4 +1,4 @@
-/** What messages events and content blocks hold of a model's output (protocols.md 1.2.3, 1.2.4). */
+/** What messages events and content blocks hold of a model's output. */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
 import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
 

@@ -1,4 +1,4 @@
-/** A whole message in the hub's words (protocols.md 1.2.3; response tables of 2.1 and 2.5). */
+/** A whole message in the hub's words (docs/translation-rules.md rules 38 to 46). */
 import type { UpstreamFault } from "../exchange.ts";
 import { type Citation, type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
 import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
@@ -12,7 +12,7 @@ import { readUsage } from "./usage.ts";
 /**
  * Decodes a whole reply.
  * @param json the body, parsed.
- * @param ids chance for the ids of calls that come without one (G4).
+ * @param ids chance for the ids of calls that come without one (rule 35).
  * @returns a fault for an error in a 200 body, for a body without content and for arguments nested beyond reason.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
@@ -42,7 +42,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
 
 const TOO_DEEP = Symbol("nested too deep");
 
-/** Undefined for blocks of tools that the server runs: they never reach a client of another protocol (CM.r4). */
+/** Undefined for blocks of tools that the server runs: they never reach a client of another protocol (rule 42). */
 function itemOf(block: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): ReplyItem | typeof TOO_DEEP | undefined {
   switch (block.type) {
     case "text":
@@ -86,7 +86,7 @@ function callItem(block: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): Re
   return { type: "tool-call", id: callIds.take(textOf(block.id)), tool: restored.tool, input };
 }
 
-/** A call's `input` as JSON text (CM.r2); "" when it is not an object, undefined when it nests too deep. */
+/** A call's `input` as JSON text (rule 41); "" when it is not an object, undefined when it nests too deep. */
 export function inputText(input: unknown): string | undefined {
   if (typeof input === "string") return input;
   return objectOf(input) ? compactJson(input) : "";
@@ -103,7 +103,7 @@ export function redactedBlock(data: string | undefined): JsonObject {
 }
 
 /**
- * A web source (CM.r4): it vouches for all of its block. Places in documents that the client sent are not carried.
+ * A web source (rule 42): it vouches for all of its block. Places in documents that the client sent are not carried.
  * @param chars UTF-16 units of the block's text.
  */
 export function citationOf(value: unknown, chars: number): Citation | undefined {
@@ -124,7 +124,7 @@ const REASONS: ReadonlyMap<unknown, StopReason> = new Map([
 ]);
 
 /**
- * The stop that a message, or the delta at its end, names (2.0.7); reasons that nobody knows are a plain end.
+ * The stop that a message, or the delta at its end, names (rule 43); reasons that nobody knows are a plain end.
  * @param ending holds `stop_reason`, `stop_sequence` and `stop_details`.
  */
 export function stopOf(ending: JsonObject): Stop {
@@ -138,7 +138,7 @@ export function stopOf(ending: JsonObject): Stop {
   };
 }
 
-/** The tier in OpenAI's words, as the two other protocols say it (CM.r6). */
+/** The tier in OpenAI's words, as the two other protocols say it (rule 44). */
 export function serviceTierOf(usage: unknown): string | undefined {
   const tier = textOf(objectOf(usage)?.service_tier);
   return tier === "standard" ? "default" : tier;

@@ -7,7 +7,7 @@ import { safeCallId } from "../rules/ids.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { writeUsage } from "./usage.ts";
 
-/** The words of 2.0.7. */
+/** The words of docs/translation-rules.md rule 43. */
 const STOP_REASONS: Readonly<Record<StopReason, string>> = {
   end: "end_turn",
   "stop-sequence": "stop_sequence",
@@ -33,7 +33,7 @@ export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertCo
 
 function blocksOf(item: ReplyItem, plan: ReplyPlan, context: ConvertContext): readonly JsonObject[] {
   if (item.type === "text" || item.type === "refusal") {
-    return item.text === "" ? [] : [{ type: "text", text: item.text, citations: null }]; // MC.r2, MC.r3
+    return item.text === "" ? [] : [{ type: "text", text: item.text, citations: null }];
   }
   if (item.type === "tool-call") {
     return [{ ...startOfToolUse(safeCallId(item.id), item.tool), input: argumentsObject(item.tool, item.input) }];
@@ -51,7 +51,7 @@ interface Reasoning {
   readonly native: unknown;
 }
 
-/** Whether the client gets a block for this reasoning (2.0.5, MC.r1). */
+/** Whether the client gets a block for this reasoning (rules 38 and 39). */
 export function isShown({ text, opaque }: Reasoning, plan: ReplyPlan): boolean {
   if (plan.reasoning.visibility === "none") return false;
   // Text alone can come back to a chat upstream only; all others want what they sealed themselves.
@@ -71,7 +71,7 @@ export function startOfToolUse(id: string, tool: ToolRef): JsonObject {
   return { type: "tool_use", id, name: tool.name, input: {}, caller: { type: "direct" } };
 }
 
-/** What a message begins with, streamed or not; the id is ours (2.0.8). */
+/** What a message begins with, streamed or not; the id is ours (rule 7). */
 export function messageHead(plan: ReplyPlan, context: ConvertContext): JsonObject {
   return {
     id: `msg_${context.randomId(24)}`,
@@ -107,7 +107,7 @@ const TIERS: ReadonlyMap<string | undefined, string> = new Map([
   ["priority", "priority"],
 ]);
 
-/** Usage with every nullable member (MC.r6); zeroes while nothing is known, since clients add the members up. */
+/** Usage with every nullable member (rule 44); zeroes while nothing is known, since clients add the members up. */
 export function writeReplyUsage(usage: Usage | undefined, tier: string | undefined): JsonObject {
   return { ...writeUsage(usage ?? NO_USAGE), service_tier: TIERS.get(tier) ?? null };
 }

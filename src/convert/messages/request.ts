@@ -18,7 +18,7 @@ import { encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";
 
-/** Most cache breakpoints that one request may carry (1.2.2). */
+/** Most cache breakpoints that one request may carry (docs/translation-rules.md rule 19). */
 const BREAKPOINTS_MAX = 4;
 
 /** The member that holds the conversation, by the client's protocol. */
@@ -79,7 +79,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
 }
 
-/** CM.q19, RM.q10. */
+/** Refuses what this protocol has no word for and an answer would lack (rule 30). */
 function refuseForeign(hub: HubRequest): void {
   if (hub.logprobs) refuse("unsupported_parameter", hub.logprobs.param, "This model gives no token probabilities.");
   if (hub.moderation !== undefined) {
@@ -87,7 +87,7 @@ function refuseForeign(hub: HubRequest): void {
   }
 }
 
-/** An assistant at the end is a prefill, which most models refuse (CM.q11). */
+/** An assistant at the end is a prefill, which most models refuse (rule 17). */
 function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFacts): void {
   const param = CONVERSATION[hub.client];
   const last = messages.at(-1);
@@ -115,7 +115,7 @@ function outputConfig(effort: string | undefined, schema: JsonObject | undefined
   return { effort, format: schema && { type: "json_schema", schema } };
 }
 
-/** CM.q18. */
+/** OpenAI's tiers in this protocol's words (rule 28). */
 function serviceTier(hub: HubRequest, losses: Losses): string | undefined {
   const tier = hub.serviceTier;
   if (tier === undefined || tier === "auto") return undefined;

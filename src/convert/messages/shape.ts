@@ -31,7 +31,10 @@ function decodeTool(tool: JsonObject, param: string): ToolDefinition {
   };
 }
 
-/** Deferred tools (`defer_loading`) are offered like all others: no other protocol can hold them back (MC.q14). */
+/**
+ * Deferred tools (`defer_loading`) are offered like all others: no other protocol can hold them back
+ * (docs/translation-rules.md rule 33).
+ */
 function ownTool(tool: JsonObject, param: string): ToolDefinition {
   return {
     type: "function",
@@ -64,7 +67,7 @@ function choiceOf(choice: JsonObject): ToolChoice {
   return refuse("wrong_type", "tool_choice.type", "tool_choice.type must be auto, any, tool or none.");
 }
 
-/** A tool as a messages upstream is told of it (2.0.11). */
+/** A tool as a messages upstream is told of it (rule 33). */
 export function encodeTool(tool: OfferedTool, fromMessages: boolean): JsonObject {
   const { definition, name } = tool;
   if (definition.type === "custom") {
@@ -83,14 +86,14 @@ export function encodeTool(tool: OfferedTool, fromMessages: boolean): JsonObject
   };
 }
 
-/** A cache breakpoint as messages writes it; the short life is its default and stays unsaid (CM.q4). */
+/** A cache breakpoint as messages writes it; the short life is its default and stays unsaid (rule 19). */
 export function cacheControl(cache: { readonly ttl: "short" | "long" } | undefined): JsonObject | undefined {
   if (cache === undefined) return undefined;
   return cache.ttl === "long" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" };
 }
 
 /**
- * A choice as messages writes it, with the switch for parallel calls in it (trap 12, trap 29).
+ * A choice as messages writes it, with the switch for parallel calls in it (rule 33).
  * @param parallel the client's wish; only `false` has to be said, and not with `none`.
  */
 export function encodeToolChoice(

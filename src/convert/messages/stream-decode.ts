@@ -1,4 +1,4 @@
-/** A messages stream as hub events (protocols.md 1.2.4, 3.1, 3.5). */
+/** A messages stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 import type { Citation } from "../hub.ts";
 import { type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
@@ -24,7 +24,7 @@ const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
   ["input_json_delta", "tool_use"],
 ] as const);
 
-/** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (2.0.6). */
+/** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (rule 44). */
 export class MessagesStreamDecoder extends StreamDecoder {
   protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
@@ -91,7 +91,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     if (this.#open.get(index) === undefined) this.sink.claim(); // What is left out counts, too.
   }
 
-  /** A delta for nothing open, or for a block of another kind, opens its own (S7). */
+  /** A delta for nothing open, or for a block of another kind, opens its own (rule 52). */
   #readDelta(payload: JsonObject): void {
     const delta = objectOf(payload.delta);
     const kind = DELTA_KINDS.get(delta?.type);

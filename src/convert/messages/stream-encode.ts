@@ -1,4 +1,7 @@
-/** Streams for messages clients (protocols.md 1.2.4, 3.2, 3.6): blocks strictly one after the other, dense from 0. */
+/**
+ * Streams for messages clients (docs/translation-rules.md rules 39 to 56): blocks strictly one after the other, dense
+ * from 0.
+ */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { sseFrame } from "../../wire/sse.ts";
@@ -15,7 +18,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: ConvertContext;
   /** The number of the open block, or of the next one. */
   #index = 0;
-  /** Whether the hub's open block has been opened for the client: empty ones never are (3.2). */
+  /** Whether the hub's open block has been opened for the client: empty ones never are (rule 40). */
   #isOpen = false;
   /** The text of the open reasoning. */
   #reasoning = "";
@@ -112,7 +115,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return [semantic(frame("content_block_start", { index: this.#index, content_block }))];
   }
 
-  /** Arguments go out as they come once they are known to be an object: nothing else can be an input (MC.r4). */
+  /** Arguments go out as they come once they are known to be an object: nothing else can be an input (rule 36). */
   #continueInput(input: string): readonly ClientFrames[] {
     if (this.#input === "streamed") return input === "" ? [] : [this.#inputDelta(input)];
     if (this.#input === "held") return [];
@@ -149,7 +152,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return [quiet(frame("content_block_stop", { index: this.#index++ }))];
   }
 
-  /** The one `message_delta` waits for the end, since usage may follow the stop reason (trap 33). */
+  /** The one `message_delta` waits for the end, since usage may follow the stop reason. */
   #endMessage(): ClientFrames {
     const usage = writeReplyUsage(this.#usage, this.#tier);
     const delta = stopMembers(this.#stop, this.#refused);

@@ -1,6 +1,6 @@
 /**
- * Messages usage <-> token kinds (protocols.md 1.2.3, 2.0.6). `input_tokens` excludes everything cached, `output_tokens`
- * includes thinking; docs/usage-forms.md has what servers really send.
+ * Messages usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` excludes everything cached,
+ * `output_tokens` includes thinking; docs/usage-forms.md has what servers really send.
  */
 import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens.ts";
 import { largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
@@ -61,7 +61,7 @@ export class MessageUsage {
     return this.#iterations.length === 0 ? this.#top : withIterations(this.#top ?? NO_USAGE, this.#iterations);
   }
 
-  /** Whether the output has been counted, and nothing was produced behind that count. */
+  /** Whether the output has been counted, and nothing was produced after that count. */
   get final(): boolean {
     return this.#final;
   }
@@ -183,7 +183,7 @@ function added(one: Usage, other: Usage): Usage {
   };
 }
 
-/** Writes a `usage` object for a messages client, every nullable member present (MC.r6). */
+/** Writes a `usage` object for a messages client, every nullable member present (rule 44). */
 export function writeUsage(usage: Usage): JsonObject {
   return {
     input_tokens: usage.input,

@@ -1,4 +1,4 @@
-/** Watches a messages stream (protocols.md 1.2.4). */
+/** Watches a messages stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";

@@ -1,6 +1,7 @@
 /**
  * The blocks of a streamed reply: each gives its start, deltas and end, in this order and once, whatever it is told. A
- * block in which nothing is ever said gives nothing at all, as it would have no place in a whole reply (S8).
+ * block in which nothing is ever said gives nothing at all, as it would have no place in a whole reply
+ * (docs/translation-rules.md rule 53).
  */
 import type { BlockKey, Citation } from "../hub.ts";
 import { Gathered } from "./gathered.ts";
@@ -87,7 +88,7 @@ export class RefusalBlock {
   }
 }
 
-/** A stretch of reasoning; its text is kept, since the envelope at its end holds all of it (2.0.5). */
+/** A stretch of reasoning; its text is kept, since the envelope at its end holds all of it (rule 38). */
 export class ReasoningBlock {
   readonly kind = "reasoning";
   readonly #sink: EventSink;
@@ -141,7 +142,8 @@ export class ReasoningBlock {
 
 /**
  * A tool call. It starts once its id and name are known; what comes earlier waits. A call without an id gets one when it
- * ends, one without a name is never told (3.2). A wrapped freeform call gives its input in one piece at its end (2.0.11).
+ * ends, one without a name is never shown (rule 54). A wrapped freeform call gives its input in one piece at its end
+ * (rule 33).
  */
 export class CallBlock {
   readonly #sink: EventSink;

@@ -41,7 +41,7 @@ export abstract class StreamDecoder {
   #ended = false;
   #stop: Stop | undefined;
 
-  /** @param ids chance for the ids of calls that come without one (G4). */
+  /** @param ids chance for the ids of calls that come without one (docs/translation-rules.md rule 35). */
   constructor(plan: ReplyPlan, ids: Ids) {
     this.sink = new EventSink(plan, ids);
     this.#answered = new AnsweredModel(plan.upstreamModel, plan.answersAs);
@@ -52,7 +52,7 @@ export abstract class StreamDecoder {
     return this.#fault;
   }
 
-  /** True once `reply-end` or `reply-error` has been given; what comes later is not looked at (S2). */
+  /** True once `reply-end` or `reply-error` has been given; what comes later is not looked at (rule 48). */
   get ended(): boolean {
     return this.#ended;
   }
@@ -78,7 +78,7 @@ export abstract class StreamDecoder {
     return this.sink.take();
   }
 
-  /** The upstream's body has ended: a proper end when the stop reason was seen, else a fault (S3). */
+  /** The upstream's body has ended: a proper end when the stop reason was seen, else a fault (rule 49). */
   end(): readonly ReplyEvent[] {
     if (this.#ended) return NOTHING;
     if (this.stopSeen) this.finish();
@@ -159,7 +159,7 @@ export abstract class StreamDecoder {
     this.#ended = true;
   }
 
-  /** Ends the reply as failed, by what the upstream reported of itself (S4). */
+  /** Ends the reply as failed, by what the upstream reported of itself (rule 50). */
   protected report(type: unknown, code: unknown, message: unknown): void {
     this.refuse(reported(type, code), message);
   }

@@ -19,7 +19,8 @@ export function logprobList(value: unknown): readonly unknown[] | undefined {
 }
 
 /**
- * A source in OpenAI's words: chat nests it under `url_citation`, responses does not (CM.r4, CR.r4).
+ * A source in OpenAI's words: chat nests it under `url_citation`, responses does not (docs/translation-rules.md rule
+ * 42).
  * @returns undefined for annotations of other types.
  */
 export function urlCitation(value: unknown): Citation | undefined {

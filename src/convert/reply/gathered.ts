@@ -3,7 +3,7 @@
 /** Pieces that wait to be joined; a million one-letter deltas would otherwise be a rope with a million knots. */
 const PIECES_MAX = 1_024;
 
-/** Joins pieces in linear time and with memory near that of the text itself (reliability row 68). */
+/** Joins pieces in linear time and with memory near that of the text itself (docs/failure-model.md row 68). */
 export class Gathered {
   #joined = "";
   #pieces: string[] = [];

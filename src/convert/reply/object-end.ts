@@ -8,8 +8,8 @@ const BLANK: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
 const BRACE = 0x7b;
 
 /**
- * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before (row 68).
- * It tells where an object ends, not whether it is well-formed.
+ * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before
+ * (docs/failure-model.md row 68). It tells where an object ends, not whether it is well-formed.
  */
 export class ObjectEnd {
   #depth = 0;
@@ -17,7 +17,7 @@ export class ObjectEnd {
   #escaped = false;
   #state: "before" | "within" | "complete" | "hopeless" = "before";
 
-  /** Whether one object has ended with nothing but blanks behind it. */
+  /** Whether one object has ended with nothing but blanks after it. */
   get isComplete(): boolean {
     return this.#state === "complete";
   }

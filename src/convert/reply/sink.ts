@@ -2,7 +2,7 @@
 import type { BlockKey, ReplyEvent, ReplyPlan } from "../hub.ts";
 import { type Ids, ReplyCallIds } from "./tool-call.ts";
 
-/** Most blocks, items and parts of one reply, streamed or whole (reliability row 68). */
+/** Most blocks, items and parts of one reply, streamed or whole (docs/failure-model.md row 68). */
 export const REPLY_BLOCKS_MAX = 4_096;
 /** Most UTF-16 units of reasoning, tool input, ids and names that are kept, for the whole reply together. */
 export const REPLY_KEPT_CHARS_MAX = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** Why a reply ended, once all of it is known (2.0.7). */
+/** Why a reply ended, once all of it is known (docs/translation-rules.md rule 43). */
 import { type Stop, type StopReason, stopFor } from "../hub.ts";
 
 /**

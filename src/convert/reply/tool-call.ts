@@ -20,11 +20,14 @@ export interface CallIdentity {
 
 export interface RestoredCall {
   readonly tool: ToolRef;
-  /** A freeform tool that the upstream was offered as a function: its input stands inside the arguments (2.0.11). */
+  /**
+   * A freeform tool that the upstream was offered as a function: its input stands inside the arguments
+   * (docs/translation-rules.md rule 33).
+   */
   readonly wrapped: boolean;
 }
 
-/** The client's tool behind a call; one that was never offered keeps its name (G5). */
+/** The client's tool behind a call; one that was never offered keeps its name (rule 34). */
 export function restoreCall(plan: ReplyPlan, { name, freeform, namespace }: CallIdentity): RestoredCall {
   const flat = namespace === undefined ? name : flatName({ kind: "function", name, namespace });
   const upstreamName = plan.tools.has(flat) ? flat : name;
@@ -33,14 +36,16 @@ export function restoreCall(plan: ReplyPlan, { name, freeform, namespace }: Call
   return { tool, wrapped: !freeform && tool.kind === "custom" };
 }
 
-/** The client's input of a whole call; nothing at all is `{}` for everything but free text (trap 17). */
+/** The client's input of a whole call; nothing at all is `{}` for everything but free text (rule 36). */
 export function callInput({ tool, wrapped }: RestoredCall, freeform: boolean, text: string): string {
   if (wrapped) return unwrapInput(tool, text);
   if (freeform) return text;
   return text.trim() === "" ? "{}" : text;
 }
 
-/** The ids of one reply's calls: the upstream's where it is there and new, else one of the client's protocol (G4). */
+/**
+ * The ids of one reply's calls: the upstream's where it is there and new, else one of the client's protocol (rule 35).
+ */
 export class ReplyCallIds {
   readonly #prefix: string;
   readonly #ids: Ids;

@@ -1,6 +1,6 @@
 /**
  * What a client has been given of each output item of a stream that passes through, so that the stream can be ended in the
- * middle: open parts and items get their `done`, and the last event repeats all of them (protocols.md 1.3.3).
+ * middle: open parts and items get their `done`, and the last event repeats all of them.
  */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
 

@@ -1,4 +1,7 @@
-/** Errors as responses clients read them: whole answers like chat's, streams in events of their own (promise 8). */
+/**
+ * Errors as responses clients read them: whole answers like chat's, streams in events of their own (ARCHITECTURE.md
+ * promise 8).
+ */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../json-object.ts";
 
@@ -6,7 +9,7 @@ export { renderError } from "../chat/error.ts";
 
 /**
  * The data of the two events that end a failed stream: `error`, which LangChain and the plain SDK raise, then
- * `response.failed` with the stream's own response id, which Codex classifies (clients.md section 3).
+ * `response.failed` with the stream's own response id, which Codex classifies.
  * @param sequenceNumber the next number of the stream.
  */
 export function renderStreamFailure(

@@ -1,6 +1,7 @@
 /**
  * Writes the items of a responses stream. An item's `done` waits until the next item begins or the reply stops, because
- * only then is it known whether it was cut (RC.r4) and whether a message goes on with another part (RM.r2).
+ * only then is it known whether it was cut (docs/translation-rules.md rule 43) and whether a message goes on with
+ * another part (rule 40).
  */
 import type { ConvertContext } from "../exchange.ts";
 import type { Citation, JsonObject, ReplyEvent, ReplyPlan, ToolRef } from "../hub.ts";
@@ -99,7 +100,7 @@ export class ItemWriter {
     this.#open = undefined;
   }
 
-  /** Ends the open item where nothing of it is missing: the stream fails, but what was whole stays so (S3). */
+  /** Ends the open item where nothing of it is missing: the stream fails, but what was whole stays so (rule 49). */
   closeWhole(): void {
     const open = this.#open;
     if ((open?.type === "message" && !open.partOpen) || (open?.type === "call" && open.ended)) this.close("completed");
@@ -266,7 +267,7 @@ const DELTAS: ReadonlyMap<string, string> = new Map([
   ["custom", "response.custom_tool_call_input"],
 ]);
 
-/** The two forms that reasoning has (2.0.5). */
+/** The two forms that reasoning has (rule 38). */
 const SUMMARY = {
   added: "response.reasoning_summary_part.added",
   delta: "response.reasoning_summary_text.delta",

@@ -1,4 +1,7 @@
-/** Output items as responses clients read them; a stream and a whole reply write the very same (RC.r1-r4, RM.r1-r3). */
+/**
+ * Output items as responses clients read them; a stream and a whole reply write the very same
+ * (docs/translation-rules.md rules 39 to 43).
+ */
 import type { ConvertContext } from "../exchange.ts";
 import type { Citation, JsonObject, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
@@ -7,7 +10,7 @@ import { parseArguments } from "../rules/tool-wrap.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-/** Prefixes of item ids (2.0.8), by the kind of the call. */
+/** Prefixes of item ids (rule 7), by the kind of the call. */
 const CALL_ID_PREFIXES: Readonly<Record<ToolKind, string>> = {
   function: "fc_",
   custom: "ctc_",
@@ -60,7 +63,7 @@ export function annotationOf({ url, title, startIndex, endIndex }: Citation, tex
 
 /**
  * A reasoning item: its text is a summary or raw reasoning as the plan says, and an envelope goes with it when the client
- * asked for encrypted content (2.0.5).
+ * asked for encrypted content (rule 38).
  */
 export function reasoningItem(
   id: string,
@@ -105,7 +108,7 @@ const TYPES: Readonly<Record<ToolKind, string>> = {
   tool_search: "tool_search_call",
 };
 
-/** Name and namespace; Codex takes a call with both the same for an unknown tool (RC.r3). */
+/** Name and namespace; Codex takes a call with both the same for an unknown tool (rule 41). */
 function named({ name, namespace }: ToolRef): JsonObject {
   return namespace === undefined || namespace === name ? { name } : { name, namespace };
 }

@@ -1,4 +1,4 @@
-/** What responses events and items hold of a model's output (protocols.md 1.3.2, 1.3.3). */
+/** What responses events and items hold of a model's output. */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
 import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
 

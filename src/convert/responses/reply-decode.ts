@@ -1,4 +1,4 @@
-/** A whole response in the hub's words (protocols.md 1.3.2; response tables of 2.3 and 2.6). */
+/** A whole response in the hub's words (docs/translation-rules.md rules 38 to 46). */
 import type { UpstreamFault } from "../exchange.ts";
 import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
 import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
@@ -11,15 +11,15 @@ import { invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
-/** States of a response in which there is no answer to hand on (CR.r5). */
+/** States of a response in which there is no answer to hand on (rule 46). */
 const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
 const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
 
 /**
  * Decodes a whole reply.
  * @param json the body, parsed.
- * @param ids chance for the ids of calls that come without one (G4).
- * @returns a fault for an error in a 200 body, a failed or unfinished response (CR.r5, trap 41), one without output.
+ * @param ids chance for the ids of calls that come without one (rule 35).
+ * @returns a fault for an error in a 200 body, a failed or unfinished response (rule 46), one without output.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
@@ -46,7 +46,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   );
 }
 
-/** Nothing for items of tools that the server runs (CR.r7). */
+/** Nothing for items of tools that the server runs (rule 42). */
 function itemsOf(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
   switch (item.type) {
     case "message":
@@ -83,7 +83,7 @@ export function partText(part: JsonObject): string {
   return part.type === "refusal" ? (textOf(part.refusal) ?? "") : "";
 }
 
-/** Dropped when there is neither a word to read nor anything to bring back (2.0.5). */
+/** Dropped when there is neither a word to read nor anything to bring back (rule 38). */
 function reasoningItems(item: JsonObject): readonly ReplyItem[] {
   const text = reasoningText(item);
   const opaque = textOf(item.encrypted_content);
@@ -91,7 +91,7 @@ function reasoningItems(item: JsonObject): readonly ReplyItem[] {
   return [{ type: "reasoning", text, opaque, native: item, redacted: text === "" }];
 }
 
-/** What may be read of a reasoning item: its summaries, else its raw text, parts joined by a blank line (2.0.5). */
+/** What may be read of a reasoning item: its summaries, else its raw text, parts joined by a blank line (rule 38). */
 export function reasoningText(item: JsonObject): string {
   const texts = (parts: unknown) => arrayOf(parts).flatMap((part) => textOf(objectOf(part)?.text) ?? []);
   const summaries = texts(item.summary);
@@ -113,7 +113,7 @@ export function callIdentity(item: JsonObject): CallIdentity | undefined {
   return { name, freeform: item.type === "custom_tool_call", namespace: textOf(item.namespace) };
 }
 
-/** The id by which a result is sent back: `call_id`, never the item's own (CR.r2, trap 39). */
+/** The id by which a result is sent back: `call_id`, never the item's own (rule 41). */
 export function callIdOf(item: JsonObject): string | undefined {
   return textOf(item.call_id);
 }
@@ -131,7 +131,7 @@ const INCOMPLETE: ReadonlyMap<unknown, StopReason> = new Map([
 ]);
 
 /**
- * The stop that a finished response names (2.0.7).
+ * The stop that a finished response names (rule 43).
  * @param incomplete whether the event that carried it said so; some servers leave the status out.
  */
 export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop {

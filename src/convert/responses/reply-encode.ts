@@ -32,7 +32,7 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
   const items = [...reply.items.filter((item) => !isEmpty(item)), ...explanationOf(reply)];
   for (const [index, item] of items.entries()) {
     if (item.type === "text" || item.type === "refusal") {
-      spoken.push(item); // A run of texts is one message of several parts (RM.r2).
+      spoken.push(item); // A run of texts is one message of several parts (docs/translation-rules.md rule 40).
       continue;
     }
     closeMessage(false);
@@ -52,7 +52,7 @@ function isEmpty(item: ReplyItem): boolean {
   return (item.type === "text" || item.type === "refusal") && item.text === "";
 }
 
-/** A vendor's words about a refusal, where the model said nothing itself (RM.r4). */
+/** A vendor's words about a refusal, where the model said nothing itself (rule 43). */
 function explanationOf({ items, stop }: HubReply): readonly SpokenItem[] {
   const isSilent = !items.some((item) => (item.type === "text" || item.type === "refusal") && item.text !== "");
   const text = explanation(stop);

@@ -65,13 +65,13 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     service_tier: serviceTier(hub),
     ...hub.promptCache,
     ...nativeMembers(hub, route, losses),
-    store: false, // G11, CR.q16: nothing is remembered upstream.
+    store: false, // Nothing is remembered upstream (docs/translation-rules.md rule 5).
     stream: hub.stream || undefined,
   };
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
 }
 
-/** A messages client means a prefill by an assistant at the end, which this protocol cannot continue (MC.q8). */
+/** A messages client means a prefill by an assistant at the end, which this protocol cannot continue (rule 17). */
 function settleEnd(items: readonly JsonObject[], hub: HubRequest, route: RouteFacts): void {
   const last = items.at(-1);
   if (last === undefined) {
@@ -83,7 +83,7 @@ function settleEnd(items: readonly JsonObject[], hub: HubRequest, route: RouteFa
   }
 }
 
-/** CR.q7, MR.q5: within the route's limit, never below what the protocol takes. */
+/** Rule 22: within the route's limit, never below what the protocol takes. */
 function outputLimit(hub: HubRequest, route: RouteFacts, permitted: Permitted): number | undefined {
   const wanted = permitted.outputLimit ?? hub.outputLimit?.tokens;
   if (wanted === undefined) return undefined;
@@ -95,7 +95,7 @@ function reasons(route: RouteFacts): boolean {
   return route.capabilities.efforts.length > 0;
 }
 
-/** CR.q10, MR.q6. */
+/** Effort and summary; a model that does not reason is sent neither (rule 27). */
 function reasoning(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject | undefined {
   const wish = hub.reasoning;
   if (effortIsLost(wish, route.capabilities)) losses.drop(wish.param);
@@ -118,7 +118,7 @@ function include(hub: HubRequest, route: RouteFacts): readonly string[] | undefi
   if (hub.client !== "chat" && hub.reply.encryptedReasoning && reasons(route)) {
     wanted.push("reasoning.encrypted_content");
   }
-  if (hub.logprobs) wanted.push("message.output_text.logprobs"); // CR.q11
+  if (hub.logprobs) wanted.push("message.output_text.logprobs");
   return wanted.length > 0 ? wanted : undefined;
 }
 
@@ -131,7 +131,7 @@ function flatFormat(format: OutputFormat): JsonObject {
   return format.type === "json_object" ? { type: "json_object" } : { type: "json_schema", ...schemaMembers(format) };
 }
 
-/** Chat's own member as a tool, the place one level up (CR.q14). */
+/** Chat's own member as a tool, the place one level up (rule 29). */
 function webSearchTool(tool: HostedTool): JsonObject {
   const { search_context_size, user_location: place } = tool.native;
   const approximate = isRecord(place) && isRecord(place.approximate) ? place.approximate : place;
@@ -144,7 +144,7 @@ function serviceTier(hub: HubRequest): string | undefined {
   return hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
 }
 
-/** Members that only servers of the protocol's own vendor know (CR.q13). */
+/** Members that only servers of the protocol's own vendor know (rule 28). */
 function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
   if (route.capabilities.openaiNative) return { metadata: hub.metadata, moderation: hub.moderation };
   if (hub.moderation !== undefined) losses.drop("moderation");

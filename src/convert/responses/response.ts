@@ -1,4 +1,4 @@
-/** The response object: what every event of its life repeats (RC.r5, RC.r6). */
+/** The response object: what every event of its life repeats (docs/translation-rules.md rules 44 and 45). */
 import { NO_USAGE, type Usage } from "../../values/tokens.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { JsonObject, ReplyPlan, Stop } from "../hub.ts";
@@ -12,7 +12,7 @@ export interface ResponseIdentity {
   readonly tier: string | undefined;
 }
 
-/** A fresh id of a response: `resp_` and 32 hexadecimal digits (2.0.8). */
+/** A fresh id of a response: `resp_` and 32 hexadecimal digits (rule 7). */
 export function responseId(context: ConvertContext): string {
   return `resp_${Buffer.from(context.randomId(16), "latin1").toString("hex")}`;
 }
@@ -50,7 +50,7 @@ function responseWith({ id, createdS, tier }: ResponseIdentity, plan: ReplyPlan,
   return { ...head, ...members, ...plan.echo, service_tier: tier };
 }
 
-/** Why a response is incomplete (2.0.7); undefined when it is not. */
+/** Why a response is incomplete (rule 43); undefined when it is not. */
 export function incompleteReason(stop: Stop): string | undefined {
   if (isTruncated(stop)) return "max_output_tokens";
   return stop.reason === "refusal" ? "content_filter" : undefined;

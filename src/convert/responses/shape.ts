@@ -137,7 +137,10 @@ function namedTool(choice: JsonObject, path: string): ToolRef | undefined {
   return kinds.includes(type) ? { kind: type as ToolKind, name: type as string } : undefined;
 }
 
-/** A tool as a responses upstream is told of it; `strict` is always said, since its default differs (2.0.11). */
+/**
+ * A tool as a responses upstream is told of it; `strict` is always said, since its default differs
+ * (docs/translation-rules.md rule 33).
+ */
 export function encodeTool(tool: OfferedTool, customNative: boolean, fromResponses: boolean): JsonObject {
   const { definition, name } = tool;
   if (definition.type === "custom") return encodeCustom(definition, name, customNative);

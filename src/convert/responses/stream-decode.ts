@@ -1,4 +1,4 @@
-/** A responses stream as hub events (protocols.md 1.3.3, 3.3, 3.6). */
+/** A responses stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList } from "../reply/facts.ts";
@@ -29,7 +29,7 @@ const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
 
 /**
  * Decodes events. Items go by `item_id`, else by `output_index`, and may interleave. What an item's last form says
- * counts where its deltas were missing; an `output` that is empty at the end takes nothing back (MR.r4).
+ * counts where its deltas were missing; an `output` that is empty at the end takes nothing back (rule 55).
  */
 export class ResponsesStreamDecoder extends StreamDecoder {
   protected override readonly output = new ResponsesOutput();
@@ -108,7 +108,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     else item?.finishPart(source, part, textOf(payload.text) ?? "");
   }
 
-  /** Deltas carry `delta`, the event behind them `arguments` or `input`. */
+  /** Deltas carry `delta`, the event after them `arguments` or `input`. */
   #readCallEvent(payload: JsonObject): void {
     const item = this.#call(payload);
     item?.append(textOf(payload.delta) ?? "");
@@ -204,7 +204,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     return this.#last.get(kind);
   }
 
-  /** A delta that arrives for nothing open opens it (S7). */
+  /** A delta that arrives for nothing open opens it (rule 52). */
   #open(payload: JsonObject, item: StreamItem): StreamItem {
     this.#note(item, payload, {});
     return item;

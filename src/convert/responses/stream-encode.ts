@@ -1,4 +1,7 @@
-/** Streams for responses clients (protocols.md 1.3.3, 3.4, 3.5): items one after the other, events numbered from 0. */
+/**
+ * Streams for responses clients (docs/translation-rules.md rules 39 to 56): items one after the other, events numbered
+ * from 0.
+ */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { sseFrame } from "../../wire/sse.ts";
@@ -66,7 +69,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Only now is it known whether the last item is complete (RC.r4). */
+  /** Only now is it known whether the last item is complete (rule 43). */
   #settle(stop: Stop): void {
     this.#stop = stop;
     const words = this.#items.hasSpoken ? undefined : explanation(stop);

@@ -27,7 +27,7 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
   }
 }
 
-/** Tools that the server runs, and whatever comes next year (CR.r7). */
+/** Tools that the server runs, and whatever comes next year (docs/translation-rules.md rule 42). */
 export const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
 
 type PartBlock = TextBlock | RefusalBlock;
@@ -66,7 +66,7 @@ export class MessageItem implements StreamItem {
     if (open?.kind === "text" && citation) open.cite(citation);
   }
 
-  /** A part in its final form: its words count where none were streamed; never both (3.3). */
+  /** A part in its final form: its words count where none were streamed; never both (rule 55). */
   finishPart(part: number, final: JsonObject): void {
     if (!this.#parts.has(part)) {
       const text = partText(final);
@@ -103,7 +103,7 @@ export class MessageItem implements StreamItem {
   }
 }
 
-/** Reasoning: one block, whose parts are parted by a blank line (3.3, 3.6). */
+/** Reasoning: one block, whose parts are parted by a blank line (rule 39). */
 export class ReasoningItem implements StreamItem {
   readonly kind = "reasoning";
   readonly #sink: EventSink;
@@ -135,7 +135,7 @@ export class ReasoningItem implements StreamItem {
     if (!this.#parts.has(part)) this.append(source, part, text);
   }
 
-  /** The final form has the encrypted content; in the opening one it may be partial (3.6). */
+  /** The final form has the encrypted content; in the opening one it may be partial (rule 55). */
   finish(final: JsonObject | undefined): void {
     if (this.#block.ended) return;
     if (!nestsWithin(final)) {
@@ -181,7 +181,7 @@ export class CallItem implements StreamItem {
     this.#block.append(fragment);
   }
 
-  /** The whole input; counts at the end, if none was streamed (trap 40). */
+  /** The whole input; counts at the end, if none was streamed (rule 55). */
   setWhole(input: string): void {
     if (input === "") return;
     this.#sink.keep(input);

@@ -1,6 +1,6 @@
 /**
- * Responses usage <-> token kinds (protocols.md 1.3.2, 2.0.6). `input_tokens` is meant to include everything cached,
- * `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
+ * Responses usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` is meant to include everything
+ * cached, `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
 import { believableCount, type Usage } from "../../values/tokens.ts";
 import { believableTotal, largestCount, mergedCalls, toolCounts, usageOfIncluded } from "../included-usage.ts";
@@ -75,7 +75,7 @@ export class HostedCalls {
   }
 }
 
-/** Writes a `usage` object for a responses client; Codex needs all five members (RC.r5). */
+/** Writes a `usage` object for a responses client; Codex needs all five members (rule 44). */
 export function writeUsage(usage: Usage): JsonObject {
   const cacheWrite = usage.cacheWrite + usage.cacheWrite1h;
   const input = usage.input + usage.cachedInput + cacheWrite;

@@ -1,4 +1,4 @@
-/** Watches a responses stream (protocols.md 1.3.3). */
+/** Watches a responses stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";

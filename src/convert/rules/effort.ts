@@ -1,4 +1,4 @@
-/** How hard the model shall think, in each dialect (2.0.4). */
+/** How hard the model shall think, in each dialect (docs/translation-rules.md rule 27). */
 import type { Capabilities, Effort } from "../../values/catalog.ts";
 import { EFFORTS } from "../../values/catalog.ts";
 import type { ReasoningWish } from "../hub.ts";

@@ -1,6 +1,7 @@
 /**
- * Reasoning that a client carries for us from one turn to the next (2.0.5): the upstream's own blocks, sealed. What
- * comes back broken, from elsewhere or from another model is dropped without a word, before anything is sent.
+ * Reasoning that a client carries for us from one turn to the next (docs/translation-rules.md rule 38): the upstream's
+ * own blocks, sealed. What comes back broken, from elsewhere or from another model is dropped without a word, before
+ * anything is sent.
  */
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";

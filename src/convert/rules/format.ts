@@ -1,4 +1,6 @@
-/** Structured output where the upstream has no word for it: a line of system text (2.0.10). */
+/**
+ * Structured output where the upstream has no word for it: a line of system text (docs/translation-rules.md rule 26).
+ */
 import type { Protocol } from "../../values/protocol.ts";
 import type { HubRequest, JsonObject, OutputFormat } from "../hub.ts";
 import type { Losses } from "./losses.ts";

@@ -1,4 +1,4 @@
-/** Ids of tool calls, safe for every protocol and the same in each turn (G4). */
+/** Ids of tool calls, safe for every protocol and the same in each turn (docs/translation-rules.md rule 35). */
 import { createHash } from "node:crypto";
 
 const SAFE = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -35,7 +35,7 @@ export class CallIds {
 /** Longest user identifier that OpenAI's protocols take, in characters. */
 const USER_ID_CHARS_MAX = 128;
 
-/** A user id that fits `safety_identifier`: itself, or the hex digest of a longer one (MC.q15, MR.q9). */
+/** A user id that fits `safety_identifier`: itself, or the hex digest of a longer one (rule 28). */
 export function shortUserId(id: string): string {
   return id.length > USER_ID_CHARS_MAX ? createHash("sha256").update(id).digest("hex") : id;
 }

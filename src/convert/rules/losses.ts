@@ -1,6 +1,6 @@
 /**
- * What a translation leaves out though it means something to the client (promise 9). Names come from a closed set, so
- * that they can be metric labels; the exact place goes into the refusal of a strict request.
+ * What a translation leaves out though it means something to the client (ARCHITECTURE.md promise 9). Names come from a
+ * closed set, so that they can be metric labels; the exact place goes into the refusal of a strict request.
  */
 import type { HubRequest } from "../hub.ts";
 import { refuse } from "./refuse.ts";

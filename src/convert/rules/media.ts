@@ -1,4 +1,4 @@
-/** Images and files in each protocol's words (2.0.12). */
+/** Images and files in each protocol's words (docs/translation-rules.md rule 18). */
 import type { Capabilities } from "../../values/catalog.ts";
 import type { FilePart, ImagePart, MediaSource } from "../hub.ts";
 import { refuse } from "./refuse.ts";

@@ -1,6 +1,6 @@
 /**
- * Calls and their results (G3): proven on the way in, in the client's terms, and brought together on the way out for
- * the protocols that want results directly behind the calls.
+ * Calls and their results (docs/translation-rules.md rule 12): proven on the way in, in the client's terms, and brought
+ * together on the way out for the protocols that want results directly after the calls.
  */
 import type { AssistantTurn, ToolCallPart, ToolResult, ToolTurn, Turn } from "../hub.ts";
 import { refuse } from "./refuse.ts";
@@ -47,7 +47,7 @@ function proveAnswered(open: ReadonlyMap<string, string>): void {
 }
 
 /**
- * Moves each result directly behind the turn that made the call (RC.q5, RM.q2); what stood between comes after. The
+ * Moves each result directly after the turn that made the call (rule 13); what stood between comes after. The
  * turns' pairs are proven.
  */
 export function settleResults(turns: readonly Turn[]): readonly Turn[] {

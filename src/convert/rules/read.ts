@@ -58,7 +58,7 @@ export function optionalList(value: unknown, param: string): readonly unknown[] 
   return Array.isArray(value) ? value : refuse("wrong_type", param, `${param} must be an array.`);
 }
 
-/** An optional member of a closed set of words (G10). */
+/** An optional member of a closed set of words (docs/translation-rules.md rule 4). */
 export function optionalWord<W extends string>(value: unknown, param: string, words: readonly W[]): W | undefined {
   if (value === undefined || value === null) return undefined;
   const found = words.find((word) => word === value);

@@ -7,7 +7,7 @@ import type { Losses } from "./losses.ts";
 
 /**
  * The plan of a reply.
- * @param emulateStop the stop strings that the upstream was not told (2.0.9).
+ * @param emulateStop the stop strings that the upstream was not told (docs/translation-rules.md rule 25).
  */
 export function planReply(
   hub: HubRequest,
@@ -35,7 +35,8 @@ export function planReply(
 function planReasoning(hub: HubRequest, route: RouteFacts): ReplyReasoning {
   return {
     visibility: visibilityOf(hub, route),
-    // 2.0.5: what messages and responses upstreams show is a summary; chat's text is one only when a summary was asked.
+    // Rule 39: what messages and responses upstreams show is a summary; chat's text is one only when a summary was
+    // asked.
     summary: route.protocol !== "chat" || hub.reasoning.summary !== undefined,
     envelope: envelopeWanted(hub),
   };

@@ -1,4 +1,4 @@
-/** Sampling members and stop strings on their way to an upstream (CM.q13, CM.q14, MC.q10, MC.q11, 2.0.9). */
+/** Sampling members and stop strings on their way to an upstream (docs/translation-rules.md rules 23, 24 and 25). */
 import type { RouteFacts } from "../exchange.ts";
 import type { HubRequest } from "../hub.ts";
 import type { Losses } from "./losses.ts";
@@ -63,7 +63,7 @@ function dropTopP(hub: HubRequest, losses: Losses): void {
 export interface StopPlan {
   /** What the upstream is told; undefined: nothing. */
   readonly sent: readonly string[] | undefined;
-  /** What the reply side watches for (2.0.9). */
+  /** What the reply side watches for (rule 25). */
   readonly emulated: readonly string[];
 }
 
@@ -73,8 +73,8 @@ function split(told: readonly string[], emulated: readonly string[]): StopPlan {
 
 /**
  * Stop strings for the upstream: told natively, or watched for by the reply side. Messages refuses strings of white space
- * only: those are watched for here, which the client cannot tell from the real thing (CM.q13). More than chat takes are
- * all watched for (MC.q10).
+ * only: those are watched for here, which the client cannot tell from the real thing (rule 24). More than chat takes
+ * are all watched for (rule 24).
  */
 export function planStop(hub: HubRequest, route: RouteFacts): StopPlan {
   if (route.capabilities.stop === "emulate") return split([], hub.stop);

@@ -1,6 +1,6 @@
 /**
- * JSON Schemas as the messages protocol wants them: an object at the root for tools (2.0.11), and the closed dialect of
- * structured output (2.0.10).
+ * JSON Schemas as the messages protocol wants them: an object at the root for tools (docs/translation-rules.md rule
+ * 33), and the closed dialect of structured output (rule 26).
  */
 import type { JsonObject } from "../hub.ts";
 import { isRecord } from "./read.ts";
@@ -131,7 +131,7 @@ function closedMembers(members: JsonObject): JsonObject {
   return closed;
 }
 
-/** Whether a tool's schema already is in the closed dialect, so that `strict: true` may be sent along (2.0.11). */
+/** Whether a tool's schema already is in the closed dialect, so that `strict: true` may be sent along (rule 33). */
 export function isClosed(schema: JsonObject): boolean {
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === "additionalProperties") continue;

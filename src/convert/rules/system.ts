@@ -1,11 +1,14 @@
-/** System text: the attribution line, and text in the middle of a conversation (G8, 2.0.3). */
+/**
+ * System text: the attribution line, and text in the middle of a conversation (docs/translation-rules.md rules 10 and
+ * 11).
+ */
 import type { SystemTurn, TextPart } from "../hub.ts";
 
 const ATTRIBUTION = "x-anthropic-billing-header:";
 
 /**
  * System text without Claude Code's attribution line, whose nonce changes with each request and so defeats prompt
- * caches (G8). The line alone goes; text behind it stays.
+ * caches (rule 11). The line alone goes; text after it stays.
  */
 export function withoutAttribution(text: string): string {
   if (!text.startsWith(ATTRIBUTION)) return text;
@@ -21,17 +24,17 @@ export function joinTexts(parts: readonly TextPart[]): string {
     .join("\n\n");
 }
 
-/** System text as a user would have to say it where the upstream takes no system turn in the middle (2.0.3). */
+/** System text as a user would have to say it where the upstream takes no system turn in the middle (rule 10). */
 export function reminder(turn: SystemTurn): string {
   return `<system-reminder>\n${joinTexts(turn.parts)}\n</system-reminder>`;
 }
 
-/** Whether a text is empty or whitespace only: what messages refuses (G6). */
+/** Whether a text is empty or whitespace only: what messages refuses (rule 15). */
 export function isBlank(text: string): boolean {
   return text.trim() === "";
 }
 
-/** The text of a failed tool result, where the target has no flag for it (2.0.12). */
+/** The text of a failed tool result, where the target has no flag for it (rule 18). */
 export function errorText(told: string): string {
   return /^error/i.test(told) ? told : `Error: ${told}`;
 }

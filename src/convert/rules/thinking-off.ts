@@ -47,7 +47,10 @@ export function refusedOff(member: string | undefined, route: RouteFacts): Refus
   return refusal("unsupported_parameter", { param: member, detail: "Thinking cannot be switched off for this model." });
 }
 
-/** 2.0.4: messages models differ in `thinking`; the others have the effort `none` or no switch. */
+/**
+ * docs/translation-rules.md rule 27: messages models differ in `thinking`; the others have the effort `none` or no
+ * switch.
+ */
 function hasSwitch({ protocol, capabilities }: RouteFacts): boolean {
   return protocol === "messages" ? capabilities.thinking !== "always" : capabilities.efforts.includes("none");
 }

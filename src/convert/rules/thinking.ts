@@ -1,4 +1,7 @@
-/** Thinking, effort and the output limit of a messages upstream, which hang together (2.0.4, CM.q3). */
+/**
+ * Thinking, effort and the output limit of a messages upstream, which hang together (docs/translation-rules.md rules 22
+ * and 27).
+ */
 import type { Effort } from "../../values/catalog.ts";
 import type { Permitted, RouteFacts } from "../exchange.ts";
 import type { HubRequest, JsonObject } from "../hub.ts";

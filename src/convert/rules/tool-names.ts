@@ -1,6 +1,6 @@
 /**
- * What tools are called upstream (G5, and the flattening of 2.0.11), and how a reply's names find back. One book per
- * request; definitions enter it first, so that history and choices find the very same names.
+ * What tools are called upstream (docs/translation-rules.md rules 33 and 34), and how a reply's names find back. One
+ * book per request; definitions enter it first, so that history and choices find the very same names.
  */
 import { createHash } from "node:crypto";
 import type { Protocol } from "../../values/protocol.ts";
@@ -17,7 +17,7 @@ export function flatName(tool: ToolRef): string {
   return tool.namespace === undefined ? tool.name : `${tool.namespace}${NAMESPACE_SEAM}${tool.name}`;
 }
 
-/** A name that the protocol takes: itself, or as much as fits with a digest of the original behind it (G5). */
+/** A name that the protocol takes: itself, or as much as fits with a digest of the original after it (rule 34). */
 export function safeToolName(original: string, protocol: Protocol): string {
   const max = NAME_CHARS_MAX[protocol];
   const plain = original.replace(/[^a-zA-Z0-9_-]/g, "_");

@@ -1,6 +1,6 @@
 /**
- * Which tools the upstream is offered and which it must use (2.0.11): hosted ones sorted out, allowed ones picked, the
- * choice checked against what is left.
+ * Which tools the upstream is offered and which it must use (docs/translation-rules.md rule 33): hosted ones sorted
+ * out, allowed ones picked, the choice checked against what is left.
  */
 import type { Capabilities } from "../../values/catalog.ts";
 import type { CustomTool, FunctionTool, HostedTool, HubRequest, ToolChoice, ToolRef, TypedTool } from "../hub.ts";

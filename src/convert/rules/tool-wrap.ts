@@ -1,6 +1,6 @@
 /**
- * Freeform and typed tools as functions and back (2.0.11): the schema that a function-only upstream sees, the arguments
- * of calls in history, and the input of a call in a reply.
+ * Freeform and typed tools as functions and back (docs/translation-rules.md rule 33): the schema that a function-only
+ * upstream sees, the arguments of calls in history, and the input of a call in a reply.
  */
 import type { Grammar, JsonObject, ToolRef } from "../hub.ts";
 import { nestsWithin } from "../reply/depth.ts";
@@ -14,7 +14,7 @@ export const FREEFORM_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-/** A freeform tool's description with its grammar behind it: all that a function-only model learns of the format. */
+/** A freeform tool's description with its grammar after it: all that a function-only model learns of the format. */
 export function freeformDescription(description: string | undefined, grammar: Grammar | undefined): string {
   const rule =
     grammar === undefined
@@ -29,7 +29,7 @@ export function argumentsText(tool: ToolRef, input: string): string {
   return input.trim() === "" ? "{}" : input;
 }
 
-/** Arguments as an object; what is not one is kept as `_raw_arguments` (CM.q6). */
+/** Arguments as an object; what is not one is kept as `_raw_arguments` (rule 36). */
 export function argumentsObject(tool: ToolRef, input: string): JsonObject {
   if (tool.kind === "custom") return { input };
   return parseArguments(input);

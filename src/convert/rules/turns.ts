@@ -9,7 +9,7 @@ export class TurnList {
   #parts: AssistantPart[] | undefined;
   #system: TextPart[] | undefined;
 
-  /** Whether nothing has been said yet, so that system text still leads (2.0.3). */
+  /** Whether nothing has been said yet, so that system text still leads (docs/translation-rules.md rule 10). */
   get isEmpty(): boolean {
     return this.#turns.length === 0;
   }
@@ -24,7 +24,7 @@ export class TurnList {
     this.#turns.push(turn);
   }
 
-  /** Adds results to a run of results (CM.q10). */
+  /** Adds results to a run of results (rule 13). */
   pushResults(results: readonly ToolResult[], param: string): void {
     if (results.length === 0) return;
     if (this.#results === undefined) {
@@ -35,7 +35,7 @@ export class TurnList {
     for (const result of results) this.#results.push(result);
   }
 
-  /** Adds parts to a run of assistant-side items (RC.q4). */
+  /** Adds parts to a run of assistant-side items (rule 14). */
   pushAssistant(parts: readonly AssistantPart[], param: string): void {
     if (this.#parts === undefined) {
       const list: AssistantPart[] = [];

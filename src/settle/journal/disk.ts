@@ -6,7 +6,7 @@ import { open, readdir, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** A file whose room is there already: writing inside it needs no further space (reliability F12). */
+/** A file whose room is there already: writing inside it needs no further space (docs/failure-model.md row F1). */
 export interface DiskFile {
   /** Writes all of `bytes` inside the preallocated room. Throws as the file system does. */
   write(position: number, bytes: Uint8Array): void;

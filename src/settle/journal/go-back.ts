@@ -2,7 +2,8 @@
  * Another server answers for the store: it may lack the end of its history, and only the end. First every administrative
  * write that is kept is done again, oldest first: a charge needs its account, and a balance its top-up, or the charge
  * would be absorbed. Then, from the newest ACK back, every charge is sent again until one is found that the store still
- * has and that is old enough: what was acknowledged before that one was made is there as well (reliability 3.3).
+ * has and that is old enough: what was acknowledged before that one was made is there as well (docs/failure-model.md
+ * invariant 36).
  */
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdminRecord } from "../journal.ts";
@@ -87,7 +88,7 @@ export async function goBack(sinceMs: number, parts: GoBackParts): Promise<Waiti
       const passed = parts.shardOf === undefined && atMs <= horizonOf("");
       if (type === RECORD.ack && !passed) {
         const ack = decodeAck(payload);
-        // Its newest ACK counts: what was given back came behind everything that the store had by then.
+        // Its newest ACK counts: what was given back came after everything that the store had by then.
         if (ack?.outcome === "settled" && !acked.has(ack.id)) acked.set(ack.id, atMs);
       } else if (type === RECORD.final) {
         const charge = decodeCharge(payload);

@@ -1,6 +1,7 @@
 /**
  * A store whose administrative writes are journaled between its answer and the operator's, so that a store that loses
- * what it has acknowledged gets it back (reliability 3.3, F3). `replayed-writes.ts` reads what is written here.
+ * what it has acknowledged gets it back (docs/failure-model.md invariant 33). `replayed-writes.ts` reads what is written
+ * here.
  *
  * A record holds hashes, never the text of a key or a code. When the journal cannot take it the write stands, for the
  * store has it, and the operator is answered as ever; that it is in one place only is told to the log.

@@ -15,7 +15,10 @@ import { Writer } from "./writer.ts";
 
 /** The file by which a process has the folder (docs/failure-model.md row F4). */
 const LOCK = "journal.lock";
-/** From this share of `bytesMax` on new requests are refused, so that those that run can end (reliability 3.8). */
+/**
+ * From this share of `bytesMax` on new requests are refused, so that those that run can end (docs/failure-model.md
+ * invariant 29).
+ */
 export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */
 const UNSETTLED_MAX = 100_000;

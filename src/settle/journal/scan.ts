@@ -13,7 +13,7 @@ export interface Scan {
 
 /**
  * Walks over the bytes of a segment from `start` on. Zeros or garbage never end the walk while a valid frame follows:
- * a page that was lost must not hide the charges behind it (reliability F3).
+ * a page that was lost must not hide the charges after it (docs/failure-model.md row F3).
  */
 export function scan(bytes: Buffer, start = 0): Scan {
   const frames: Frame[] = [];

@@ -1,4 +1,7 @@
-/** The segment that is made before it is needed, so that a full disk is seen while there is still room (reliability F1). */
+/**
+ * The segment that is made before it is needed, so that a full disk is seen while there is still room
+ * (docs/failure-model.md row F1).
+ */
 import type { Clock } from "../../values/time.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { type Segment, segmentName } from "./segments.ts";

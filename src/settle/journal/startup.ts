@@ -1,4 +1,4 @@
-/** What a journal folder holds when a process takes it over (reliability F3, A5). */
+/** What a journal folder holds when a process takes it over (docs/failure-model.md rows F3 and A5). */
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { Disk } from "./disk.ts";
 import { type Entry, Unsettled } from "./entry.ts";

@@ -1,7 +1,7 @@
 /**
  * Acknowledged charges are sent again: once at 30 seconds, once at 10 minutes, and at once when another server answers
- * for the store. That is what survives a failover that lost its last second (reliability F3, 3.3). What has been verified
- * twice and is a day old is let go.
+ * for the store. That is what survives a failover that lost its last second (docs/failure-model.md row B6, invariant
+ * 2). What has been verified twice and is a day old is let go.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";

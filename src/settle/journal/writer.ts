@@ -1,9 +1,9 @@
 /**
  * Writes records into preallocated segments and says when they are on the disk.
  *
- * One rule above all (reliability F2): a descriptor on which a write or a sync has failed is never trusted again. A new
- * segment is opened and every record that matters is written once more; when that fails too the journal is broken, says
- * so, and tries again until it is not.
+ * One rule above all (docs/failure-model.md row F2): a descriptor on which a write or a sync has failed is never
+ * trusted again. A new segment is opened and every record that matters is written once more; when that fails too the
+ * journal is broken, says so, and tries again until it is not.
  */
 import { afterTurn } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";

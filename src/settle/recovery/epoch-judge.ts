@@ -1,6 +1,6 @@
 /**
- * Whether the mark that a part of the store shows belongs to the history that this gateway knows (reliability B12). Pure:
- * `epoch.ts` asks the store and acts.
+ * Whether the mark that a part of the store shows belongs to the history that this gateway knows (docs/failure-model.md
+ * row B12). Pure: `epoch.ts` asks the store and acts.
  */
 import { EPOCH_PAST_MAX, type EpochMark } from "../../store/epoch.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Notices a store that lost more than its last seconds: it is empty, was put back from a backup, or is another one
- * (reliability B12, 3.8). From then on nothing is admitted and nothing is written until the right data is back, which is
- * seen by itself, or an operator says that the store is to be used as it is.
+ * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written until the right data is
+ * back, which is seen by itself, or an operator says that the store is to be used as it is.
  */
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
@@ -129,7 +129,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     }
   }
 
-  /** All who ask while a round runs share the one behind it. */
+  /** All who ask while a round runs share the one after it. */
   function nextRound(): Promise<readonly PromiseSettledResult<void>[]> {
     const run = () => {
       queued = undefined;

@@ -26,7 +26,7 @@ export interface MarkProgress {
   readonly steps: number;
   /** With the end of a part: what was found in it. */
   readonly found?: readonly MarkFinding[];
-  /** With the end of a part: where the next one begins; undefined behind the last. */
+  /** With the end of a part: where the next one begins; undefined after the last. */
   readonly next?: string | undefined;
   /** Why the step gave nothing: the next one tries the same again. */
   readonly error?: StoreError;

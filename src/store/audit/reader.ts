@@ -51,7 +51,7 @@ export class AccountReader {
   linesMax: number | undefined;
   /** What was found in one portion is told once, though the next ones have it too. */
   readonly #found = new Set<string>();
-  /** Lines that were read and are behind the instant of the figures. */
+  /** Lines that were read and are after the instant of the figures. */
   #ahead: readonly LedgerLine[] = [];
 
   constructor(store: AuditStore, tag: AccountTag) {

@@ -1,7 +1,7 @@
 /**
  * Which run of the machine this is. A process that is killed leaves its commits with the kernel; a machine that loses power
  * may lose those that were not forced to the disk, the last half minute or so. So an embedded store of another run is another
- * life of it, and the journal gives back what it lacks (reliability 3.3, row F5).
+ * life of it, and the journal gives back what it lacks (docs/failure-model.md invariant 33, row F5).
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,7 +1,8 @@
 /**
  * A circuit breaker for one server of the store. Closed: calls go through and their outcomes are counted. Open, after too
  * many failures or slow answers: calls are refused at once, and a probe of our own is sent after a pause that grows with
- * jitter. The probe's answer closes it; requests never have to try whether the store is back (table 3.8, rows B3 and B4).
+ * jitter. The probe's answer closes it; requests never have to try whether the store is back (docs/failure-model.md
+ * invariant 28, rows B3 and B4).
  */
 import type { Clock } from "../../values/time.ts";
 

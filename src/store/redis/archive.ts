@@ -36,7 +36,7 @@ export async function readLedger(
 }
 
 /**
- * The opening line and the lines behind it are two things to read. When a line is missing between them, and the ledger
+ * The opening line and the lines after it are two things to read. When a line is missing between them, and the ledger
  * begins elsewhere than it did a moment ago, it was archived in between, and both are read again.
  */
 async function readStep(runner: Runner, tag: AccountTag, after: number, count: number): Promise<LedgerLine[]> {

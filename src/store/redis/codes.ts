@@ -1,6 +1,6 @@
 /**
  * Codes on Redis. A code and the account that redeems it are in different slots, so that no one script can do both; a
- * redemption is a row of steps, each of which may be repeated (reliability 3.9):
+ * redemption is a row of steps, each of which may be repeated (docs/failure-model.md invariant 11):
  *
  *   note     the code's hash goes into the set of claims, where a sweep finds what a crash left
  *   claim    unused -> claimed, for one account: the single winner is decided here

@@ -1,7 +1,7 @@
 /**
  * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo what
- * an operator was told (reliability 3.7, 3.9, row B6). They have a connection of their own, since WAIT holds up whatever
- * comes behind it on the same one.
+ * an operator was told (docs/failure-model.md invariant 35, row B6). They have a connection of their own, since WAIT
+ * holds up whatever comes after it on the same one.
  */
 import { type Store, UnconfirmedError } from "../contract.ts";
 import type { Connection } from "./connect.ts";
@@ -10,7 +10,7 @@ import { accountKey, CODE_INDEX, codeKey, NAME_INDEX } from "./keys.ts";
 /** How long a replica may take to confirm. */
 const CONFIRM_MS = 200;
 
-/** Makes sure that a replica has what was written to these keys; to be called behind the write. */
+/** Makes sure that a replica has what was written to these keys; to be called after the write. */
 export type Confirm = (keys: readonly string[], answer: unknown) => Promise<void>;
 
 /** @param store works on `connection` and on no other. */

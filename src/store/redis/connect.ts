@@ -1,8 +1,9 @@
 /**
  * The connection to Redis, in its three forms. The only file that imports ioredis.
  *
- * The settings below are the difference between charging once and twice (reliability F1, 3.4): a command whose reply was
- * lost is never sent again by the library, only by our own runner, which knows that the scripts are idempotent.
+ * The settings below are the difference between charging once and twice (docs/failure-model.md row B5;
+ * https://github.com/redis/ioredis/issues/2193): a command whose reply was lost is never sent again by the library,
+ * only by our own runner, which knows that the scripts are idempotent.
  */
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../values/settings.ts";
@@ -21,20 +22,20 @@ export interface Connection {
   /** For hashes of a known size. */
   hgetall(key: string): Promise<Record<string, string>>;
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>;
-  /** A part of a hash, fields and values in turn, and the cursor of the next part; "0" behind the last. */
+  /** A part of a hash, fields and values in turn, and the cursor of the next part; "0" after the last. */
   hscan(key: string, cursor: string, count: number): Promise<[next: string, flat: string[]]>;
-  /** Entries of a stream behind one, at most `count`: their ids, and their fields and values in turn. */
+  /** Entries of a stream after one, at most `count`: their ids, and their fields and values in turn. */
   entriesAfter(key: string, id: string, count: number): Promise<[id: string, flat: string[]][]>;
   /** Names after `after` in byte order, at most `count`. */
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
   /**
-   * A part of all keys that match, on one primary after the other; undefined behind the last part. It goes through the
+   * A part of all keys that match, on one primary after the other; undefined after the last part. It goes through the
    * whole database: for what nothing lists.
    */
   scan(pattern: string, from?: ScanPlace): Promise<{ readonly keys: string[]; readonly next: ScanPlace | undefined }>;
   /**
    * Whether a replica of each key's primary has everything that was written before on this connection. True where a
-   * primary has no replica that keeps up. Commands behind it wait for its end.
+   * primary has no replica that keeps up. Commands after it wait for its end.
    */
   replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
   /** Connections lost so far. */
@@ -273,7 +274,7 @@ function primaryOf(cluster: Cluster, key: string): Redis {
   return node;
 }
 
-/** A write that changed nothing has no place in the stream of replication to wait for; the mark behind it has. */
+/** A write that changed nothing has no place in the stream of replication to wait for; the mark after it has. */
 async function isReplicated(node: Redis, key: string, withinMs: number): Promise<boolean> {
   await node.set(fenceKey(key), "1", "PX", FENCE_LIFE_MS);
   const info = await node.info("replication");

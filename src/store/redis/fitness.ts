@@ -1,6 +1,6 @@
 /**
  * Whether a Redis is fit to keep money, read from INFO, which every ACL user of ours may call, never from CONFIG
- * (reliability ruling 15, row B11).
+ * (docs/failure-model.md rows B11 and 82).
  */
 import { type StepOutcome, StoreError } from "../contract.ts";
 
@@ -35,7 +35,7 @@ export function checkFitness(info: string, options: FitnessOptions): void {
 
 /**
  * Which servers, and which of their lives, answer: the run id is new after a restart, the replication id after a
- * promotion (reliability 3.3). In one order, whatever the order in which the servers answered.
+ * promotion (invariant 33). In one order, whatever the order in which the servers answered.
  * @throws StoreError while one of them is still loading or is no primary.
  */
 export function identityOf(infos: readonly string[]): string {

@@ -55,7 +55,10 @@ function allOf(infos: readonly PromiseSettledResult<string>[]): string[] {
   });
 }
 
-/** What answered. A part of a cluster that is away takes its own accounts with it and no others (row B7). */
+/**
+ * What answered. A part of a cluster that is away takes its own accounts with it and no others (docs/failure-model.md
+ * row B7).
+ */
 function someOf(infos: readonly PromiseSettledResult<string>[]): string[] {
   const answered = infos.filter((info) => info.status === "fulfilled").map((info) => info.value);
   return answered.length > 0 ? answered : allOf(infos);

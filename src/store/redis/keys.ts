@@ -57,7 +57,7 @@ export const CODES_IN_ORDER = "{idx:codes}:ids";
 /** A sorted set: hashes of codes whose redemption has begun, by the instant of its beginning. */
 export const CLAIMS = "{idx:codes}:claims";
 
-/** A string of a second: written behind a write to a key, in its slot, for replicas to confirm. */
+/** A string of a second: written after a write to a key, in its slot, for replicas to confirm. */
 export const fenceKey = (key: string): string => `epoch:fence:${/\{.+?\}/.exec(key)?.[0] ?? `{${key}}`}`;
 
 /** A hash: the mark of this history of a part of the store. */

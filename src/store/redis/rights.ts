@@ -103,7 +103,7 @@ export function neededRights(scripts: Scripts, sharded: boolean): readonly Right
 
 const words = ({ command, key }: Right): string => (key === undefined ? command : `${command} on ${key}`);
 
-/** What stands behind the key, or the command, in a whole command. Redis 7.0 crashes when it is asked about half an EVAL. */
+/** What follows the key, or the command, in a whole command. Redis 7.0 crashes when it is asked about half an EVAL. */
 const REST: Readonly<Record<string, readonly string[]>> = {
   ASKING: [],
   "CLUSTER INFO": [],

@@ -2,7 +2,7 @@
  * Runs one step against Redis within a time limit. A reply is authoritative; any error (timeout, lost connection,
  * LOADING, READONLY, OOM, MASTERDOWN, CLUSTERDOWN, BUSY, MISCONF, NOREPLICAS, NOAUTH, TRYAGAIN, whatever comes next) means
  * that the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is
- * ever read as "there is no such key" (reliability 3.4 rule 9, rows B4, B5, B9).
+ * ever read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
  */
 import { StoreError } from "../contract.ts";
 import type { Connection } from "./connect.ts";
@@ -106,7 +106,10 @@ function isOfThisStep(error: unknown): boolean {
   return error instanceof Error && error.name === "ReplyError" && !SERVER_STATES.includes(code);
 }
 
-/** ioredis 6.0.0 may leave a promise unsettled when the connection goes (F1), so the clock is ours. */
+/**
+ * ioredis 6.0.0 may leave a promise unsettled when the connection goes (https://github.com/redis/ioredis/issues/2193),
+ * so the clock is ours.
+ */
 async function within<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,6 +1,6 @@
 /**
  * Finishes redemptions that were cut off between the claim of a code and the credit of its account: at the start, for
- * those of a process that died, and on a timer, for those of other replicas (reliability 3.9).
+ * those of a process that died, and on a timer, for those of other replicas (docs/failure-model.md invariant 11).
  */
 
 import type { Log } from "../../telemetry/log.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../../values/time.ts";
 import { type Store, StoreError } from "../contract.ts";
 
 const CHECK_EVERY_MS = 1_000;
-/** Not ready after this long without an answer (reliability 3.8). */
+/** Not ready after this long without an answer (docs/failure-model.md invariant 28). */
 const UNREADY_AFTER_MS = 5_000;
 const AWAY = "away";
 

@@ -1,4 +1,4 @@
-/** Row H7: visitors do not take the threads in which names are looked up. */
+/** docs/failure-model.md row H7: visitors do not take the threads in which names are looked up. */
 import assert from "node:assert/strict";
 import { PerformanceObserver } from "node:perf_hooks";
 import test from "node:test";

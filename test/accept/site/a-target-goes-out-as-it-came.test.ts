@@ -1,4 +1,7 @@
-/** Row H2: the site gets a request's target byte for byte, or the visitor gets 400; nobody reads it in between. */
+/**
+ * docs/failure-model.md row H2: the site gets a request's target byte for byte, or the visitor gets 400; nobody reads
+ * it in between.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

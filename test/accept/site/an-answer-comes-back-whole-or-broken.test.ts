@@ -1,6 +1,6 @@
 /**
- * Rows H4 and H5: whatever the site answers, the visitor gets one whole answer, one that looks broken, or 502 and 504 in
- * words; and the next visitor never gets any of it.
+ * docs/failure-model.md rows H4 and H5: whatever the site answers, the visitor gets one whole answer, one that looks
+ * broken, or 502 and 504 in words; and the next visitor never gets any of it.
  */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";

@@ -1,4 +1,7 @@
-/** Rows 18 and H6: WebSockets to the site: what is refused, what passes, and when a connection ends that nobody ends. */
+/**
+ * docs/failure-model.md rows 18 and H6: WebSockets to the site: what is refused, what passes, and when a connection
+ * ends that nobody ends.
+ */
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import test, { type TestContext } from "node:test";

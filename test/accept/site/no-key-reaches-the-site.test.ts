@@ -1,4 +1,7 @@
-/** Row H3: no key of ours reaches the site, wherever a client has put it; the site's own credentials do. */
+/**
+ * docs/failure-model.md row H3: no key of ours reaches the site, wherever a client has put it; the site's own
+ * credentials do.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type RawSite, startRawSite } from "../../rig/raw-site.ts";

@@ -1,4 +1,7 @@
-/** Row H1: no framing, no method and no `Connection` makes two requests of one on the way to the site. */
+/**
+ * docs/failure-model.md row H1: no framing, no method and no `Connection` makes two requests of one on the way to the
+ * site.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startRawSite } from "../../rig/raw-site.ts";

@@ -1,4 +1,7 @@
-/** Row H7: visitors without a key share the site's connections by their address; nobody can take them all. */
+/**
+ * docs/failure-model.md row H7: visitors without a key share the site's connections by their address; nobody can take
+ * them all.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import fc from "fast-check";

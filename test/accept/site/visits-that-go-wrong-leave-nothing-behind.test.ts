@@ -1,4 +1,7 @@
-/** Rows H4 to H7: sites and visitors that misbehave in any combination; afterwards every place and connection is free. */
+/**
+ * docs/failure-model.md rows H4 to H7: sites and visitors that misbehave in any combination; afterwards every place and
+ * connection is free.
+ */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** Strangers' events, and real streams with a hole in them: an ordered reply or a fault, never a crash (promise 8, C4). */
+/**
+ * Strangers' events, and real streams with a hole in them: an ordered reply or a fault, never a crash (ARCHITECTURE.md
+ * promise 8, docs/failure-model.md row C4).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** Chat servers number their calls in many ways; each delta still finds its call (3.2, reliability row 68). */
+/**
+ * Chat servers number their calls in many ways; each delta still finds its call (docs/translation-rules.md rule 54,
+ * docs/failure-model.md row 68).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodePayloads, gather, planFor } from "./decoding.ts";

@@ -1,4 +1,7 @@
-/** What chat servers add to or leave out of their replies, whole and streamed (1.1.2, 1.1.3, lessons part D). */
+/**
+ * What chat servers add to or leave out of their replies, whole and streamed (docs/translation-rules.md rules 38 to
+ * 46).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodePayloads, gather, outline, planFor, wholeOf } from "./decoding.ts";

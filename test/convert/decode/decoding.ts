@@ -132,7 +132,10 @@ export function wholeBody(protocol: Protocol, behaviour: Behaviour, request: Jso
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Puts a stream's blocks together, in the order of their starts: what a whole reply would have been (S8, S9). */
+/**
+ * Puts a stream's blocks together, in the order of their starts: what a whole reply would have been
+ * (docs/translation-rules.md rule 53).
+ */
 export function gather(events: readonly ReplyEvent[]): Pick<HubReply, "items" | "stop" | "usage"> {
   const items = new Map<string, Mutable<ReplyItem>>();
   let rest: Partial<Pick<HubReply, "stop" | "usage">> = {};

@@ -1,4 +1,7 @@
-/** However an upstream's bytes are cut, the events are the same (promise 7): each recorded stream, cut at every byte. */
+/**
+ * However an upstream's bytes are cut, the events are the same (ARCHITECTURE.md promise 7): each recorded stream, cut
+ * at every byte.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Behaviour } from "../../../src/simulator/behaviour.ts";

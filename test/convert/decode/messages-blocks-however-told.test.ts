@@ -1,4 +1,7 @@
-/** Messages servers tell their blocks in many ways; each word arrives once and in its block (1.2.4, 3.1, 3.5). */
+/**
+ * Messages servers tell their blocks in many ways; each word arrives once and in its block (docs/translation-rules.md
+ * rules 52 and 53).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyEvent } from "../../../src/convert/hub.ts";
@@ -66,7 +69,7 @@ test("thinking that is not shown is still told, for its signature", () => {
   assert.deepEqual(outline(events), ["reply-start", "reasoning-start", "reasoning-end", "reply-stop", "reply-end"]);
 });
 
-test("deltas for nothing open open it (S7), and blocks that nobody closed end at the end", () => {
+test("deltas for nothing open open it (rule 52), and blocks that nobody closed end at the end", () => {
   const events = decode(
     text(0, "a"),
     say(1, { type: "thinking_delta", thinking: "b" }),

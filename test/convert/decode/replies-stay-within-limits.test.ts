@@ -1,4 +1,4 @@
-/** A hostile upstream costs bounded memory and linear time (reliability row 68). */
+/** A hostile upstream costs bounded memory and linear time (docs/failure-model.md row 68). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { JSON_DEPTH_MAX } from "../../../src/convert/reply/depth.ts";

@@ -1,4 +1,7 @@
-/** Responses servers tell their items in many ways; each word arrives once and in its item (3.3, 3.6, MR.r4). */
+/**
+ * Responses servers tell their items in many ways; each word arrives once and in its item (docs/translation-rules.md
+ * rule 55).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyEvent } from "../../../src/convert/hub.ts";
@@ -77,7 +80,7 @@ test("items that interleave", () => {
   assert.deepEqual(itemsOf(events), ['a {"x":1}', 'b {"y":2}']);
 });
 
-test("deltas for nothing open open it (S7)", () => {
+test("deltas for nothing open open it (rule 52)", () => {
   const events = decode(
     { type: "response.output_text.delta", item_id: "m", output_index: 0, content_index: 0, delta: "a" },
     { type: "response.reasoning_summary_text.delta", item_id: "r", output_index: 1, summary_index: 0, delta: "b" },

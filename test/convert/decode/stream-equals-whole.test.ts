@@ -1,4 +1,7 @@
-/** A reply is the same whether the upstream streams it or not (S8, S9): checked on what the simulator sends. */
+/**
+ * A reply is the same whether the upstream streams it or not (docs/translation-rules.md rule 53): checked on what the
+ * simulator sends.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** The worked cases of the protocol reference that concern replies, by their number, as far as the hub's side goes. */
+/**
+ * Cases worked out by hand that concern replies, as far as the hub's side goes (docs/translation-rules.md rules 39 to
+ * 56).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { writeUsage as writeChatUsage } from "../../../src/convert/chat/usage.ts";
@@ -23,7 +26,7 @@ const call = (index: number, id: string | undefined, name: string | undefined, t
   tool_calls: [{ index, id, function: { name, arguments: text } }],
 });
 
-test("14: cached tokens are counted once, reasoning is part of the output", () => {
+test("cached tokens are counted once, reasoning is part of the output", () => {
   const usage = {
     input_tokens: 10,
     cache_read_input_tokens: 90,
@@ -42,7 +45,7 @@ test("14: cached tokens are counted once, reasoning is part of the output", () =
   });
 });
 
-test("15: thinking, text and a call of a whole message", () => {
+test("thinking, text and a call of a whole message", () => {
   const content = [
     { type: "thinking", thinking: "hm", signature: "sig" },
     { type: "text", text: "Let me" },
@@ -57,7 +60,7 @@ test("15: thinking, text and a call of a whole message", () => {
   assert.equal(reply.stop.reason, "tool-calls");
 });
 
-test("16: calls behind other blocks come in their order", () => {
+test("calls behind other blocks come in their order", () => {
   const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
   const payloads = [
     messageStart,
@@ -74,7 +77,7 @@ test("16: calls behind other blocks come in their order", () => {
   );
 });
 
-test("17: a call without any JSON has {} for input", () => {
+test("a call without any JSON has {} for input", () => {
   const payloads = [
     messageStart,
     start(0, { type: "tool_use", id: "c", name: "now", input: {} }),
@@ -89,7 +92,7 @@ test("17: a call without any JSON has {} for input", () => {
   );
 });
 
-test("18: the end is one stop and one end, whatever else was counted", () => {
+test("the end is one stop and one end, whatever else was counted", () => {
   const { events } = decodePayloads(
     [messageStart, { type: "message_delta", delta: { stop_reason: "end_turn" } }, { type: "message_stop" }, "[DONE]"],
     MESSAGES,
@@ -97,7 +100,7 @@ test("18: the end is one stop and one end, whatever else was counted", () => {
   assert.deepEqual(outline(events), ["reply-start", "reply-stop", "reply-end"]);
 });
 
-test("19: an error in the stream ends it", () => {
+test("an error in the stream ends it", () => {
   const payloads = [
     messageStart,
     start(0, { type: "text", text: "some" }),
@@ -109,7 +112,7 @@ test("19: an error in the stream ends it", () => {
   assert.equal(decoder.fault?.cause, "upstream_unavailable");
 });
 
-test("20: the end of the body is a proper end behind message_delta only", () => {
+test("the end of the body is a proper end behind message_delta only", () => {
   const ending = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } };
   const said = [messageStart, start(0, { type: "text", text: "a" })];
   assert.deepEqual(outline(decodePayloads([...said, ending], MESSAGES).events).slice(-2), ["reply-stop", "reply-end"]);
@@ -119,7 +122,7 @@ test("20: the end of the body is a proper end behind message_delta only", () => 
   assert.equal(decoder.counts().usage?.input, 3);
 });
 
-test("21: a refusal says why", () => {
+test("a refusal says why", () => {
   const stop_details = { type: "refusal", category: "cyber", explanation: "no" };
   const reply = wholeOf(message([], { stop_reason: "refusal", stop_details }), MESSAGES);
   assert.deepEqual(reply.items, []);
@@ -130,7 +133,7 @@ test("21: a refusal says why", () => {
   });
 });
 
-test("30: cached tokens leave the input of messages", () => {
+test("cached tokens leave the input of messages", () => {
   const usage = { prompt_tokens: 100, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 75 } };
   const reply = wholeOf({ choices: [{ message: { content: "x" }, finish_reason: "stop" }], usage }, CHAT);
   assert.ok(reply.usage);
@@ -141,7 +144,7 @@ test("30: cached tokens leave the input of messages", () => {
   );
 });
 
-test("31: calls decide whether a stop is one for tools", () => {
+test("calls decide whether a stop is one for tools", () => {
   const tool_calls = [{ id: "c", function: { name: "f", arguments: "{}" } }];
   const reasonOf = (body: object, finish_reason: string) =>
     wholeOf({ choices: [{ message: body, finish_reason }] }, CHAT).stop.reason;
@@ -154,7 +157,7 @@ test("31: calls decide whether a stop is one for tools", () => {
   assert.equal(streamed([chunk(call(0, "c", undefined, "{}")), chunk({}, "tool_calls"), "[DONE]"]), "end");
 });
 
-test("32: interleaved calls keep their own input", () => {
+test("interleaved calls keep their own input", () => {
   const usage = { prompt_tokens: 20, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 5 } };
   const { events } = decodePayloads(
     [
@@ -177,7 +180,7 @@ test("32: interleaved calls keep their own input", () => {
   assert.deepEqual([counted?.input, counted?.cachedInput, counted?.output], [15, 5, 9]);
 });
 
-test("33: usage behind the finish reason comes before the one stop", () => {
+test("usage behind the finish reason comes before the one stop", () => {
   const payloads = [
     chunk({ content: "hi" }),
     chunk({}, "stop"),
@@ -191,7 +194,7 @@ test("33: usage behind the finish reason comes before the one stop", () => {
   );
 });
 
-test("34: reasoning is one block, ended before the text, with its text for the envelope", () => {
+test("reasoning is one block, ended before the text, with its text for the envelope", () => {
   const payloads = [
     chunk({ reasoning_content: "th" }),
     chunk({ reasoning_content: "ink" }),
@@ -210,19 +213,19 @@ test("34: reasoning is one block, ended before the text, with its text for the e
   );
 });
 
-test("35: a body that ends without a finish reason is a fault", () => {
+test("a body that ends without a finish reason is a fault", () => {
   const { events, decoder } = decodePayloads([chunk({ content: "a" }), chunk({ content: "b" })], CHAT);
   assert.equal(events.at(-1)?.type, "reply-error");
   assert.equal(decoder.fault?.code, "upstream_stream_truncated");
 });
 
-test("39: a call goes by call_id, never by its item's id", () => {
+test("a call goes by call_id, never by its item's id", () => {
   const item = { type: "function_call", id: "fc_9", call_id: "call_7", name: "f", arguments: "{}" };
   const reply = wholeOf({ status: "completed", output: [item] }, RESPONSES);
   assert.equal(reply.items[0]?.type === "tool-call" && reply.items[0].id, "call_7");
 });
 
-test("40: arguments that come at the end only are told once", () => {
+test("arguments that come at the end only are told once", () => {
   const item = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "" };
   const done = { ...item, arguments: '{"a":1}' };
   const payloads = [
@@ -239,7 +242,7 @@ test("40: arguments that come at the end only are told once", () => {
   );
 });
 
-test("41: a failed response is a fault, whole or streamed", () => {
+test("a failed response is a fault, whole or streamed", () => {
   const failed = { status: "failed", error: { code: "rate_limit_exceeded", message: "slow" }, output: [] };
   const whole = decodeWhole(failed, RESPONSES);
   assert.equal("cause" in whole && whole.cause, "upstream_rate_limit");
@@ -255,7 +258,7 @@ test("41: a failed response is a fault, whole or streamed", () => {
   assert.equal(decoder.fault?.cause, "upstream_rate_limit");
 });
 
-test("43: a wrapped freeform call gives its text in one piece", () => {
+test("a wrapped freeform call gives its text in one piece", () => {
   const plan = planFor("chat", { apply_patch: { kind: "custom", name: "apply_patch" } });
   const text = '{"input":"*** Begin Patch\\n"}';
   const { events } = decodePayloads(
@@ -277,7 +280,7 @@ test("43: a wrapped freeform call gives its text in one piece", () => {
   );
 });
 
-test("44: a flattened name finds back into its namespace", () => {
+test("a flattened name finds back into its namespace", () => {
   const log = { kind: "function", name: "log", namespace: "mcp__git" } as const;
   const tool_calls = [{ id: "c", function: { name: "mcp__git__log", arguments: "{}" } }];
   const choices = [{ message: { tool_calls }, finish_reason: "tool_calls" }];
@@ -285,7 +288,7 @@ test("44: a flattened name finds back into its namespace", () => {
   assert.deepEqual(reply.items, [{ type: "tool-call", id: "c", tool: log, input: "{}" }]);
 });
 
-test("46: a text of two deltas", () => {
+test("a text of two deltas", () => {
   const payloads = [
     chunk({ role: "assistant", content: "" }),
     chunk({ content: "he" }),
@@ -303,7 +306,7 @@ test("46: a text of two deltas", () => {
   );
 });
 
-test("49: text deltas come as they were cut, for whoever watches for a stop string", () => {
+test("text deltas come as they were cut, for whoever watches for a stop string", () => {
   const delta = (text: string) => ({
     type: "response.output_text.delta",
     item_id: "m",

@@ -1,4 +1,7 @@
-/** What an upstream does wrong becomes a fault, never an answer (MC.r7, CR.r5, S3, S4; reliability rows C4, C6). */
+/**
+ * What an upstream does wrong becomes a fault, never an answer (docs/translation-rules.md rules 46, 49 and 50;
+ * docs/failure-model.md rows C4 and C6).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";

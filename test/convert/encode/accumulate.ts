@@ -114,6 +114,6 @@ export function accumulateResponses(stream: string): Json {
     last = data;
   }
   const response = last.response as Json;
-  assert.deepEqual(response.output, items, "the terminal event repeats what was told (S9)");
+  assert.deepEqual(response.output, items, "the terminal event repeats what was told (rule 53)");
   return response;
 }

@@ -1,4 +1,7 @@
-/** Tool calls as each client's protocol writes them, whole and streamed (2.0.11, CM.r2, CM.r8, MC.r4, RC.r3). */
+/**
+ * Tool calls as each client's protocol writes them, whole and streamed (docs/translation-rules.md rules 33, 36, 37 and
+ * 41).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyItem, ToolRef } from "../../../src/convert/hub.ts";

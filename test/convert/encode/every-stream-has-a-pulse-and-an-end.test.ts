@@ -1,4 +1,7 @@
-/** Heartbeats and failed ends, in each client's own form (promise 8), and what is marked semantic and terminal. */
+/**
+ * Heartbeats and failed ends, in each client's own form (ARCHITECTURE.md promise 8), and what is marked semantic and
+ * terminal (docs/translation-rules.md).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { StreamConverter } from "../../../src/convert/exchange.ts";
@@ -111,7 +114,7 @@ test("words are semantic, openings are not, and the end is one terminal piece", 
     const ending = converter.push(Buffer.from(ENDING[upstream] ?? ""));
     assert.equal(ending.filter(({ terminal }) => terminal).length, 1);
     assert(ending.at(-1)?.terminal && ending.every(({ semantic }) => !semantic));
-    assert.deepEqual(converter.push(Buffer.from(ONE_WORD[upstream] ?? "")), [], "nothing follows the end (S2)");
+    assert.deepEqual(converter.push(Buffer.from(ONE_WORD[upstream] ?? "")), [], "nothing follows the end (rule 48)");
   }
   const quiet = fresh("chat").push(Buffer.from((ONE_WORD.messages ?? "").split("event: content_block_start")[0] ?? ""));
   assert.deepEqual([quiet[0]?.semantic, quiet[0]?.terminal], [false, false]);

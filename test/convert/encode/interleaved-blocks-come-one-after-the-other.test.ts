@@ -1,4 +1,7 @@
-/** The sequencer: whatever the upstream does with its blocks, a client follows one at a time (3.2, 3.6). */
+/**
+ * The sequencer: whatever the upstream does with its blocks, a client follows one at a time (docs/translation-rules.md
+ * rule 56).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

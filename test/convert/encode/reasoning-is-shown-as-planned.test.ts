@@ -1,4 +1,4 @@
-/** Reasoning on its way to the client (2.0.5): text, envelope, both or nothing. */
+/** Reasoning on its way to the client (docs/translation-rules.md rule 38): text, envelope, both or nothing. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyItem } from "../../../src/convert/hub.ts";

@@ -1,4 +1,7 @@
-/** What a client puts together from a stream is what it would have got whole, for any reply (S8, S9). */
+/**
+ * What a client puts together from a stream is what it would have got whole, for any reply (docs/translation-rules.md
+ * rule 53).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** The effort table of 2.0.4, row by row: what the client asked for and what the upstream is told. */
+/**
+ * docs/translation-rules.md rule 27, one effort after the other: what the client asked for and what the upstream is
+ * told.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Capabilities } from "../../../src/values/catalog.ts";
@@ -107,7 +110,7 @@ for (const [members, effort] of FROM_MESSAGES) {
   });
 }
 
-test("MR.q6: summaries are asked for unless display is omitted, and encrypted reasoning whenever the model reasons", () => {
+test("rule 27: summaries are asked for unless display is omitted, and encrypted reasoning whenever the model reasons", () => {
   const ask = (members: Body, efforts: readonly (typeof ALL)[number][] = ALL) => {
     const body = { max_tokens: 9, messages: [{ role: "user", content: "hi" }], ...members };
     const { reasoning, include } = upstreamBody("messages", body, routeTo("responses", { efforts }));
@@ -125,7 +128,7 @@ test("MR.q6: summaries are asked for unless display is omitted, and encrypted re
   assert.deepEqual(ask({ thinking: { type: "adaptive" } }, []), { reasoning: undefined, include: undefined });
 });
 
-test("2.0.4 display: asked for with a summary, and always where progress comes as thinking", () => {
+test("rule 27 display: asked for with a summary, and always where progress comes as thinking", () => {
   const shown = { type: "adaptive", display: "summarized" };
   const asks = { input: "hi", reasoning: { summary: "auto" } };
   assert.deepEqual(upstreamBody("responses", asks, routeTo("messages", { thinking: "always" })).thinking, shown);
@@ -137,7 +140,7 @@ test("2.0.4 display: asked for with a summary, and always where progress comes a
   });
 });
 
-test("2.0.4: a budget is given up for a forced tool and for a loop whose thinking is gone", () => {
+test("rule 27: a budget is given up for a forced tool and for a loop whose thinking is gone", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const base = { tools, reasoning_effort: "high", messages: [{ role: "user", content: "hi" }] };
   const route = routeTo("messages", { thinking: "budget" });
@@ -151,7 +154,7 @@ test("2.0.4: a budget is given up for a forced tool and for a loop whose thinkin
   assert.equal(upstreamBody("chat", { ...base, messages: loop }, route).thinking, undefined);
 });
 
-test("2.0.3: the effort of the last system message counts", () => {
+test("rule 10: the effort of the last system message counts", () => {
   const messages = [
     { role: "user", content: "hi" },
     { role: "system", content: [], output_config: { effort: "low" } },

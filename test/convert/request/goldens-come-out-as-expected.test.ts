@@ -1,7 +1,7 @@
 /**
  * Each `test/golden/requests/<from>/<case>.json` is a client's body with the capabilities of the route; beside it stands
- * one `<case>.<to>.expected.json` per target: the upstream's body, or who refused what. The numbers in the names are the
- * worked cases of the protocol reference, section 5. UPDATE_GOLDENS=1 rewrites the expected files: the diff is the review.
+ * one `<case>.<to>.expected.json` per target: the upstream's body, or who refused what. The numbers in the names only
+ * keep them in order. UPDATE_GOLDENS=1 rewrites the expected files: the diff is the review.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** CM.q3, MC.q9, CR.q7, RC.q9: the output limit that goes upstream. */
+/** docs/translation-rules.md rule 22: the output limit that goes upstream. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Capabilities } from "../../../src/values/catalog.ts";
@@ -45,7 +45,7 @@ test("what admission lowered it to goes before the client's own", () => {
   assert.equal(sentLimit("messages", "responses", 500, 100), 100);
 });
 
-test("CR.q7, MR.q5: never below the floor of responses", () => {
+test("rule 22: never below the floor of responses", () => {
   assert.equal(sentLimit("messages", "responses", 1), 16);
   assert.equal(sentLimit("responses", "chat", 5), 5);
 });

@@ -1,4 +1,4 @@
-/** Parts of requests that are rare in the recorded clients and have a rule all the same. */
+/** Parts of requests that are rare in the recorded clients and have a rule of docs/translation-rules.md all the same. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isRefusal } from "../../../src/values/errors.ts";
@@ -6,7 +6,7 @@ import { routeTo, translate, upstreamBody } from "./translate.ts";
 
 const hi = { role: "user", content: "hi" };
 
-test("RC.q8: items of hosted tools go, named once, and do not part an assistant's turn", () => {
+test("rule 21: items of hosted tools go, named once, and do not part an assistant's turn", () => {
   const input = [
     hi,
     { role: "assistant", content: "a" },
@@ -28,7 +28,7 @@ test("RC.q8: items of hosted tools go, named once, and do not part an assistant'
   assert.deepEqual(messages, [hi, { role: "assistant", content: "a\n\nbc" }, hi]);
 });
 
-test("MC.q7: server tools go as a pair, named once", () => {
+test("rule 21: server tools go as a pair, named once", () => {
   const content = [
     { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
     { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] },
@@ -41,7 +41,7 @@ test("MC.q7: server tools go as a pair, named once", () => {
   assert.equal(JSON.parse(new TextDecoder().decode(encoded.body)).input.length, 3);
 });
 
-test("2.0.12: audio in a responses message is refused at its part", () => {
+test("rule 18: audio in a responses message is refused at its part", () => {
   const outcome = translate(
     "responses",
     { input: [{ role: "user", content: [{ type: "input_audio" }] }] },
@@ -51,7 +51,7 @@ test("2.0.12: audio in a responses message is refused at its part", () => {
   assert.equal(outcome.facts.param, "input[0].content[0]");
 });
 
-test("2.0.12: a failed result of several parts says so in its first text, and in a text of its own without one", () => {
+test("rule 18: a failed result of several parts says so in its first text, and in a text of its own without one", () => {
   const png = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } };
   const outputOf = (content: readonly object[]) => {
     const result = { type: "tool_result", tool_use_id: "a", is_error: true, content };
@@ -76,7 +76,7 @@ test("an empty result is an empty text everywhere", () => {
   assert.equal(other.messages[2]?.content[0]?.content, "");
 });
 
-test("2.0.4: thinking that a forced tool forbids is left out, the effort stays", () => {
+test("rule 27: thinking that a forced tool forbids is left out, the effort stays", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const body = { messages: [hi], tools, tool_choice: "required", reasoning_effort: "high" };
   const both = upstreamBody("chat", body, routeTo("messages", { thinking: "both" }));
@@ -85,7 +85,7 @@ test("2.0.4: thinking that a forced tool forbids is left out, the effort stays",
   assert.deepEqual(adaptive.thinking, { type: "adaptive" });
 });
 
-test("2.0.4: a model that always thinks takes no temperature, one that was switched off does", () => {
+test("rule 27: a model that always thinks takes no temperature, one that was switched off does", () => {
   const body = { messages: [hi], reasoning_effort: "none", temperature: 0.5 };
   const sent = (thinking: "always" | "budget" | "adaptive") =>
     upstreamBody("chat", body, routeTo("messages", { thinking })).temperature;
@@ -98,13 +98,13 @@ test("system text before anybody spoke leads, whichever role it has", () => {
   assert.deepEqual(sent.messages, [{ role: "system", content: "T\n\nS" }, hi]);
 });
 
-test("G8: the attribution line goes alone where text stands behind it", () => {
+test("rule 11: the attribution line goes alone where text stands behind it", () => {
   const system = "x-anthropic-billing-header: cch=1;\nYou are X";
   const sent = upstreamBody("messages", { max_tokens: 9, system, messages: [hi] }, routeTo("chat"));
   assert.deepEqual(sent.messages, [{ role: "system", content: "You are X" }, hi]);
 });
 
-test("2.0.10: a format that the route lacks becomes a line of system text", () => {
+test("rule 26: a format that the route lacks becomes a line of system text", () => {
   const response_format = { type: "json_schema", json_schema: { name: "r", schema: { type: "object" } } };
   const body = { messages: [hi], response_format };
   const route = routeTo("messages", { structuredOutputs: false });
@@ -116,7 +116,7 @@ test("2.0.10: a format that the route lacks becomes a line of system text", () =
   assert.deepEqual(upstreamBody("chat", object, routeTo("responses")).text, { format: { type: "json_object" } });
 });
 
-test("MC.q15, MR.q9: a user id longer than 128 characters is a digest, and chat gets one only where it knows the member", () => {
+test("rule 28: a user id longer than 128 characters is a digest, and chat gets one only where it knows the member", () => {
   const body = { max_tokens: 9, messages: [hi], metadata: { user_id: "u".repeat(129) } };
   assert.equal(upstreamBody("messages", body, routeTo("chat")).safety_identifier, undefined);
   const native = upstreamBody("messages", body, routeTo("chat", { openaiNative: true })).safety_identifier;

@@ -1,4 +1,7 @@
-/** 2.0.5 and case 47: what an upstream thought comes back to it byte for byte, or not at all; never to anybody else. */
+/**
+ * docs/translation-rules.md rule 38: what an upstream thought comes back to it byte for byte, or not at all; never to
+ * anybody else.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { sealReasoning } from "../../../src/convert/rules/envelope.ts";
@@ -55,7 +58,7 @@ const turn = (...content: object[]) => ({
   ],
 });
 
-test("MR.q4: a thinking block with our envelope is the reasoning item again", () => {
+test("rule 38: a thinking block with our envelope is the reasoning item again", () => {
   const item = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "gAAAA" };
   const block = { type: "thinking", thinking: "", signature: sealed("responses", [item]) };
   const { input: items } = upstreamBody("messages", turn(block), routeTo("responses")) as { input: unknown[] };
@@ -84,7 +87,7 @@ function reasoningContent(from: Protocol, body: object, able: "read" | "roundtri
   return (sent.messages as { reasoning_content?: unknown }[])[1]?.reasoning_content;
 }
 
-test("MC.q6: a roundtrip chat upstream gets its text back from either client; the others get none", () => {
+test("rule 38: a roundtrip chat upstream gets its text back from either client; the others get none", () => {
   const envelope = sealed("chat", ["th", "ink"]);
   const block = { type: "thinking", thinking: "", signature: envelope };
   assert.equal(reasoningContent("messages", turn(block)), "th\n\nink");
@@ -94,12 +97,12 @@ test("MC.q6: a roundtrip chat upstream gets its text back from either client; th
   assert.equal(reasoningContent("responses", input(reasoningItem("gAAAA"), said)), undefined);
 });
 
-test("RC.q6: reasoning that never was encrypted is the client's own word", () => {
+test("rule 38: reasoning that never was encrypted is the client's own word", () => {
   const item = { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "hm" }] };
   assert.equal(reasoningContent("responses", input(item, said)), "hm");
 });
 
-test("CM.q9, CR.q6: a chat client's plain reasoning is dropped, an envelope is opened", () => {
+test("rule 38: a chat client's plain reasoning is dropped, an envelope is opened", () => {
   const body = (reasoning_content: string) => ({
     messages: [
       { role: "user", content: "q" },

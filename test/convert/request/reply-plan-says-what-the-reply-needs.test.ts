@@ -1,4 +1,7 @@
-/** The encoded request carries everything that the translation of the reply must know of the client. */
+/**
+ * The encoded request carries everything that the translation of the reply must know of the client
+ * (docs/translation-rules.md).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyPlan } from "../../../src/convert/hub.ts";
@@ -15,7 +18,7 @@ function planOf(from: Protocol, to: Protocol, members: Body, able: Partial<Capab
   return encoded.plan;
 }
 
-test("G1: the model as the client typed it", () => {
+test("rule 1: the model as the client typed it", () => {
   const plan = planOf("chat", "messages", { stream: true });
   assert.deepEqual(
     [plan.client, plan.upstream, plan.model, plan.upstreamModel, plan.stream],
@@ -23,20 +26,20 @@ test("G1: the model as the client typed it", () => {
   );
 });
 
-test("CM.q21: the usage chunk only for who asked", () => {
+test("rule 32: the usage chunk only for who asked", () => {
   assert.equal(planOf("chat", "messages", { stream: true }).includeUsage, false);
   const asked = { stream: true, stream_options: { include_usage: true } };
   assert.equal(planOf("chat", "messages", asked).includeUsage, true);
 });
 
-test("CM.r8: the deprecated form only for who used it", () => {
+test("rule 37: the deprecated form only for who used it", () => {
   const functions = [{ name: "f" }];
   assert.equal(planOf("chat", "messages", { functions }).deprecatedFunctions, true);
   const tools = [{ type: "function", function: { name: "f" } }];
   assert.equal(planOf("chat", "messages", { functions, tools }).deprecatedFunctions, false);
 });
 
-test("MC.r1: a messages client sees reasoning unless it is off or omitted; what must come back is sent unseen", () => {
+test("rule 39: a messages client sees reasoning unless it is off or omitted; what must come back is sent unseen", () => {
   const seen = (thinking: Body | undefined, to: Protocol, able: Partial<Capabilities> = {}) =>
     planOf("messages", to, { thinking }, able).reasoning.visibility;
   assert.equal(seen(undefined, "chat"), "full");
@@ -48,7 +51,7 @@ test("MC.r1: a messages client sees reasoning unless it is off or omitted; what 
   assert.equal(seen({ type: "adaptive", display: "omitted" }, "responses"), "opaque");
 });
 
-test("2.0.5: envelopes for messages clients, and for responses clients that include them", () => {
+test("rule 38: envelopes for messages clients, and for responses clients that include them", () => {
   assert.equal(planOf("messages", "chat", {}).reasoning.envelope, true);
   assert.equal(planOf("chat", "messages", {}).reasoning.envelope, false);
   assert.equal(planOf("responses", "chat", {}).reasoning.envelope, false);
@@ -56,13 +59,13 @@ test("2.0.5: envelopes for messages clients, and for responses clients that incl
   assert.equal(planOf("responses", "chat", { include }).reasoning.envelope, true);
 });
 
-test("2.0.5: chat's reasoning is a summary only for who asked for one, thinking always", () => {
+test("rule 38: chat's reasoning is a summary only for who asked for one, thinking always", () => {
   assert.equal(planOf("responses", "chat", {}).reasoning.summary, false);
   assert.equal(planOf("responses", "chat", { reasoning: { summary: "auto" } }).reasoning.summary, true);
   assert.equal(planOf("responses", "messages", {}).reasoning.summary, true);
 });
 
-test("RC.r6: what a response object repeats, with the protocol's defaults", () => {
+test("rule 45: what a response object repeats, with the protocol's defaults", () => {
   const { echo } = planOf("responses", "chat", { metadata: { a: "b" }, temperature: 0.5, text: {}, instructions: "I" });
   assert.deepEqual(echo, {
     background: false,

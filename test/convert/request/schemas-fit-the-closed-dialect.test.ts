@@ -1,4 +1,7 @@
-/** 2.0.10: schemas for messages' structured output, compared with what the official SDK's own helper makes of them. */
+/**
+ * docs/translation-rules.md rule 26: schemas for messages' structured output, compared with what the official SDK's own
+ * helper makes of them.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
@@ -37,7 +40,7 @@ test("properties named like members of Object stay properties", () => {
   assert.deepEqual(Object.keys(merged.properties as object), ["__proto__", "constructor"]);
 });
 
-test("2.0.11: a tool's root is an object, and an object is left alone", () => {
+test("rule 33: a tool's root is an object, and an object is left alone", () => {
   assert.deepEqual(objectRoot(undefined).schema, { type: "object", properties: {} });
   assert.deepEqual(objectRoot({ properties: { a: {} } }).schema, { properties: { a: {} }, type: "object" });
   const whole = { type: "object", properties: {} };

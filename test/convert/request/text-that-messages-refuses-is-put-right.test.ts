@@ -1,4 +1,7 @@
-/** G6, G7, CM.q4: blank text, cache breakpoints and neighbours of one role on their way to messages. */
+/**
+ * docs/translation-rules.md rules 15, 16 and 19: blank text, cache breakpoints and neighbours of one role on their way
+ * to messages.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { routeTo, upstreamBody } from "./translate.ts";
@@ -11,19 +14,19 @@ function messagesOf(messages: readonly object[]): unknown {
   return upstreamBody("chat", { messages }, routeTo("messages")).messages;
 }
 
-test("G6: blank parts go, and their breakpoint moves to the part before", () => {
+test("rule 15: blank parts go, and their breakpoint moves to the part before", () => {
   const user = { role: "user", content: [text("a"), text(" \n", mark), text("b")] };
   assert.deepEqual(messagesOf([user]), [{ role: "user", content: [cached("a"), text("b")] }]);
 });
 
-test("G6: an assistant message of blank text without calls goes", () => {
+test("rule 15: an assistant message of blank text without calls goes", () => {
   const user = { role: "user", content: "q" };
   assert.deepEqual(messagesOf([user, { role: "assistant", content: " " }, { role: "user", content: "r" }]), [
     { role: "user", content: [text("q"), text("r")] },
   ]);
 });
 
-test("G6: a blank user turn behind results needs no text of its own", () => {
+test("rule 15: a blank user turn behind results needs no text of its own", () => {
   const messages = [
     { role: "user", content: "q" },
     { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] },
@@ -34,7 +37,7 @@ test("G6: a blank user turn behind results needs no text of its own", () => {
   assert.deepEqual(sent[2]?.content, [{ type: "tool_result", tool_use_id: "a", content: "" }]);
 });
 
-test("G7: neighbours of one role are one message", () => {
+test("rule 16: neighbours of one role are one message", () => {
   const sent = messagesOf([
     { role: "user", content: "a" },
     { role: "user", content: [text("b"), text("c")] },
@@ -49,7 +52,7 @@ test("G7: neighbours of one role are one message", () => {
   ]);
 });
 
-test("CM.q4: of more than four breakpoints the last four stay", () => {
+test("rule 19: of more than four breakpoints the last four stay", () => {
   const system = { role: "system", content: [text("s", mark)] };
   const users = ["a", "b", "c", "d"].map((value) => ({ role: "user", content: [text(value, mark)] }));
   const sent = upstreamBody("chat", { messages: [system, ...users] }, routeTo("messages"));
@@ -57,7 +60,7 @@ test("CM.q4: of more than four breakpoints the last four stay", () => {
   assert.deepEqual(sent.messages, [{ role: "user", content: ["a", "b", "c", "d"].map(cached) }]);
 });
 
-test("CM.q5: refusals in history are text", () => {
+test("rule 14: refusals in history are text", () => {
   const user = { role: "user", content: "q" };
   const sent = messagesOf([user, { role: "assistant", content: null, refusal: "no" }, user]) as { content: unknown }[];
   assert.deepEqual(sent[1]?.content, [text("no")]);

@@ -1,4 +1,7 @@
-/** G5 and G4: what the upstream may call a tool or a call, and how both find back to the client's own names. */
+/**
+ * docs/translation-rules.md rules 34 and 35: what the upstream may call a tool or a call, and how both find back to the
+ * client's own names.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -36,7 +39,7 @@ test("any set of tools gets different names that the upstream takes, and each fi
   }
 });
 
-test("G5: a long name keeps its beginning and gets eight hex digits", () => {
+test("rule 34: a long name keeps its beginning and gets eight hex digits", () => {
   const long = "mcp__server__".padEnd(80, "x");
   assert.match(safeToolName(long, "chat"), /^mcp__server__x{42}_[0-9a-f]{8}$/);
   assert.equal(safeToolName(long, "messages"), long);
@@ -94,7 +97,7 @@ test("a plain tool beside a namespaced one of the same flat name stays apart", (
   assert.deepEqual([...encoded.plan.tools.values()], [func("b", "a"), func("a__b")]);
 });
 
-test("G4: safe ids stay, all others become a digest, the same each time", () => {
+test("rule 35: safe ids stay, all others become a digest, the same each time", () => {
   for (const id of ["toolu_01", "call-1", "A".repeat(64)]) assert.equal(safeCallId(id), id);
   for (const id of ["functions.f:0", "", "a b", "A".repeat(65)]) {
     assert.match(safeCallId(id), /^call_[a-zA-Z0-9_-]{43}$/);

@@ -36,7 +36,8 @@ for (const protocol of PROTOCOL_NAMES) {
   test(`${protocol} to ${protocol}: what is encoded decodes to the same meaning`, () => {
     fc.assert(
       fc.property(scripts, (script) => {
-        // Messages takes system turns in few places, and what it does not take becomes the user's (2.0.3).
+        // Messages takes system turns in few places, and what it does not take becomes the user's
+        // (docs/translation-rules.md rule 10).
         const rounds = script.rounds.map((one) => ({ ...one, note: protocol === "messages" ? undefined : one.note }));
         const body = TELL[protocol]({ ...script, rounds });
         const again = upstreamBody(protocol, body, routeTo(protocol, { midSystem: true }));

@@ -1,4 +1,7 @@
-/** G8 by rule: the line that changes with each request leaves a messages body that is not translated. */
+/**
+ * docs/translation-rules.md rule 11 on every route: the line that changes with each request leaves a messages body that
+ * is not translated.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { rewritten } from "./applying.ts";

@@ -1,4 +1,6 @@
-/** Promise 6 for the operator's rules: a rule changes the members that it names and not one byte more. */
+/**
+ * ARCHITECTURE.md promise 6 for the operator's rules: a rule changes the members that it names and not one byte more.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

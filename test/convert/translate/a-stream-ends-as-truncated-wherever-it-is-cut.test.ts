@@ -1,6 +1,7 @@
 /**
- * The hold extension may end an open-ended stream behind any of its frames (promises 1 and 8): in all nine directions every
- * recording is cut behind each frame, and the strictest reader of the client's protocol must find a whole, truncated reply.
+ * The hold extension may end an open-ended stream behind any of its frames (ARCHITECTURE.md promises 1 and 8): in all
+ * nine directions every recording is cut behind each frame, and the strictest reader of the client's protocol must find
+ * a whole, truncated reply.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

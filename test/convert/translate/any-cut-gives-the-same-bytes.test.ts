@@ -1,6 +1,6 @@
 /**
- * Promise 7: each recorded stream, cut into single bytes, into two at every place, and a thousand times at random,
- * gives the very same bytes.
+ * ARCHITECTURE.md promise 7: each recorded stream, cut into single bytes, into two at every place, and a thousand times
+ * at random, gives the very same bytes.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
  * Recorded streams with frames lost, doubled, moved and garbled: nothing throws, and each client gets exactly one proper
- * end or one failure, around blocks that its strictest reader still takes (promise 8, S2, S7).
+ * end or one failure, around blocks that its strictest reader still takes (ARCHITECTURE.md promise 8,
+ * docs/translation-rules.md rules 48 and 52).
  */
 import assert from "node:assert/strict";
 import test from "node:test";

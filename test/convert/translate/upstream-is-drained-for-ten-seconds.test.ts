@@ -1,6 +1,6 @@
 /**
  * Behind a stop string that was found here the upstream is heard for its usage only, for 10 s at most; then the client
- * gets its proper end (protocols.md 2.0.9), also when the upstream breaks off.
+ * gets its proper end (docs/translation-rules.md rule 25), also when the upstream breaks off.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,4 +1,7 @@
-/** The worked cases of the protocol reference, section 5, by their numbers: replies to chat clients, end to end. */
+/**
+ * Cases worked out by hand, byte for byte: replies to chat clients, end to end (docs/translation-rules.md rules 39 to
+ * 56).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isFault } from "../../../src/convert/exchange.ts";
@@ -17,7 +20,7 @@ import {
 } from "./payloads.ts";
 import { exchangeOf, framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
 
-test("14: messages usage for a chat client", () => {
+test("messages usage for a chat client", () => {
   const usage = {
     input_tokens: 10,
     cache_read_input_tokens: 90,
@@ -35,7 +38,7 @@ test("14: messages usage for a chat client", () => {
   });
 });
 
-test("15: blocks of a whole message become one chat message", () => {
+test("blocks of a whole message become one chat message", () => {
   const content = [
     { type: "thinking", thinking: "hm", signature: "s" },
     { type: "text", text: "Let me" },
@@ -55,7 +58,7 @@ test("15: blocks of a whole message become one chat message", () => {
   });
 });
 
-test("16: the index of a call is its place among the calls", () => {
+test("the index of a call is its place among the calls", () => {
   const call = (index: number, id: string) =>
     block(index, { type: "tool_use", id, name: "f", input: {} }, [{ type: "input_json_delta", partial_json: "{}" }]);
   const upstream = messagesStream(
@@ -78,13 +81,13 @@ test("16: the index of a call is its place among the calls", () => {
   );
 });
 
-test("17: a call without arguments has empty ones", () => {
+test("a call without arguments has empty ones", () => {
   const upstream = messagesStream(block(0, { type: "tool_use", id: "toolu_a", name: "f", input: {} }, []), "tool_use");
   const { text } = tellAll("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("messages"), upstream);
   assert.equal(joinArguments(chatCalls(text)), "{}");
 });
 
-test("18: usage is told to those who asked only", () => {
+test("usage is told to those who asked only", () => {
   const { text } = tellAll("chat", smallBody("chat"), routeOf("messages"), messagesStream(textBlock(0, "hi")));
   const frames = framesOf(text);
   for (const { data } of frames.slice(0, -1)) {
@@ -94,7 +97,7 @@ test("18: usage is told to those who asked only", () => {
   assert.equal(frames.at(-1)?.data, "[DONE]");
 });
 
-test("19: an upstream's error in the middle ends a chat stream without a finish", () => {
+test("an upstream's error in the middle ends a chat stream without a finish", () => {
   const upstream = sse("messages", [
     messageStart(),
     ...textBlock(0, "Once"),
@@ -107,7 +110,7 @@ test("19: an upstream's error in the middle ends a chat stream without a finish"
   assert(!/"finish_reason":"/.test(text));
 });
 
-test("20: a stream without its last frame ends well once its stop reason was seen, else as truncated", () => {
+test("a stream without its last frame ends well once its stop reason was seen, else as truncated", () => {
   const whole = messagesStream(textBlock(0, "hi"));
   const withoutStop = whole.slice(0, whole.indexOf("event: message_stop"));
   const withoutDelta = whole.slice(0, whole.indexOf("event: message_delta"));
@@ -118,21 +121,21 @@ test("20: a stream without its last frame ends well once its stop reason was see
   assert.equal((frameAt(bad.text, -1).data.error as Json).code, "upstream_stream_truncated");
 });
 
-test("21: a refusal without words has the vendor's", () => {
+test("a refusal without words has the vendor's", () => {
   const stop_details = { type: "refusal", category: "cyber", explanation: "no" };
   const upstream = message([], "refusal", { stop_details });
   const { finish_reason, message: said } = choiceOf(wholeOf("chat", smallBody("chat"), routeOf("messages"), upstream));
   assert.deepEqual([finish_reason, said.content, said.refusal], ["content_filter", "", "no"]);
 });
 
-test("39: the id of a call is its call_id, not its item's", () => {
+test("the id of a call is its call_id, not its item's", () => {
   const output = [{ type: "function_call", id: "fc_9", call_id: "call_7", name: "f", arguments: "{}" }];
   const upstream = { id: "resp_1", object: "response", status: "completed", output, usage: null };
   const body = wholeOf("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("responses"), upstream);
   assert.equal((choiceOf(body).message.tool_calls as Json[])[0]?.id, "call_7");
 });
 
-test("40: arguments that come whole are told once", () => {
+test("arguments that come whole are told once", () => {
   const item = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "" };
   const upstream = sse("responses", [
     { type: "response.created", response: { id: "resp_1", output: [] } },
@@ -144,7 +147,7 @@ test("40: arguments that come whole are told once", () => {
   assert.equal(joinArguments(chatCalls(text)), '{"a":1}');
 });
 
-test("41: a failed response in a 200 body is no answer", () => {
+test("a failed response in a 200 body is no answer", () => {
   const failed = {
     id: "resp_1",
     status: "failed",
@@ -157,7 +160,7 @@ test("41: a failed response in a 200 body is no answer", () => {
   assert.equal(reply.cause, "upstream_rate_limit");
 });
 
-test("41: a failed response in a stream, after text, is an error chunk", () => {
+test("a failed response in a stream, after text, is an error chunk", () => {
   const upstream = sse("responses", [
     { type: "response.created", response: { id: "resp_1", output: [] } },
     { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "Once" },

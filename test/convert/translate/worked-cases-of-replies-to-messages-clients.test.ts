@@ -1,10 +1,13 @@
-/** The worked cases of the protocol reference, section 5, by their numbers: replies to messages clients, end to end. */
+/**
+ * Cases worked out by hand, byte for byte: replies to messages clients, end to end (docs/translation-rules.md rules 39
+ * to 56).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chunk, completion, FUNCTION_TOOLS, frameAt, type Json, PROMPT_7, usageChunk } from "./payloads.ts";
 import { exchangeOf, framesOf, routeOf, smallBody, sse, tell, tellAll, wholeOf } from "./rig.ts";
 
-test("28: five stop strings are watched for here", () => {
+test("five stop strings are watched for here", () => {
   const stop_sequences = ["STOP1", "STOP2", "STOP3", "STOP4", "STOP5"];
   const upstream = completion({ role: "assistant", content: "ab STOP5 cd" }, "stop", PROMPT_7);
   const body = wholeOf("messages", smallBody("messages", { stop_sequences }), routeOf("chat"), upstream);
@@ -14,7 +17,7 @@ test("28: five stop strings are watched for here", () => {
   );
 });
 
-test("30: chat usage for a messages client", () => {
+test("chat usage for a messages client", () => {
   const upstream = completion({ role: "assistant", content: "hi" }, "stop", {
     ...PROMPT_7,
     prompt_tokens_details: { cached_tokens: 75 },
@@ -26,7 +29,7 @@ test("30: chat usage for a messages client", () => {
   );
 });
 
-test("31: calls decide whether a stop is one for tools", () => {
+test("calls decide whether a stop is one for tools", () => {
   const ask = smallBody("messages", { tools: FUNCTION_TOOLS.messages });
   const calls = [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }];
   const called = completion({ role: "assistant", content: null, tool_calls: calls }, "stop");
@@ -35,7 +38,7 @@ test("31: calls decide whether a stop is one for tools", () => {
   assert.equal(wholeOf("messages", ask, routeOf("chat"), phantom).stop_reason, "end_turn");
 });
 
-test("32: interleaved calls come one after the other", () => {
+test("interleaved calls come one after the other", () => {
   const call = (index: number, more: Json) => chunk({ tool_calls: [{ index, ...more }] });
   const upstream = sse("chat", [
     call(0, { id: "a", type: "function", function: { name: "f", arguments: "" } }),
@@ -69,7 +72,7 @@ test("32: interleaved calls come one after the other", () => {
   );
 });
 
-test("33: usage behind the finish reason counts, and is told once", () => {
+test("usage behind the finish reason counts, and is told once", () => {
   const upstream = sse("chat", [chunk({ content: "hi" }), chunk({}, "stop"), usageChunk(PROMPT_7), "[DONE]"]);
   const { text } = tellAll("messages", smallBody("messages"), routeOf("chat"), upstream);
   const endings = framesOf(text).filter(({ event }) => event === "message_delta");
@@ -77,7 +80,7 @@ test("33: usage behind the finish reason counts, and is told once", () => {
   assert.equal((frameAt(endings, 0).data.usage as Json).output_tokens, 7);
 });
 
-test("34: reasoning of a chat upstream is a signed thinking block, unless thinking is off", () => {
+test("reasoning of a chat upstream is a signed thinking block, unless thinking is off", () => {
   const upstream = sse("chat", [
     chunk({ reasoning_content: "th" }),
     chunk({ reasoning_content: "ink" }),
@@ -106,16 +109,16 @@ test("34: reasoning of a chat upstream is a signed thinking block, unless thinki
   );
 });
 
-test("35: a chat stream that breaks off is an error for a messages client", () => {
+test("a chat stream that breaks off is an error for a messages client", () => {
   const upstream = sse("chat", [chunk({ content: "Once" }), chunk({ content: " upon" })]);
   const { text, fault } = tellAll("messages", smallBody("messages"), routeOf("chat"), upstream);
   assert.equal(fault?.code, "upstream_stream_truncated");
   const last = frameAt(text, -1);
-  assert.deepEqual([last.event, (last.data.error as Json).type], ["error", "overloaded_error"]); // Promise 8.
+  assert.deepEqual([last.event, (last.data.error as Json).type], ["error", "overloaded_error"]); // ARCHITECTURE.md promise 8.
   assert(!text.includes("message_stop"));
 });
 
-test("49: a stop string across deltas ends the text; the beginning of one does not", () => {
+test("a stop string across deltas ends the text; the beginning of one does not", () => {
   const ask = smallBody("messages", { stop_sequences: ["</block>"], stream: true });
   const outcome = (...deltas: string[]) => {
     const upstream = sse("responses", [

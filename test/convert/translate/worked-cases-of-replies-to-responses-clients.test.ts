@@ -1,10 +1,13 @@
-/** The worked cases of the protocol reference, section 5, by their numbers: replies to responses clients, end to end. */
+/**
+ * Cases worked out by hand, byte for byte: replies to responses clients, end to end (docs/translation-rules.md rules 39
+ * to 56).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chunk, completion, frameAt, type Json, messageStart, PROMPT_7, textBlock, usageChunk } from "./payloads.ts";
 import { framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
 
-test("43: a freeform tool's wrapped input comes back as free text", () => {
+test("a freeform tool's wrapped input comes back as free text", () => {
   const tools = [{ type: "custom", name: "apply_patch", format: { type: "grammar", syntax: "lark", definition: "x" } }];
   const fn = { name: "apply_patch", arguments: '{"input":"*** Begin Patch\\n"}' };
   const calls = [{ id: "call_1", type: "function", function: fn }];
@@ -23,7 +26,7 @@ test("43: a freeform tool's wrapped input comes back as free text", () => {
   );
 });
 
-test("44: a flattened name finds its namespace", () => {
+test("a flattened name finds its namespace", () => {
   const log = { type: "function", name: "log", parameters: { type: "object" } };
   const tools = [{ type: "namespace", name: "mcp__git", description: "d", tools: [log] }];
   const calls = [{ id: "call_1", type: "function", function: { name: "mcp__git__log", arguments: "{}" } }];
@@ -32,7 +35,7 @@ test("44: a flattened name finds its namespace", () => {
   assert.deepEqual([item?.type, item?.name, item?.namespace], ["function_call", "log", "mcp__git"]);
 });
 
-test("46: the events of a text, exactly", () => {
+test("the events of a text, exactly", () => {
   const upstream = sse("chat", [
     chunk({ role: "assistant", content: "he" }),
     chunk({ content: "y" }),
@@ -66,7 +69,7 @@ test("46: the events of a text, exactly", () => {
   assert.equal(usage.total_tokens, 107);
 });
 
-test("50: an overloaded upstream is one in every client's stream", () => {
+test("an overloaded upstream is one in every client's stream", () => {
   const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
   const upstream = sse("messages", [messageStart(), ...textBlock(0, "Once"), overloaded]);
   const { text } = tellAll("responses", smallBody("responses"), routeOf("messages"), upstream);

@@ -1,4 +1,7 @@
-/** Rules 5, 7 and 8 of docs/usage-forms.md where no row shows them: what an early, half or forgetful count is worth. */
+/**
+ * docs/translation-rules.md rules 5, 7 and 8 of docs/usage-forms.md where no row shows them: what an early, half or
+ * forgetful count is worth.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CHOICES_MAX, ChatStreamUsage } from "../../../src/convert/chat/stream-usage.ts";

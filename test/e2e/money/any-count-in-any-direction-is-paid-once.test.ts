@@ -1,7 +1,7 @@
 /**
- * Promise 3 as a property, through the wire in all nine directions: whatever an upstream counts, whatever it shows for it and
- * whatever the account has, charged and absorbed together are that count at the route's prices, and the client is never
- * charged for more.
+ * ARCHITECTURE.md promise 3 as a property, through the wire in all nine directions: whatever an upstream counts,
+ * whatever it shows for it and whatever the account has, charged and absorbed together are that count at the route's
+ * prices, and the client is never charged for more.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

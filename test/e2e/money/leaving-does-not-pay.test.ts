@@ -1,7 +1,7 @@
 /**
- * Promise 3: a client that ends its reply early pays what the upstream bills for it. Charged before, at 15 USD per million
- * tokens of output: 0.0002 for 20,000 hidden tokens in front of a word that the client chose to leave at; 0.045 for two
- * choices of 3,000 and 4,333 tokens left when one had ended. Row D2 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3: a client that ends its reply early pays what the upstream bills for it. Charged before, at
+ * 15 USD per million tokens of output: 0.0002 for 20,000 hidden tokens in front of a word that the client chose to
+ * leave at; 0.045 for two choices of 3,000 and 4,333 tokens left when one had ended. Row D2 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

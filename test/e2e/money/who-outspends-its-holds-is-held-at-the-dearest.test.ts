@@ -1,7 +1,7 @@
 /**
- * Promise 1: an account whose charges exceed its holds again and again is held at the dearest from then on. A route whose
- * operator has bounded a file at 3,000 tokens lets ten of twelve run on a balance of 0.20 USD, at a cost of 7.50; it must not
- * go on again and again. Row 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 1: an account whose charges exceed its holds again and again is held at the dearest from then
+ * on. A route whose operator has bounded a file at 3,000 tokens lets ten of twelve run on a balance of 0.20 USD, at a
+ * cost of 7.50; it must not go on again and again. Row 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

@@ -1,5 +1,5 @@
 #!lua
--- What every writing script starts with. Rules: reliability 3.4. Amounts arrive as decimal strings, change by HINCRBY
+-- What every writing script starts with. Amounts arrive as decimal strings, change by HINCRBY
 -- only, and are compared as numbers below 2^53; all checks come before the first write, and nothing after it can fail.
 
 local AMOUNT_MAX = 9000000000000000
@@ -179,7 +179,7 @@ local function end_key(key, rid, fingerprint, state, till, now)
   end
 end
 
--- Decides a request: key, plan, group, funds, limits, hold (DESIGN.md section 3). embedded/admit.ts decides the same.
+-- Decides a request: key, plan, group, funds, limits, hold. embedded/admit.ts decides the same.
 -- KEYS account holds expiries settled, and the idempotency key's where the request has one
 -- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey), input tokens,
 --      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,

@@ -1,5 +1,5 @@
 #!lua
--- What every writing script starts with. Rules: reliability 3.4. Amounts arrive as decimal strings, change by HINCRBY
+-- What every writing script starts with. Amounts arrive as decimal strings, change by HINCRBY
 -- only, and are compared as numbers below 2^53; all checks come before the first write, and nothing after it can fail.
 
 local AMOUNT_MAX = 9000000000000000

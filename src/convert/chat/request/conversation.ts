@@ -1,4 +1,4 @@
-/** Chat messages as turns (protocols.md 1.1.1; rules CM.q1-q10). */
+/** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
 import type {
   AssistantPart,
   FilePart,
@@ -22,7 +22,7 @@ export interface Conversation {
   readonly turns: readonly Turn[];
 }
 
-/** Messages as turns; calls and results are proven to pair up (G3). */
+/** Messages as turns; calls and results are proven to pair up (rule 12). */
 export function decodeMessages(value: unknown): Conversation {
   const messages = optionalList(value, "messages") ?? [];
   const system: TextPart[] = [];
@@ -70,7 +70,7 @@ function textOf(part: JsonObject, path: string): TextPart {
   return { type: "text", text: text(part.text, `${path}.text`), cache: breakpoint(part, path) };
 }
 
-/** `prompt_cache_breakpoint` of a part (CM.q4). */
+/** `prompt_cache_breakpoint` of a part (rule 19). */
 function breakpoint(part: JsonObject, path: string): TextPart["cache"] {
   const mark = optionalRecord(part.prompt_cache_breakpoint, `${path}.prompt_cache_breakpoint`);
   return mark === undefined ? undefined : { ttl: mark.ttl === "12h" ? "long" : "short" };
@@ -117,7 +117,7 @@ function filePart(part: JsonObject, path: string): FilePart {
   return { type: "file", source: sourceOfUrl(text(file.file_data, `${param}.file_data`)), name, cache, param };
 }
 
-/** Ids for calls in the deprecated form, which has none: the ordinal of the call in the request (CM.q7). */
+/** Ids for calls in the deprecated form, which has none: the ordinal of the call in the request (rule 37). */
 class FunctionCalls {
   #made = 0;
   #answered = 0;
@@ -131,7 +131,7 @@ class FunctionCalls {
 
 function assistantParts(message: JsonObject, param: string, functions: FunctionCalls): readonly AssistantPart[] {
   if (isGiven(message.audio)) {
-    refuse("unsupported_parameter", `${param}.audio`, "Audio cannot be carried to this model."); // CM.q8
+    refuse("unsupported_parameter", `${param}.audio`, "Audio cannot be carried to this model.");
   }
   const parts: AssistantPart[] = [...reasoningParts(message), ...contentParts(message, param)];
   for (const [index, raw] of (optionalList(message.tool_calls, `${param}.tool_calls`) ?? []).entries()) {
@@ -151,7 +151,7 @@ function assistantParts(message: JsonObject, param: string, functions: FunctionC
   return parts;
 }
 
-/** `reasoning_content`, or `reasoning` as some servers call it: readable text, or an envelope of ours (CM.q9). */
+/** `reasoning_content`, or `reasoning` as some servers call it: readable text, or an envelope of ours (rule 38). */
 function reasoningParts(message: JsonObject): readonly AssistantPart[] {
   const given = [message.reasoning_content, message.reasoning].find((one) => typeof one === "string" && one !== "");
   if (typeof given !== "string") return [];

@@ -1,4 +1,4 @@
-/** Chat Completions requests into the hub's words (protocols.md 1.1.1; rules CM.q and CR.q). */
+/** Chat Completions requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
 import type { HubRequest, JsonObject, RequestFacts, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
@@ -30,7 +30,7 @@ function decode(json: JsonObject, facts: RequestFacts): HubRequest {
   const conversation = decodeMessages(json.messages);
   const streamOptions = optionalRecord(json.stream_options, "stream_options");
   if (streamOptions && !facts.stream) {
-    refuse("unsupported_parameter", "stream_options", "stream_options is only allowed with stream: true."); // CM.q21
+    refuse("unsupported_parameter", "stream_options", "stream_options is only allowed with stream: true.");
   }
   const webSearch = optionalRecord(json.web_search_options, "web_search_options");
   return {
@@ -71,7 +71,7 @@ function decode(json: JsonObject, facts: RequestFacts): HubRequest {
   };
 }
 
-/** CM.q3, CR.q7: the newer member wins. */
+/** Of the two members the newer one wins (rule 22). */
 function decodeLimit(json: JsonObject): HubRequest["outputLimit"] {
   for (const param of ["max_completion_tokens", "max_tokens"]) {
     const tokens = optionalCount(json[param], param, 1);
@@ -109,7 +109,7 @@ function decodeLogprobs(json: JsonObject): HubRequest["logprobs"] {
   return top === undefined || top === 0 ? undefined : { top, param: "top_logprobs" };
 }
 
-/** CM.q19, CM.q20, CR.q15. */
+/** Members that no other protocol has: what is refused, and what is left out and named (rules 30 and 31). */
 function decodeRest(json: JsonObject): readonly RestField[] {
   const rest = restOf(json, { seed: "meaning", prediction: "meaning", audio: "required" });
   const n = optionalCount(json.n, "n", 1);

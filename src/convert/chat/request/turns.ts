@@ -1,4 +1,4 @@
-/** The hub's turns as chat messages (MC.q1-q8, RC.q1-q6; 2.0.3, 2.0.5, 2.0.12). */
+/** The hub's turns as chat messages (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
@@ -37,7 +37,7 @@ export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
   const turns = settleResults(scribe.hub.turns);
   let shown: readonly Media[] = [];
   for (const turn of turns) {
-    // Images of tool results open the user message behind them, which is made when there is none (2.0.12).
+    // Images of tool results open the user message after them, which is made when there is none (rule 18).
     if (turn.role !== "user" && turn.role !== "tool" && shown.length > 0) {
       messages.push(userMessage(shown, scribe.route));
       shown = [];
@@ -98,7 +98,7 @@ function toolMessage(result: ToolResult, scribe: ChatScribe): JsonObject {
   return { role: "tool", tool_call_id: scribe.ids.ofResult(result.callId), content: resultText(result, scribe) };
 }
 
-/** A tool result in one string (MC.q4). */
+/** A tool result in one string (rule 13). */
 function resultText(result: ToolResult, scribe: ChatScribe): string {
   const told = result.content.map((part) => pieceOf(part, scribe)).join("\n");
   return result.isError ? errorText(told) : told;
@@ -125,7 +125,7 @@ function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject |
   };
 }
 
-/** Texts joined: within a message seamlessly (MC.q5), a blank line between messages (RC.q4). */
+/** Texts joined: within a message seamlessly, a blank line between messages (rule 14). */
 function spokenText(turn: AssistantTurn): string {
   const pieces: string[] = [];
   for (const part of turn.parts) {
@@ -145,7 +145,7 @@ function writtenCall(call: ToolCallPart, scribe: ChatScribe): JsonObject {
   return { id, type: "function", function: { name, arguments: argumentsText(call.tool, call.input) } };
 }
 
-/** The reasoning that a `roundtrip` upstream wants back: all of a turn's, or none (2.0.5). */
+/** The reasoning that a `roundtrip` upstream wants back: all of a turn's, or none (rule 38). */
 function restoredText(turn: AssistantTurn, scribe: ChatScribe): string | undefined {
   if (scribe.route.capabilities.reasoningContent !== "roundtrip") return undefined;
   const parts = turn.parts.filter((part) => part.type === "reasoning");

@@ -1,4 +1,4 @@
-/** Messages of the messages protocol as turns (protocols.md 1.2.2; rules MC.q2-q7). */
+/** Messages of the messages protocol as turns (docs/translation-rules.md rules 10 to 21). */
 import type {
   AssistantPart,
   FilePart,
@@ -30,7 +30,7 @@ function breakpoint(block: JsonObject): TextPart["cache"] {
   return { ttl: block.cache_control.ttl === "1h" ? "long" : "short" };
 }
 
-/** Server tool blocks: a use and its result, dropped as a pair (MC.q7). */
+/** Server tool blocks: a use and its result, dropped as a pair (rule 21). */
 function isServerTool(type: unknown): boolean {
   return (
     type === "server_tool_use" || type === "mcp_tool_use" || (typeof type === "string" && type.endsWith("_tool_result"))
@@ -40,7 +40,7 @@ function isServerTool(type: unknown): boolean {
 /** The turns of a body, and what stands between them. */
 export class Conversation {
   readonly #list = new TurnList();
-  /** The effort of the last system message that has one (2.0.3). */
+  /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;
   /** System text before anybody spoke: it leads, and is not in the middle of anything. */
   readonly leading: TextPart[] = [];
@@ -80,7 +80,7 @@ export class Conversation {
       else if (isServerTool(block.type)) this.serverTools = true;
       else for (const part of contentBlock(block, path)) parts.push(part);
     }
-    this.#list.pushResults(results, param); // MC.q3: results first, wherever they stood in the message
+    this.#list.pushResults(results, param); // Results first, wherever they stood in the message (rule 13).
     if (parts.length > 0 || results.length === 0) this.#list.push({ role: "user", parts, plain, param });
   }
 
@@ -92,7 +92,7 @@ export class Conversation {
       if (isServerTool(block.type)) this.serverTools = true;
       else if (block.type !== "fallback") parts.push(assistantBlock(block, path, index === 0));
     }
-    // Consecutive turns of one side are one turn in this protocol (1.2.2).
+    // Consecutive turns of one side are one turn in this protocol (rule 16).
     this.#list.pushAssistant(parts, param);
   }
 
@@ -172,7 +172,7 @@ function documentBlock(block: JsonObject, path: string): readonly (TextPart | Im
   return [{ type: "file", source: mediaSource(source, path), name, cache, param: path }];
 }
 
-/** A search result as text: title and address, then what was found (2.0.12). */
+/** A search result as text: title and address, then what was found (rule 18). */
 function searchResult(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
   const head = [optionalText(block.title, `${path}.title`), optionalText(block.source, `${path}.source`)]
     .filter((line) => line !== undefined && line !== "")

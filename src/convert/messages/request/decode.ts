@@ -1,4 +1,4 @@
-/** Anthropic Messages requests into the hub's words (protocols.md 1.2.2; rules MC.q and MR.q). */
+/** Anthropic Messages requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
 import type { HubRequest, JsonObject, ReasoningWish, RequestFacts, RestField, TextPart } from "../../hub.ts";
@@ -65,7 +65,7 @@ function decode(json: JsonObject, facts: RequestFacts): HubRequest {
 function decodeSystem(value: unknown): readonly TextPart[] {
   const parts = typeof value === "string" ? [plainText(value)] : (optionalList(value, "system") ?? []).map(systemBlock);
   return parts
-    .map((part) => ({ ...part, text: withoutAttribution(part.text) })) // G8
+    .map((part) => ({ ...part, text: withoutAttribution(part.text) })) // Its nonce defeats prompt caches (rule 11).
     .filter((part) => !isBlank(part.text));
 }
 
@@ -75,7 +75,7 @@ function systemBlock(raw: unknown, index: number): TextPart {
   return textBlock(block, `system.${index}`);
 }
 
-/** MC.q9: required, and 0 only warms a cache that exists on messages alone. */
+/** Required (rule 22), and 0 only warms a cache that exists on messages alone. */
 function decodeLimit(value: unknown): HubRequest["outputLimit"] {
   if (!isGiven(value)) return refuse("missing_field", "max_tokens", "max_tokens: Field required.");
   const tokens = optionalCount(value, "max_tokens", 0) ?? 0;
@@ -121,7 +121,7 @@ function decodeReasoning(json: JsonObject, lastEffort: unknown): ReasoningWish {
   };
 }
 
-/** MC.q17, MC.q18. */
+/** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[] {
   const rest = restOf(json, {
     inference_geo: "required",

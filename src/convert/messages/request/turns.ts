@@ -1,4 +1,4 @@
-/** The hub's turns as messages of the messages protocol (CM.q1-q11, RM.q1-q4; G4-G7, 2.0.3, 2.0.5, 2.0.12). */
+/** The hub's turns as messages of the messages protocol (docs/translation-rules.md rules 10 to 19, 34, 35 and 38). */
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
@@ -59,7 +59,7 @@ export function writeTurns(scribe: MessagesScribe): readonly Message[] {
   return messages;
 }
 
-/** Neighbours of one role are one message (G7). */
+/** Neighbours of one role are one message (rule 16). */
 function push(messages: Message[], role: "user" | "assistant", blocks: readonly Block[]): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
@@ -67,7 +67,7 @@ function push(messages: Message[], role: "user" | "assistant", blocks: readonly 
   else for (const block of blocks) last.content.push(block);
 }
 
-/** Where the protocol takes a system message: behind a user message, and last or before an assistant's (1.2.2). */
+/** Where the protocol takes a system message: after a user message, and last or before an assistant's (rule 10). */
 function takesSystemHere(messages: readonly Message[], next: Turn | undefined, scribe: MessagesScribe): boolean {
   if (!scribe.route.capabilities.midSystem) return false;
   return messages.at(-1)?.role === "user" && (next === undefined || next.role === "assistant");
@@ -76,12 +76,12 @@ function takesSystemHere(messages: readonly Message[], next: Turn | undefined, s
 function writeUser(messages: Message[], parts: readonly UserPart[], param: string, route: RouteFacts): void {
   const blocks = contentBlocks(parts, route);
   if (blocks.length === 0 && messages.at(-1)?.role !== "user") {
-    refuse("untranslatable", param, "A user message must have content that is not only white space."); // G6
+    refuse("untranslatable", param, "A user message must have content that is not only white space.");
   }
   push(messages, "user", blocks);
 }
 
-/** Text blocks without the blank ones, whose cache breakpoints move to the block before (G6). */
+/** Text blocks without the blank ones, whose cache breakpoints move to the block before (rule 15). */
 export function textBlocks(parts: readonly TextPart[]): Block[] {
   const blocks: Block[] = [];
   for (const part of parts) pushText(blocks, part);
@@ -156,7 +156,7 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
   for (const part of turn.parts) {
     if (part.type === "text") pushText(blocks, part);
     else if (part.type === "refusal")
-      pushText(blocks, { type: "text", text: part.text }); // CM.q5
+      pushText(blocks, { type: "text", text: part.text }); // There is no other word for it (rule 14).
     else if (part.type === "tool-call") {
       const id = scribe.ids.ofCall(part.id);
       const input = argumentsObject(part.tool, part.input);
@@ -166,7 +166,7 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
   return blocks;
 }
 
-/** The thinking blocks behind a turn's reasoning parts: all of them, or none (2.0.5). */
+/** The thinking blocks behind a turn's reasoning parts: all of them, or none (rule 38). */
 function restoredReasoning(
   turn: AssistantTurn,
   scribe: MessagesScribe,
@@ -191,7 +191,7 @@ function originBlocks(native: readonly unknown[] | undefined): readonly JsonObje
   return native?.every(isRecord) ? native : undefined;
 }
 
-/** Whether the last assistant message calls tools without the thinking that led to the calls (2.0.4). */
+/** Whether the last assistant message calls tools without the thinking that led to the calls (rule 27). */
 export function endsInBareCalls(messages: readonly Message[]): boolean {
   const last = messages.findLast((message) => message.role === "assistant");
   if (last === undefined || !last.content.some((block) => block.type === "tool_use")) return false;

@@ -1,4 +1,4 @@
-/** OpenAI Responses requests into the hub's words (protocols.md 1.3.1; rules RC.q and RM.q). */
+/** OpenAI Responses requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
 import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RequestFacts, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
@@ -84,7 +84,7 @@ function decodeLogprobs(json: JsonObject, include: readonly unknown[]): HubReque
   return include.includes("message.output_text.logprobs") ? { top, param: "include" } : undefined;
 }
 
-/** RC.q14, RC.q15. */
+/** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, hostedCalls: boolean): readonly RestField[] {
   const rest = restOf(json, {
     previous_response_id: "required",
@@ -107,7 +107,7 @@ function decodeRest(json: JsonObject, hostedCalls: boolean): readonly RestField[
   return rest;
 }
 
-/** What every response object repeats of its request, with the protocol's own defaults (RC.r6). */
+/** What every response object repeats of its request, with the protocol's own defaults (rule 45). */
 function echoOf(json: JsonObject): JsonObject {
   const text = optionalRecord(json.text, "text");
   return {

@@ -1,4 +1,4 @@
-/** The items of a responses request as turns (protocols.md 1.3.1; rules RC.q1-q8). */
+/** The items of a responses request as turns (docs/translation-rules.md rules 9 to 21). */
 import type {
   AssistantPart,
   FilePart,
@@ -20,7 +20,7 @@ import { typedInput } from "../../rules/tool-typed.ts";
 import { TurnList } from "../../rules/turns.ts";
 import { decodeTools } from "../shape.ts";
 
-/** Items of hosted tools: their work is done and cannot be shown to another vendor (RC.q8). */
+/** Items of hosted tools: their work is done and cannot be shown to another vendor (rule 21). */
 const HOSTED_ITEMS: ReadonlySet<string> = new Set([
   "web_search_call",
   "file_search_call",
@@ -32,7 +32,7 @@ const HOSTED_ITEMS: ReadonlySet<string> = new Set([
   "mcp_list_tools",
 ]);
 
-/** Items that only the vendor's own servers can follow (RC.q8). */
+/** Items that only the vendor's own servers can follow (rule 21). */
 const REFUSED_ITEMS: ReadonlySet<string> = new Set([
   "compaction_trigger",
   "item_reference",
@@ -46,9 +46,9 @@ export class Conversation {
   readonly #list = new TurnList();
   readonly #system: TextPart[] = [];
   readonly #tools: ToolDefinition[] = [];
-  /** Call ids by item id: an output of a local shell names the item (1.3.1). */
+  /** Call ids by item id: an output of a local shell names the item. */
   readonly #callOfItem = new Map<string, string>();
-  /** The effort of the last `configuration_update` that has one (RC.q7). */
+  /** The effort of the last `configuration_update` that has one (rule 20). */
   effort: unknown = undefined;
   /** The format of the last `configuration_update` that has one. */
   format: unknown = undefined;
@@ -288,7 +288,7 @@ function assistantParts(content: unknown, path: string): readonly AssistantPart[
   });
 }
 
-/** Summaries, else the raw reasoning, a blank line between the parts (2.0.5). */
+/** Summaries, else the raw reasoning, a blank line between the parts (rule 38). */
 function reasoningPart(item: JsonObject, param: string): AssistantPart {
   const summaries = partTexts(item.summary, `${param}.summary`);
   const texts = summaries.length > 0 ? summaries : partTexts(item.content, `${param}.content`);

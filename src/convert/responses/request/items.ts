@@ -1,4 +1,4 @@
-/** The hub's turns as items of the responses protocol (CR.q1-q6, MR.q2-q4; 2.0.5, 2.0.12). */
+/** The hub's turns as items of the responses protocol (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
@@ -38,7 +38,7 @@ export function writeItems(scribe: ResponsesScribe): readonly JsonObject[] {
     if (turn.role === "user") {
       items.push({ type: "message", role: "user", content: userContent(turn.parts, turn.plain, scribe) });
     } else if (turn.role === "system") {
-      items.push({ type: "message", role: "developer", content: joinTexts(turn.parts) }); // CR.q1, MR.q2
+      items.push({ type: "message", role: "developer", content: joinTexts(turn.parts) });
     } else if (turn.role === "assistant") {
       for (const item of assistantItems(turn, scribe)) items.push(item);
       noteCustomCalls(turn, scribe, customCalls);
@@ -54,7 +54,7 @@ function userContent(parts: readonly UserPart[], plain: boolean, scribe: Respons
   if (plain && parts.length === 1 && only?.type === "text") return only.text;
   return parts.map((part) => {
     const written = inputPart(part, scribe.route);
-    // Chat's breakpoints are this protocol's; those of messages are hints that it has no place for (G9).
+    // Chat's breakpoints are this protocol's; those of messages are hints that it has no place for (rule 3).
     const isMarked = part.type !== "audio" && part.cache !== undefined && scribe.hub.client !== "messages";
     return isMarked ? { ...written, prompt_cache_breakpoint: breakpoint(part.cache?.ttl) } : written;
   });
@@ -99,7 +99,7 @@ function noteCustomCalls(turn: AssistantTurn, scribe: ResponsesScribe, custom: S
   }
 }
 
-/** Items of one assistant turn in order; item ids are left out, since each vendor has its own (CR.q3, CR.q4). */
+/** Items of one assistant turn in order; item ids are left out, since each vendor has its own (rule 14). */
 function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly JsonObject[] {
   const reasoning = restoredReasoning(turn, scribe);
   const items: JsonObject[] = [];
@@ -139,7 +139,7 @@ function withoutLooseReasoning(items: readonly JsonObject[]): readonly JsonObjec
   return items.slice(0, last + 1);
 }
 
-/** The reasoning items behind a turn's reasoning parts: all of them, or none (2.0.5). */
+/** The reasoning items behind a turn's reasoning parts: all of them, or none (rule 38). */
 function restoredReasoning(
   turn: AssistantTurn,
   scribe: ResponsesScribe,
@@ -187,7 +187,7 @@ function outputContent(result: ToolResult, scribe: ResponsesScribe): unknown {
   return parts.length > 0 ? parts : "";
 }
 
-/** The first text says that the call failed (2.0.12). */
+/** The first text says that the call failed (rule 18). */
 function markedAsError(parts: readonly JsonObject[]): readonly JsonObject[] {
   const first = parts.findIndex((part) => part.type === "input_text" && typeof part.text === "string");
   if (first < 0) return [{ type: "input_text", text: errorText("") }, ...parts];

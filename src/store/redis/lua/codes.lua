@@ -1,5 +1,5 @@
 -- Codes: a hash each, in a slot of its own. What a code is worth never changes; its state goes unused -> claimed ->
--- redeemed, or unused -> void (reliability 3.9).
+-- redeemed, or unused -> void (docs/failure-model.md invariant 11).
 
 -- A code as texts: id, card, plan, group, lasts, starts, quota or '', state, created, tag or '', claimed at or ''.
 local function code_texts(code)
