@@ -131,7 +131,9 @@ class StreamRelay {
     body.abort();
     const counts = { ...this.#watch.counts(), final: false };
     const frames = converter.truncate(holdExtension.usageOf(counts));
-    this.#noteDelivered(frames);
+    // An end by the limit is an answer, before its first word too: the upstream's input alone may be more than the account has,
+    // and who is charged nothing for that could ask again without end.
+    this.#delivered = true;
     this.#end("brake", false, bytesOf(frames), counts);
   }
 
