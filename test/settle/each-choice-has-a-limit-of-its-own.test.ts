@@ -84,6 +84,15 @@ test("a try that failed costs the output that came, four bytes a token, and what
   );
 });
 
+test("the input of a try that its client left is the dearer estimate, that of one that failed the likely one", () => {
+  const inputs = (outcome: string) => {
+    const ending = { ...LEFT, delivered: false, route: undefined, cause: outcome, leftAllowance: nanoUsd(1n) };
+    const { ask } = settlementOf(TERMS, { ...ending, attempts: [sent(outcome, {})] });
+    return ask.costs?.map(({ tokens }) => tokens.input);
+  };
+  assert.deepEqual([inputs("client_gone"), inputs("upstream_timeout")], [[10], [8]]);
+});
+
 /** A final count. */
 function counted(input: number, output: number): Ending {
   const usage = { ...NO_USAGE, input, output };
