@@ -104,6 +104,11 @@ export function largestCount(...values: readonly unknown[]): number {
   return Math.max(0, ...values.map((value) => believableCount(value) ?? 0));
 }
 
+/** The same where a count that is missing is not one of 0. */
+export function namedCount(...values: readonly unknown[]): number | undefined {
+  return values.some((value) => believableCount(value) !== undefined) ? largestCount(...values) : undefined;
+}
+
 /** Names of tools in one object of counts that are looked at; the rest is noise. */
 const TOOLS_MAX = 16;
 const TOOL_NAME = /^[a-z][a-z0-9_]{0,40}$/;

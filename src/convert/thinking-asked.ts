@@ -1,22 +1,47 @@
-/** Whether a request asks its model to reason, in the words of any of the three protocols and of their common servers. */
+/**
+ * Whether a request asks its model to reason, or to keep out of sight what it reasons, in the words of any of the three
+ * protocols and of their common servers.
+ */
 import { type JsonObject, objectOf } from "./json-object.ts";
 
 /** Efforts and kinds of thinking that mean none. */
-const OFF: ReadonlySet<unknown> = new Set(["none", "minimal", "off", "disabled", "", undefined, null, false]);
+const OFF: ReadonlySet<unknown> = new Set(["none", "off", "disabled", "", undefined, null, false, 0]);
 
-/** @param json a client's body, whatever its protocol. */
+/**
+ * True also where reasoning is only hidden: a model that shows what it thinks to everybody else is then one that thinks
+ * unseen, and what other replies have taught about it says nothing of this one.
+ * @param json a client's body, whatever its protocol.
+ */
 export function asksToThink(json: Readonly<JsonObject>): boolean {
+  const reasoning = objectOf(json.reasoning);
+  const thinking = objectOf(json.thinking);
   const template = objectOf(json.chat_template_kwargs);
   const said = [
     json.reasoning_effort,
-    objectOf(json.reasoning)?.effort,
-    objectOf(json.reasoning)?.max_tokens,
-    objectOf(json.reasoning)?.enabled,
-    objectOf(json.thinking)?.type,
+    reasoning?.effort,
+    reasoning?.max_tokens,
+    reasoning?.enabled,
+    reasoning?.exclude,
+    thinking?.type,
+    thinking?.budget_tokens,
+    thinking?.reasoning_effort,
     objectOf(json.output_config)?.effort,
     json.enable_thinking,
+    json.thinking_budget,
+    json.thinking_token_budget,
+    json.thinking_budget_tokens,
+    json.reasoning_budget,
+    json.prompt_mode,
     template?.enable_thinking,
     template?.thinking,
+    template?.thinking_budget,
+    template?.thinking_mode,
+    template?.reasoning_effort,
   ];
-  return said.some((value) => !OFF.has(value));
+  return said.some((value) => !OFF.has(value)) || hidesReasoning(json);
+}
+
+/** Groq, OpenRouter and SGLang leave the reasoning out, or hold it back, where they are told so. */
+function hidesReasoning({ include_reasoning, reasoning_format, stream_reasoning }: Readonly<JsonObject>): boolean {
+  return include_reasoning === false || reasoning_format === "hidden" || stream_reasoning === false;
 }

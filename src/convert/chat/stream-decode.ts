@@ -33,8 +33,11 @@ export class ChatStreamDecoder extends StreamDecoder {
 
   protected override read(chunk: JsonObject): void {
     const error = objectOf(chunk.error);
-    if (error) this.report(error.type, error.code, error.message);
-    else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
+    if (error) {
+      this.report(error.type, error.code, error.message);
+      this.#counted.see(chunk, this.hasOutput);
+      this.#tellUsage();
+    } else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
     else this.refuse(invalid("a chunk has no choices"));
   }
 

@@ -3,7 +3,14 @@
  * everything cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
 import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens.ts";
-import { believableTotal, largestCount, mergedCalls, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import {
+  believableTotal,
+  largestCount,
+  mergedCalls,
+  namedCount,
+  toolCounts,
+  usageOfIncluded,
+} from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 
 /**
@@ -18,8 +25,9 @@ export function readUsage(value: unknown): Usage | undefined {
   const written1h = largestCount(lifetimes?.ephemeral_1h_input_tokens);
   const citations = believableCount(usage.citation_tokens);
   const counted = usageOfIncluded({
-    input: believableCount(usage.prompt_tokens) ?? hitAndMiss(usage),
-    output: believableCount(usage.completion_tokens),
+    // Servers of several protocols leave another one's names, alone or beside zeros.
+    input: namedCount(usage.prompt_tokens, usage.input_tokens) ?? hitAndMiss(usage),
+    output: namedCount(usage.completion_tokens, usage.output_tokens),
     total: believableTotal(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
     cached: largestCount(
       details?.cached_tokens,
@@ -37,7 +45,11 @@ export function readUsage(value: unknown): Usage | undefined {
       written1h + largestCount(lifetimes?.ephemeral_5m_input_tokens),
     ),
     written1h,
-    reasoning: largestCount(objectOf(usage.completion_tokens_details)?.reasoning_tokens, usage.reasoning_tokens),
+    reasoning: largestCount(
+      objectOf(usage.completion_tokens_details)?.reasoning_tokens,
+      objectOf(usage.output_tokens_details)?.reasoning_tokens,
+      usage.reasoning_tokens,
+    ),
     reasoningBeside: citations !== undefined,
     moreInput: citations ?? 0,
   });
@@ -46,7 +58,8 @@ export function readUsage(value: unknown): Usage | undefined {
 
 /** One server spells the member without its second s. */
 function inputDetails(usage: JsonObject): JsonObject | undefined {
-  return objectOf(usage.prompt_tokens_details) ?? objectOf(usage.prompt_token_details);
+  const { prompt_tokens_details, prompt_token_details, input_tokens_details } = usage;
+  return objectOf(prompt_tokens_details) ?? objectOf(prompt_token_details) ?? objectOf(input_tokens_details);
 }
 
 /** All input, from a server that tells cached and uncached apart and gives no sum. */

@@ -54,12 +54,18 @@ export class ChatWatcher implements Watcher {
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
     this.#options.answered?.see(chunk);
     const error = objectOf(chunk.error);
-    if (error) return this.#refuse(reported(error.type, error.code));
-    if (!Array.isArray(chunk.choices)) return this.#refuse(invalid("a chunk has no choices"));
+    if (error) {
+      // What it has used is known for the bill.
+      this.#usage.see(chunk, this.#look(chunk));
+      return this.#refuse(reported(error.type, error.code));
+    }
+    const hasUsage = objectOf(chunk.usage) !== undefined;
+    if (!Array.isArray(chunk.choices) && !hasUsage) return this.#refuse(invalid("a chunk has no choices"));
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
     const semantic = this.#look(chunk);
     this.#usage.see(chunk, semantic);
-    if (chunk.choices.length === 0 && objectOf(chunk.usage) && !this.#options.includeUsage) return NOTHING;
+    // Some servers leave the choices out of the chunk that counts.
+    if (arrayOf(chunk.choices).length === 0 && hasUsage && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
   }
 

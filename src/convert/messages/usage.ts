@@ -3,7 +3,7 @@
  * `output_tokens` includes thinking; docs/usage-forms.md has what servers really send.
  */
 import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens.ts";
-import { largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
+import { believableTotal, largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 
 /** The usage of a whole message. @returns undefined when nothing in it is a count. */
@@ -25,7 +25,7 @@ export class MessageUsage {
 
   /** Reads the usage of `message_start`, whose output is only that of the beginning. */
   begin(value: unknown): void {
-    const usage = objectOf(value);
+    const usage = namedUsage(value);
     if (!usage) return;
     this.#top = laterUsage(this.#top, usage);
     const iterations = objectsIn(usage.iterations);
@@ -35,7 +35,9 @@ export class MessageUsage {
   /** Reads the usage of a `message_delta`, or of a whole message. */
   count(value: unknown): void {
     this.begin(value);
-    this.#final ||= believableCount(objectOf(value)?.output_tokens) !== undefined;
+    const output = believableCount(namedUsage(value)?.output_tokens);
+    // One of 0 behind a count of the beginning has been forgotten, and what stands is no more than that beginning.
+    this.#final ||= output !== undefined && (output > 0 || !this.#top?.output);
   }
 
   /** Reads a `message_stop`; Bedrock counts in it, under the protocol's names or its own. */
@@ -67,23 +69,53 @@ export class MessageUsage {
   }
 }
 
+/** A usage object under the protocol's names. Relays in front of chat completions leave chat's, whose input has the cache. */
+function namedUsage(value: unknown): JsonObject | undefined {
+  const usage = objectOf(value);
+  if (!usage || believableCount(usage.input_tokens) || believableCount(usage.output_tokens)) return usage;
+  const input = believableCount(usage.prompt_tokens);
+  const output = believableCount(usage.completion_tokens);
+  if (!input && !output) return usage;
+  const inside = objectOf(usage.prompt_tokens_details)?.cached_tokens;
+  const cached = Math.min(largestCount(inside, usage.cache_read_input_tokens), input ?? 0);
+  return {
+    ...usage,
+    ...(input === undefined ? {} : { input_tokens: input - cached, cache_read_input_tokens: cached }),
+    output_tokens: output,
+  };
+}
+
 /** A later snapshot over an earlier one. Input of nothing, or no output, has been forgotten rather than undone. */
 function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undefined {
   const input = inputOf(usage, before?.cacheWrite1h ?? 0);
   const output = believableCount(usage.output_tokens);
+  const hidden = output === undefined ? 0 : hiddenBeside(usage, output);
   const toolCalls = toolCounts(usage.server_tool_use, "_requests");
   if (!input && output === undefined && !toolCalls) return before;
   const { outputUncounted, ...base } = before ?? { ...NO_USAGE, outputUncounted: true as const };
-  const details = objectOf(usage.output_tokens_details);
-  const allOutput = output || base.output;
+  const allOutput = addCounts(output ?? 0, hidden) || base.output;
   return {
     ...base,
     ...input,
     output: allOutput,
-    reasoning: Math.min(believableCount(details?.thinking_tokens) ?? base.reasoning, allOutput),
+    reasoning: Math.min(thinkingOf(usage) ?? base.reasoning, allOutput),
     toolCalls: toolCalls ? mergedCalls(base.toolCalls, toolCalls) : base.toolCalls,
     ...(outputUncounted && output === undefined ? { outputUncounted } : {}),
   };
+}
+
+function thinkingOf({ output_tokens_details }: JsonObject): number | undefined {
+  return believableCount(objectOf(output_tokens_details)?.thinking_tokens);
+}
+
+/** Output beside the output count: more thinking than there is output, or what a total has beyond both sides. */
+function hiddenBeside(usage: JsonObject, output: number): number {
+  const thinking = thinkingOf(usage) ?? 0;
+  const input = totalInput({ ...NO_USAGE, ...inputOf(usage, 0) });
+  const total = believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens) ?? 0;
+  // Of an input that is missing the total says nothing.
+  const surplus = input > 0 ? total - input - output : 0;
+  return Math.max(0, surplus, thinking > output ? thinking : 0);
 }
 
 type InputCounts = Pick<Usage, "input" | "cachedInput" | "cacheWrite" | "cacheWrite1h">;

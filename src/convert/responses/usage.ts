@@ -2,8 +2,15 @@
  * Responses usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` is meant to include everything
  * cached, `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
-import { believableCount, type Usage } from "../../values/tokens.ts";
-import { believableTotal, largestCount, mergedCalls, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import type { Usage } from "../../values/tokens.ts";
+import {
+  believableTotal,
+  largestCount,
+  mergedCalls,
+  namedCount,
+  toolCounts,
+  usageOfIncluded,
+} from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn, textOf } from "../json-object.ts";
 
 /**
@@ -14,15 +21,17 @@ import { type JsonObject, objectOf, objectsIn, textOf } from "../json-object.ts"
 export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | undefined {
   const usage = objectOf(response.usage);
   if (!usage) return undefined;
-  const inputDetails = objectOf(usage.input_tokens_details);
+  const inputDetails = objectOf(usage.input_tokens_details) ?? objectOf(usage.prompt_tokens_details);
+  const outputDetails = objectOf(usage.output_tokens_details) ?? objectOf(usage.completion_tokens_details);
   const counted = usageOfIncluded({
-    input: believableCount(usage.input_tokens),
-    output: believableCount(usage.output_tokens),
+    // Relays in front of chat completions leave its names, alone or beside zeros.
+    input: namedCount(usage.input_tokens, usage.prompt_tokens),
+    output: namedCount(usage.output_tokens, usage.completion_tokens),
     total: believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
     cached: largestCount(inputDetails?.cached_tokens, usage.cached_tokens),
     written: largestCount(inputDetails?.cache_write_tokens, writtenIn(objectsIn(usage.x_details)[0])),
     written1h: 0,
-    reasoning: largestCount(objectOf(usage.output_tokens_details)?.reasoning_tokens),
+    reasoning: largestCount(outputDetails?.reasoning_tokens, usage.reasoning_tokens),
   });
   return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
 }

@@ -68,9 +68,10 @@ export class ResponsesWatcher implements Watcher {
 
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): Seen {
     const { type } = payload;
+    // What failed has been used all the same.
+    this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;
-    this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
     return { bytes: this.#renamed(event, type, response), semantic: this.#output.see(type, payload), terminal };
