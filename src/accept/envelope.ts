@@ -11,6 +11,7 @@ import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import type { MediaPiece } from "./envelope/media.ts";
 import { refusedName } from "./envelope/names.ts";
 import { limitAlias, optionsOf, type Tier, tierFault, tierOf } from "./envelope/purchases.ts";
+import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -22,6 +23,8 @@ export interface Envelope {
   readonly stream: boolean;
   /** The client's own output limit in tokens and the member that holds it. */
   readonly limit: { readonly field: string; readonly value: number } | undefined;
+  /** Tokens of thinking that the body asks for; 0 on messages, whose limit includes them. */
+  readonly thinkingBudget: number;
   /** Chat's `n`; 1 elsewhere. */
   readonly choices: number;
   /** Bytes of the body that are not base64 media. */
@@ -184,6 +187,7 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): 
     model: json.model as string,
     stream: json.stream === true,
     limit: largestLimit(facts, json),
+    thinkingBudget: facts.name === "messages" ? 0 : thinkingBudgetOf(json),
     choices: chat && typeof json.n === "number" ? json.n : 1,
     textBytes: bodyBytes - media.base64Bytes,
     media: media.pieces,

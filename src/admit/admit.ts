@@ -169,7 +169,7 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     catalogVersion: catalog.version,
     // What is sent is what is held: also where the client named no limit, or one above what the model can give.
     outputLimit: lowered || facts.limit === undefined ? outputMost : undefined,
-    outputMost,
+    outputMost: outputMost + terms.thinkingBeside,
     openEnded,
     growth: openEnded && !answer.unmetered && !whole ? growthOf(paid, group.multiplier) : undefined,
     clamped: lowered ? `${field}=${outputMost}` : undefined,

@@ -16,6 +16,8 @@ export interface RequestFacts {
   readonly stream: boolean;
   /** `implied`: the endpoint has no such member, and the most that the model can give is held. */
   readonly limit: { readonly field: string; readonly value: number; readonly implied?: boolean } | undefined;
+  /** Tokens of thinking that the body asks for, where its limit may not include them. */
+  readonly thinkingBudget?: number | undefined;
   /** Answers asked for at once; 1 but on chat. */
   readonly choices: number;
   readonly textBytes: number;
@@ -49,6 +51,8 @@ export interface Terms {
   readonly inputEstimate: number;
   /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
   readonly outputLimit: number;
+  /** Tokens of thinking of each choice that may come beside the limit. */
+  readonly thinkingBeside: number;
   readonly choices: number;
   readonly tier: string | undefined;
   /** Price names of the hosted tools asked for. */
@@ -80,11 +84,13 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
   // One figure for the token bucket, whoever pays; settlement corrects it.
   const most = inputOf(facts, model, Math.max(0, ...serving.map((group) => group.addedInputBytes)));
   const asked = facts.limit?.value ?? model.defaultOutputTokens;
+  const outputLimit = Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol));
   const terms = {
     model,
     client: facts.protocol,
     ...most,
-    outputLimit: Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol)),
+    outputLimit,
+    thinkingBeside: thinkingBeside(facts, outputLimit, model),
     choices: facts.choices,
     tier: facts.serviceTier,
     ...extrasOf(facts, model.price),
@@ -98,6 +104,20 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     ),
   );
   return { ...terms, groups };
+}
+
+/**
+ * A budget above the limit is for a server that counts thinking beside it (Model Studio's `max_tokens` is for the answer
+ * alone). A stream without a limit needs no more: its hold grows.
+ */
+function thinkingBeside(
+  { thinkingBudget = 0, limit, stream }: RequestFacts,
+  outputLimit: number,
+  model: Model,
+): number {
+  if (limit === undefined && stream) return 0;
+  if (limit?.implied || thinkingBudget <= outputLimit) return 0;
+  return Math.min(thinkingBudget, model.maxOutputTokens);
 }
 
 /** Translations raise a limit to the least that the upstream's protocol takes, so that is held for. */
@@ -217,7 +237,7 @@ function termsOf(group: Group, terms: Measured, dearestInput: number): OfferedTe
 
 /** The most that a request costs in a group with so many output tokens of each choice. */
 export function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
-  const tokens = { input: terms.inputTokens, output: outputPerChoice * terms.choices };
+  const tokens = { input: terms.inputTokens, output: (outputPerChoice + terms.thinkingBeside) * terms.choices };
   const amount = holdFor(terms.model.price, multiplier, tokens, terms.tier);
   // No balance can cover more than the maximum, and the store takes nothing above it.
   return leastNano(nanoUsd(amount + toolsHold(terms, multiplier)), NANO_USD_MAX);
@@ -238,7 +258,8 @@ function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
  * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
 export function affordableLimit(terms: Measured, multiplier: Multiplier, funds: NanoUsd): number {
-  const { model, inputTokens, tier, choices } = terms;
+  const { model, inputTokens, tier, choices, thinkingBeside } = terms;
   const left = nanoUsd(funds - toolsHold(terms, multiplier));
-  return Math.floor(affordableOutput(model.price, multiplier, inputTokens, left, tier) / choices);
+  const output = Math.floor(affordableOutput(model.price, multiplier, inputTokens, left, tier) / choices);
+  return Math.max(0, output - thinkingBeside);
 }

@@ -309,8 +309,18 @@ test("promise 14: the tools that a client runs are listed; every other type is s
     { type: "shell", environment: { type: "container_auto" } },
   ];
   assert.deepEqual(envelope("responses", { tools: shells }).hostedTools, ["shell"]);
-  const kept = { type: "shell", environment: { type: "container_reference", container_id: "c" } };
-  assert.deepEqual(envelope("responses", { tools: [kept] }).hostedTools, ["shell"]);
+  const elsewhere = [
+    { type: "container_reference", container_id: "c" },
+    "container_auto",
+    { type: "Container_auto" },
+    {},
+  ];
+  for (const environment of elsewhere) {
+    assert.deepEqual(envelope("responses", { tools: [{ type: "shell", environment }] }).hostedTools, ["shell"]);
+  }
+  for (const environment of [undefined, null, { type: "local" }]) {
+    assert.deepEqual(envelope("responses", { tools: [{ type: "shell", environment }] }).hostedTools, []);
+  }
   const found = [{ type: "tool_search_output", call_id: "c", tools: [{ type: "mcp", server_label: "x" }] }];
   assert.deepEqual(envelope("responses", { input: found }).hostedTools, ["mcp"]);
 });

@@ -67,6 +67,19 @@ test("each choice is held, at the dearest as well", () => {
   );
 });
 
+test("a thinking budget above the limit is held beside it, and no answer is bought with its part", () => {
+  const limit = (value: number) => ({ field: "max_tokens", value });
+  const { paying, groups: _, double: __, ...terms } = measured({ limit: limit(16), thinkingBudget: 500, choices: 2 });
+  assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 2 * 516), held(1_000, 2 * 516)]);
+  assert.equal(affordableLimit(terms, 1_000_000n as Multiplier, paying.holdFull), 16);
+  // Within the limit it is the limit's; never more than the model gives; a stream without a limit grows instead.
+  assert.equal(measured({ limit: limit(600), thinkingBudget: 500 }).paying.holdFull, held(1_000, 600));
+  const most = 16 + MODEL.maxOutputTokens;
+  assert.equal(measured({ limit: limit(16), thinkingBudget: 1e9 }).paying.holdFull, held(1_000, most));
+  const open = { limit: undefined, stream: true, thinkingBudget: 1e9 };
+  assert.equal(measured(open).paying.holdFull, measured({ ...open, thinkingBudget: 0 }).paying.holdFull);
+});
+
 test("what an upstream may read twice is held twice, at the dearest as well", () => {
   const { paying } = measured({ compacts: true });
   assert.deepEqual([paying.inputTokens, paying.holdFull], [2_000, held(2_000, 100)]);

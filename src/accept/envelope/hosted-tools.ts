@@ -67,6 +67,7 @@ export class HostedTools {
     if (this.#protocol !== "responses") return false;
     if (type === "tool_search") return tool.execution === "client";
     // A container is the upstream's; a local environment, or none, is the client's own shell.
-    return type === "shell" && !String(member(tool.environment, "type")).startsWith("container");
+    if (type !== "shell") return false;
+    return tool.environment === undefined || tool.environment === null || member(tool.environment, "type") === "local";
   }
 }

@@ -129,7 +129,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     // A stream without a limit goes on in further steps of the same size.
     const openEnded = !isRefusal(read) && read.envelope.stream && read.envelope.limit === undefined;
     const bound = openEnded ? "at first" : "at most";
-    const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${terms.outputLimit * terms.choices} output`;
+    const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${(terms.outputLimit + terms.thinkingBeside) * terms.choices} output`;
     const most = offered ? `; ${bound} ${formatUsd(offered.holdFull)} USD` : "";
     return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
   },
@@ -175,7 +175,7 @@ function priceOf({ terms, offered, group }: Outlook): object | null {
   const { price } = terms.model;
   return {
     input_tokens_max: offered.inputTokens,
-    output_tokens_max: terms.outputLimit * terms.choices,
+    output_tokens_max: (terms.outputLimit + terms.thinkingBeside) * terms.choices,
     worst_usd: formatUsd(offered.holdFull),
     least_usd: formatUsd(offered.holdMin),
     multiplier: formatUsd(group.multiplier * 1_000n),

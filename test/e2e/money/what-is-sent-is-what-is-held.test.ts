@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../rig/gateway.ts";
-import { LIMIT_FIELD, memoOf, PROTOCOL_LIST, usageLines } from "../../whole/asking.ts";
+import { ask, LIMIT_FIELD, memoOf, PROTOCOL_LIST, usageLines } from "../../whole/asking.ts";
 import { asked, billed, DIRECTIONS, limited, limitSent, MAX_OUTPUT, pricedConfig, sentUpstream } from "./house.ts";
 
 let here: GatewayHere;
@@ -90,4 +90,16 @@ test("a compaction has no limit to lower", async () => {
   assert.equal(limitSent(here), undefined);
   await here.requestEnd(reply.headers.get("x-request-id") ?? "");
   assert.ok((await usageLines(here, account)).every((line) => BigInt(memoOf(line).hold as string) > 0n));
+});
+
+test("chat: a thinking budget that an upstream counts beside the limit is held; charged before 0.10, due 9.00", async () => {
+  const fields = limited("chat", "chat", 16, { thinking_budget: 20_000 });
+  const poor = await here.account({ usd: "0.10" });
+  const refused = await Promise.all(Array.from({ length: 30 }, () => ask(here, "chat", poor.key, fields)));
+  assert.deepEqual([...new Set(refused.map(({ status }) => status))], [403]);
+  const rich = await here.account({ usd: "1" });
+  here.simulator.program({ text: "word", usage: { input: 10, output: 20_016, reasoning: 20_000 }, ignoreLimit: true });
+  await asked(here, "chat", rich, fields);
+  const { usd, absorbedUsd, memo } = await billed(here, rich);
+  assert.deepEqual([usd, absorbedUsd, memo.surprises], ["0.30027", "0.00", undefined]);
 });
