@@ -11,7 +11,7 @@ import type { Store } from "../src/store/contract.ts";
 import type * as open from "../src/store/open.ts";
 import { Secret } from "../src/values/secret.ts";
 import { startRedis, type TestRedis } from "../test/rig/redis.ts";
-import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "../test/store/asks.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "../test/unit/store/asks.ts";
 import { cpuUs } from "./cpu.ts";
 import { machineFacts } from "./machine.ts";
 

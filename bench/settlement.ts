@@ -15,7 +15,7 @@ import type { SettleAsk } from "../src/store/settlement.ts";
 import { Secret } from "../src/values/secret.ts";
 import { systemClock } from "../src/values/time.ts";
 import { startRedis } from "../test/rig/redis.ts";
-import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "../test/store/asks.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "../test/unit/store/asks.ts";
 import { machineFacts } from "./machine.ts";
 
 const WARM_UP_OPERATIONS = 500;

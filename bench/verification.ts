@@ -17,10 +17,10 @@ import { tokenSumsOf } from "../src/store/token-sums.ts";
 import { nanoUsd } from "../src/values/money.ts";
 import { recompute, usageOfMemo } from "../src/values/recompute.ts";
 import { newRequestId } from "../src/values/request-id.ts";
+import { ask } from "../test/e2e/protocol/whole/asking.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../test/rig/gateway.ts";
 import { startRedis, startRedisCluster, type TestRedis } from "../test/rig/redis.ts";
-import { admitAsk, makeAccount, settleAsk } from "../test/store/asks.ts";
-import { ask } from "../test/whole/asking.ts";
+import { admitAsk, makeAccount, settleAsk } from "../test/unit/store/asks.ts";
 import { machineFacts } from "./machine.ts";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));

@@ -26,13 +26,14 @@ function filesOf(selection: readonly string[]): string[] {
   return [...new Set(found)].sort();
 }
 
-/** Folders whose tests start several processes each and load all cores: one file at a time, behind the others. */
-const ALONE = /^test\/(chaos|money|fronts|outage|workers|soak)\//;
+/** Folders whose tests start several processes each and load all cores: one file at a time, after the others. */
+const ALONE = /^test\/(endurance\/(chaos|soak)|e2e\/(money\/shared|failure\/store|ops\/(fronts|workers)))\//;
 
 ensureSystemPackages();
 const files = filesOf(positionals);
 let passed = 0;
 let failed = 0;
+const skipped: string[] = [];
 await runAll(
   files.filter((file) => !ALONE.test(file)),
   CONCURRENCY,
@@ -43,7 +44,8 @@ await runAll(
 );
 if (passed + failed === 0) console.error(`No test ran (${files.length} files).`);
 if (passed === 0 || failed > 0) process.exitCode = 1;
-if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed }));
+if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length }));
+if (skipped.length > 0) console.log(`\n${skipped.length} skipped\n  ${skipped.join("\n  ")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 
 async function runAll(wanted: readonly string[], concurrency: number): Promise<void> {
@@ -52,7 +54,9 @@ async function runAll(wanted: readonly string[], concurrency: number): Promise<v
   // Files count as the tests inside them; a file without any would otherwise pass as a test of its own.
   const isFile = (event: { name: string; nesting: number }) => event.nesting === 0 && event.name.endsWith(".test.ts");
   stream.on("test:pass", (event) => {
-    if (!isFile(event) && event.details.type !== "suite" && event.skip === undefined) passed++;
+    if (isFile(event) || event.details.type === "suite") return;
+    if (event.skip === undefined) passed++;
+    else skipped.push(`${event.name}: ${event.skip}`);
   });
   stream.on("test:fail", (event) => {
     if (event.details.type !== "suite") failed++;

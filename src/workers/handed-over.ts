@@ -5,7 +5,7 @@
  *
  * node:cluster has no public way to see a hand-over, so this looks at its messages (`newconn`, its `ack`, and `close`, in
  * lib/internal/cluster/round_robin_handle.js of Node). Were they to change, connections would be forgotten as before;
- * test/workers/a-connection-that-a-dead-worker-never-took-goes-to-another.test.ts would tell.
+ * test/e2e/ops/workers/a-connection-that-a-dead-worker-never-took-goes-to-another.test.ts would tell.
  */
 import type { ChildProcess } from "node:child_process";
 

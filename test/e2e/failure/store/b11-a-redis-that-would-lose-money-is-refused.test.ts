@@ -1,0 +1,49 @@
+/**
+ * docs/failure-model.md row B11: a gateway does not start on a Redis that evicts keys; out of memory is 503, and
+ * nothing is half done.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { startGatewayHere } from "../../../rig/gateway.ts";
+import { startRedis } from "../../../rig/redis.ts";
+import { assertRefused, scene, settledState } from "./rig.ts";
+
+test("it refuses to start on a Redis that evicts keys, and says why", async () => {
+  const redis = await startRedis({ args: ["--maxmemory-policy", "allkeys-lru"] });
+  try {
+    await assert.rejects(startGatewayHere({ store: redis.url }), /maxmemory-policy is allkeys-lru.*noeviction/);
+  } finally {
+    await redis.stop();
+  }
+});
+
+test("it starts while Redis is away, refuses requests, and serves when it is there", async (t) => {
+  const redis = await startRedis();
+  redis.freeze();
+  t.after(() => redis.stop());
+  const here = await startGatewayHere({ store: redis.url });
+  t.after(() => here.close());
+  redis.thaw();
+  await here.logged(({ msg }) => msg === "the store answers again" || String(msg).includes("append-only"));
+  assert.ok(await here.account());
+});
+
+test("a Redis out of memory is 503, what runs ends well, and all of it settles when there is memory", async (t) => {
+  const s = await scene(t);
+  assert.equal(await s.status(), "200");
+  const before = await settledState(s, 1);
+  s.here.simulator.hold();
+  const running = s.status();
+  await s.here.simulator.waitFor(2);
+  const held = await s.here.store.inspect(s.account.tag);
+  await s.redis.command("CONFIG", "SET", "maxmemory", "1");
+  s.here.simulator.release();
+  assert.equal(await running, "200");
+  await assertRefused(s, 12);
+  assert.deepEqual(await s.here.store.inspect(s.account.tag), held, "no script was half done");
+  await s.redis.command("CONFIG", "SET", "maxmemory", "0");
+  await s.closed();
+  assert.equal(await s.status(), "200");
+  const after = await settledState(s, 3);
+  assert.ok(after.account.balance < before.account.balance);
+});

@@ -1,0 +1,157 @@
+/**
+ * docs/failure-model.md row B13: scripts that could stop half-way. A gateway does not start with a Redis user that
+ * lacks any one of its rights; one whose user loses a right while it runs refuses, and everything is charged once, with
+ * its ledger lines, when it is back.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test, { type TestContext } from "node:test";
+import { neededRights } from "../../../../src/store/redis/rights.ts";
+import { loadScripts } from "../../../../src/store/redis/scripts.ts";
+import { type GatewayHere, spawnGateway, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { startRedis, type TestRedis } from "../../../rig/redis.ts";
+import { tollgate } from "../../money/ledger/house.ts";
+import { ask, errorOf } from "../../protocol/whole/asking.ts";
+import { settledState } from "./rig.ts";
+
+const shipped = readFileSync(new URL("../../../../deploy/redis-acl.conf", import.meta.url), "utf8");
+/** The rules of the shipped user, behind `user tollgate on #hash`. */
+const RULES = (/^user tollgate on #0+ (?<rules>.+)$/m.exec(shipped)?.groups?.rules ?? "").split(" ");
+const COMMANDS = [...new Set(neededRights(loadScripts(), false).map(({ command }) => command))];
+
+interface Guarded {
+  readonly redis: TestRedis;
+  readonly url: string;
+  /** Changes the user's rules: `-zrem`, `+zrem`. */
+  rule(...rules: string[]): Promise<void>;
+}
+
+async function guarded(t: TestContext): Promise<Guarded> {
+  const redis = await startRedis({ args: ["--appendonly", "yes"] });
+  t.after(() => redis.stop());
+  const rule = async (...rules: string[]) => {
+    assert.match(await redis.command("ACL", "SETUSER", "tollgate", ...rules), /^\+OK/);
+  };
+  await rule("on", ">secret", ...RULES);
+  return { redis, url: `redis://tollgate:secret@127.0.0.1:${redis.port}`, rule };
+}
+
+test("README.md has the shipped user as a command", () => {
+  const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
+  const said = /ACL SETUSER tollgate on '>[^']+' (?<rules>[^`]+?)\n```/.exec(readme)?.groups?.rules ?? "";
+  const words = said.replaceAll("\\\n", " ").replaceAll("'", "").trim().split(/\s+/);
+  assert.deepEqual(words, RULES);
+});
+
+test("the shipped user has the rights that are asked for, and no other", () => {
+  const asked = neededRights(loadScripts(), true).map(({ command }) => `+${command.toLowerCase().replace(" ", "|")}`);
+  assert.deepEqual(RULES.filter((one) => one.startsWith("+")).sort(), [...new Set(asked)].sort());
+});
+
+test("it refuses to start with a user that lacks any one right, and names it", async (t) => {
+  const { url, rule } = await guarded(t);
+  assert.ok(COMMANDS.length > 20, `${COMMANDS}`);
+  for (const command of COMMANDS) {
+    await rule(`-${command.toLowerCase()}`);
+    await assert.rejects(
+      startGatewayHere({ store: url }).then((here) => here.close()),
+      (error: Error) => error.message.includes(`may not ${command}`) && error.message.includes("deploy/redis-acl.conf"),
+      command,
+    );
+    await rule(`+${command.toLowerCase()}`);
+  }
+  await (await startGatewayHere({ store: url })).close();
+});
+
+test("it refuses to start where a kind of key is not the user's, and names it", async (t) => {
+  const { url, rule } = await guarded(t);
+  for (const key of RULES.filter((one) => one.startsWith("~"))) {
+    await rule("resetkeys", ...RULES.filter((one) => one.startsWith("~") && one !== key));
+    const start = startGatewayHere({ store: url }).then((here) => here.close());
+    await assert.rejects(start, /may not [A-Z]+ on /, key);
+  }
+});
+
+test("a process with such a user ends with the reason", async (t) => {
+  const { url, rule } = await guarded(t);
+  await rule("-zrem");
+  const dir = t.name.replaceAll(" ", "-");
+  await assert.rejects(
+    spawnGateway(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir, store: url })),
+    (error: Error) => /ended with 1:[\s\S]*may not ZREM on/.test(error.message),
+  );
+});
+
+/** Rights without which an admission or a settlement cannot be whole. */
+const TAKEN = ["zrem", "hdel", "xadd", "hset", "hget", "zadd", "set", "evalsha"];
+
+for (const right of TAKEN) {
+  test(`-${right} while it runs: refused until it is back, and nothing is lost or charged twice`, async (t) => {
+    const { url, rule } = await guarded(t);
+    const here = await startGatewayHere({ store: url });
+    t.after(() => here.close());
+    const account = await here.account({ usd: "1000" });
+    assert.equal(await statusOf(here, account.key), "200");
+    const before = await settledState({ here, account }, 1);
+    here.simulator.hold();
+    const running = statusOf(here, account.key);
+    await here.simulator.waitFor(2);
+    await rule(`-${right}`);
+    const unfit = here.logged(({ msg }) => msg === "the store is not fit for use");
+    here.simulator.release();
+    // What was admitted is answered; its charge waits in the journal.
+    assert.equal(await running, "200");
+    assert.equal(await statusOf(here, account.key), "503 store_unavailable");
+    await unfit;
+    const ready = await fetch(`${here.adminUrl}/readyz`);
+    assert.equal(ready.status, 503);
+    assert.match(await ready.text(), new RegExp(`may not ${right.toUpperCase()}`));
+    const lines = here.log.filter((line) => `${line.msg} ${line.reason}`.includes(`may not ${right.toUpperCase()}`));
+    const checked = lines.filter(({ msg }) => !String(msg).startsWith("a settlement waits"));
+    assert.deepEqual(
+      checked.map(({ msg }) => msg),
+      ["the store is not fit for use"],
+      "told once",
+    );
+
+    await rule(`+${right}`);
+    const after = await settledState({ here, account }, 2);
+    assert.ok(after.account.balance < before.account.balance);
+    while ((await statusOf(here, account.key)) !== "200") assert.ok(here.log.length < 5_000, "it is served again");
+    await settledState({ here, account }, 3);
+    const verified = await tollgate(here, "ledger", "verify", "--account", account.name);
+    assert.equal(verified.status, 0, verified.err);
+  });
+}
+
+test("a key of the wrong type stops the settlement of one account, and ends when it is put right", async (t) => {
+  const { redis, url } = await guarded(t);
+  const here = await startGatewayHere({ store: url });
+  t.after(() => here.close());
+  const [harmed, other] = [await here.account({ usd: "1000" }), await here.account({ usd: "1000" })];
+  const ledger = `{a:${harmed.tag}}:l`;
+  assert.equal(await statusOf(here, harmed.key), "200");
+  await settledState({ here, account: harmed }, 1);
+  // Somebody's tool writes over the ledger, and the operator puts it back.
+  await redis.command("RENAME", ledger, "aside");
+  await redis.command("SET", ledger, "x");
+  const stuck = here.logged(({ msg }) => String(msg).startsWith("a settlement waits for the store"));
+  assert.equal(await statusOf(here, harmed.key), "200");
+  await stuck;
+  assert.match(await redis.command("HGET", `{a:${harmed.tag}}`, "todo"), /^\$\d/, "it has stopped half-way");
+  assert.equal(await statusOf(here, harmed.key), "503 store_unavailable");
+  assert.equal(await statusOf(here, other.key), "200");
+  await redis.command("DEL", ledger);
+  await redis.command("RENAME", "aside", ledger);
+  await settledState({ here, account: harmed }, 2);
+  await settledState({ here, account: other }, 1);
+  const verified = await tollgate(here, "ledger", "verify");
+  assert.equal(verified.status, 0, verified.err);
+});
+
+async function statusOf(here: GatewayHere, key: string): Promise<string> {
+  const reply = await ask(here, "chat", key);
+  if (reply.status !== 200) return `${reply.status} ${(await errorOf(reply)).cause}`;
+  await reply.arrayBuffer();
+  return "200";
+}

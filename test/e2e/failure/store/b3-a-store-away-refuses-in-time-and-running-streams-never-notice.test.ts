@@ -1,0 +1,89 @@
+/**
+ * docs/failure-model.md row B3, invariant 28: refused, stopped (SIGSTOP), and a network that swallows everything. New
+ * requests are 503 within 500 ms and at once soon after; a stream runs through and ends well; all of it is charged once.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ask, assertAtRest, framesOf } from "../../protocol/whole/asking.ts";
+import { HandClock } from "../../protocol/whole/hand-clock.ts";
+import { assertRefused, type Scene, scene, settledState } from "./rig.ts";
+
+const BETWEEN_MS = 1_000;
+/** A refusal by the open breaker costs no wait at all; the rest is the test machine's. */
+const AT_ONCE_MS = 200;
+
+const WAYS: Readonly<Record<string, { begin(s: Scene): Promise<void> | void; end(s: Scene): Promise<void> | void }>> = {
+  refused: { begin: ({ proxy }) => proxy.refuse(), end: ({ proxy }) => proxy.accept() },
+  stopped: { begin: ({ redis }) => redis.freeze(), end: ({ redis }) => redis.thaw() },
+  "a black hole": { begin: ({ proxy }) => proxy.blackHole(true), end: ({ proxy }) => proxy.blackHole(false) },
+};
+
+for (const [name, way] of Object.entries(WAYS)) {
+  test(`Redis is ${name}`, async (t) => {
+    // The model server writes an event when the test moves its clock.
+    const clock = new HandClock();
+    const s = await scene(t, { simulator: { clock } });
+    assert.equal(await s.status(), "200");
+    s.here.simulator.program({ text: "word ".repeat(300), pace: { betweenMs: BETWEEN_MS } });
+    const stream = await ask(s.here, "chat", s.account.key, { stream: true });
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    const next = async (): Promise<boolean> => {
+      let read = false;
+      const reading = reader.read().finally(() => {
+        read = true;
+      });
+      while (!read) {
+        clock.advance(BETWEEN_MS);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const { value, done } = await reading;
+      if (value) text += Buffer.from(value).toString();
+      return !done;
+    };
+    await next();
+
+    await way.begin(s);
+    await assertRefused(s, 30);
+    await s.opened();
+    assert.equal(await s.metric("store_breaker_open"), 1);
+    await assertRefused(s, 30, AT_ONCE_MS);
+    let frames = 1;
+    while (await next()) frames++;
+    assert.ok(frames > 3, "the stream went on while the store was away");
+    assert.equal(framesOf(text).at(-1)?.data, "[DONE]");
+    assert.ok((await s.metric("journal_unsettled")) >= 1, "the charge waits in the journal");
+
+    await way.end(s);
+    await s.closed();
+    assert.equal(await s.metric("store_breaker_open"), 0);
+    assert.equal(await s.status(), "200");
+    await settledState(s, 3);
+    await assertAtRest(s.here, s.account);
+    assert.equal(await s.metric("unrecorded_charges"), 0);
+  });
+}
+
+test("a store away for five seconds makes the gateway not ready, and its return ready", async (t) => {
+  const clock = new HandClock();
+  const s = await scene(t, { clock });
+  const ready = async () => {
+    const reply = await fetch(`${s.here.adminUrl}/readyz`);
+    return { status: reply.status, text: await reply.text() };
+  };
+  assert.equal((await ready()).status, 200);
+  await s.proxy.refuse();
+  await assertRefused(s, 6);
+  await s.opened();
+  clock.advance(4_999);
+  assert.equal((await ready()).status, 200);
+  clock.advance(1);
+  const unready = await ready();
+  assert.equal(unready.status, 503);
+  assert.match(unready.text, /breaker is open/);
+  await s.proxy.accept();
+  while ((await ready()).status === 503) clock.advance(100);
+  await s.closed();
+  // What was given up in the outage is settled by this clock, too.
+  while ((await s.metric("journal_unsettled")) > 0) clock.advance(100);
+});

@@ -1,0 +1,88 @@
+/**
+ * docs/failure-model.md row B7: `kill -9` of one primary of a cluster under load. Its accounts are 503 in time, all
+ * others are served and the gateway stays ready; when it is back, everything is settled exactly once.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { slotOf } from "../../../../src/store/redis/slots.ts";
+import { startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { startRedisCluster, type TestRedis } from "../../../rig/redis.ts";
+import { ask, errorOf } from "../../protocol/whole/asking.ts";
+import { REFUSED_WITHIN_MS, settledState } from "./rig.ts";
+
+const ARGS = ["--cluster-node-timeout", "2000", "--appendonly", "yes", "--appendfsync", "always"];
+/** Longer than it takes the other nodes to give the lost one up. */
+const OUTAGE_MS = 3_500;
+const LOST_FROM_SLOT = 10_922;
+const ACCOUNTS = 9;
+
+interface Client {
+  readonly account: TestAccount;
+  readonly lost: boolean;
+  readonly answers: Map<string, number>;
+  slowestRefusalMs: number;
+}
+
+test("one primary of three is killed and comes back", async (t) => {
+  const cluster = await startRedisCluster(ARGS);
+  t.after(() => cluster.stop());
+  const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
+  const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}` });
+  t.after(() => here.close());
+  const clients: Client[] = [];
+  const enough = () => [true, false].every((lost) => clients.filter((client) => client.lost === lost).length >= 3);
+  while (clients.length < ACCOUNTS || !enough()) {
+    const account = await here.account({ usd: "1000" });
+    const lost = slotOf(`{a:${account.tag}}`) >= LOST_FROM_SLOT;
+    clients.push({ account, lost, answers: new Map(), slowestRefusalMs: 0 });
+  }
+
+  async function once({ account, answers }: Client): Promise<string> {
+    const reply = await ask(here, "chat", account.key);
+    const answer = reply.status === 200 ? "200" : `${reply.status} ${(await errorOf(reply)).cause}`;
+    if (reply.status === 200) await reply.arrayBuffer();
+    answers.set(answer, (answers.get(answer) ?? 0) + 1);
+    return answer;
+  }
+  let running = true;
+  async function load(client: Client): Promise<void> {
+    while (running) {
+      const startMs = performance.now();
+      if ((await once(client)) !== "200") {
+        client.slowestRefusalMs = Math.max(client.slowestRefusalMs, performance.now() - startMs);
+      }
+    }
+  }
+
+  for (const client of clients) assert.equal(await once(client), "200");
+  const all = Promise.all(clients.map(load));
+  const lost = cluster.servers[2] as TestRedis;
+  await lost.kill();
+  await here.logged(
+    ({ msg, server }) =>
+      String(msg).startsWith("the store does not answer in time") && server === `127.0.0.1:${lost.port}`,
+  );
+  const endMs = performance.now() + OUTAGE_MS;
+  while (performance.now() < endMs) {
+    const ready = await fetch(`${here.adminUrl}/readyz`);
+    assert.equal(ready.status, 200, await ready.text());
+  }
+  await lost.restart();
+  await here.logged(
+    ({ msg, server }) => msg === "the store answers in time again" && server === `127.0.0.1:${lost.port}`,
+  );
+  running = false;
+  await all;
+
+  for (const { answers, lost, slowestRefusalMs } of clients) {
+    const seen = JSON.stringify([...answers]);
+    if (lost) assert.deepEqual([...answers.keys()].sort(), ["200", "503 store_unavailable"], seen);
+    else assert.deepEqual([...answers.keys()], ["200"], seen);
+    assert.ok(slowestRefusalMs < 3 * REFUSED_WITHIN_MS, `refused after ${slowestRefusalMs} ms under load`);
+  }
+  for (const client of clients) {
+    let answer = "";
+    while (answer !== "200") answer = await once(client);
+    await settledState({ here, account: client.account }, client.answers.get("200") ?? 0);
+  }
+});

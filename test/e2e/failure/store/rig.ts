@@ -1,0 +1,126 @@
+/** A gateway on a real Redis with a fault proxy in between, and what the tests of outages demand of both. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { StoreError } from "../../../../src/store/contract.ts";
+import type { AccountState } from "../../../../src/store/records.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type FaultProxy, startFaultProxy } from "../../../rig/fault-proxy.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { startRedis, type TestRedis, type TestRedisOptions } from "../../../rig/redis.ts";
+import { ask, errorOf, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
+
+/**
+ * docs/failure-model.md invariant 28, and the pause between two timers; `assertRefused` adds what the machine is slower
+ * by.
+ */
+export const REFUSED_WITHIN_MS = 520;
+/** Invariant 28: everything is settled so long after the store is back. */
+const SETTLED_WITHIN_MS = 5_000;
+
+const CLOSED = "the store answers in time again";
+const OPENED = "the store does not answer in time; new requests are refused until it does";
+
+export interface Scene {
+  readonly here: GatewayHere;
+  readonly redis: TestRedis;
+  readonly proxy: FaultProxy;
+  readonly account: TestAccount;
+  /** Resolves when the breaker has opened, or closed, for the n-th time. */
+  opened(times?: number): Promise<void>;
+  closed(times?: number): Promise<void>;
+  /** One request; its status, and of a refusal the cause. The body is read. */
+  status(protocol?: Protocol): Promise<string>;
+  metric(name: string): Promise<number>;
+}
+
+export async function scene(
+  t: TestContext,
+  options: Parameters<typeof startGatewayHere>[0] & { redis?: TestRedisOptions; usd?: string } = {},
+): Promise<Scene> {
+  const redis = await startRedis(options.redis);
+  const proxy = await startFaultProxy(redis.port);
+  const here = await startGatewayHere({ ...options, store: proxy.url });
+  t.after(async () => {
+    await here.close();
+    await proxy.close();
+    await redis.stop();
+  });
+  const account = await here.account({ usd: options.usd ?? "1000" });
+  // `here.log` has the line already when `logged` looks at it.
+  const times = async (message: string, count: number) => {
+    await here.logged(() => here.log.filter(({ msg }) => msg === message).length >= count);
+  };
+  return {
+    here,
+    redis,
+    proxy,
+    account,
+    opened: (count = 1) => times(OPENED, count),
+    closed: (count = 1) => times(CLOSED, count),
+    async status(protocol = "chat") {
+      const reply = await ask(here, protocol, account.key);
+      if (reply.status === 200) await reply.arrayBuffer();
+      return reply.status === 200 ? "200" : `${reply.status} ${(await errorOf(reply)).cause}`;
+    },
+    async metric(name) {
+      const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
+      return Number(new RegExp(`^tollgate_${name} (\\S+)$`, "m").exec(page)?.[1]);
+    },
+  };
+}
+
+/** Sends so many requests at once, on all protocols, and demands of each 503 `store_unavailable`, in time. */
+export async function assertRefused({ here, account }: Scene, count: number, withinMs = REFUSED_WITHIN_MS) {
+  // As many requests that need no store: what they take is the machine's and not the outage's.
+  const busyMs = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const startMs = performance.now();
+      assert.equal((await ask(here, "chat", account.key, {}, { path: "/v1/nothing" })).status, 404);
+      return performance.now() - startMs;
+    }),
+  );
+  const limitMs = withinMs + 4 * Math.max(...busyMs);
+  const protocols = Array.from({ length: count }, (_, i) => PROTOCOL_LIST[i % 3] as Protocol);
+  await Promise.all(
+    protocols.map(async (protocol) => {
+      const startMs = performance.now();
+      const reply = await ask(here, protocol, account.key);
+      const tookMs = performance.now() - startMs;
+      assert.equal(reply.status, 503);
+      assert.equal(reply.headers.get("retry-after"), "2");
+      const error = await errorOf(reply);
+      assert.equal(error.cause, "store_unavailable");
+      assert.ok(tookMs < limitMs, `refused after ${tookMs} ms of ${limitMs}`);
+    }),
+  );
+}
+
+/** Waits, within the time that is promised, until nothing of an account is under way; then its books must agree. */
+export async function settledState(
+  { here, account }: Pick<Scene, "here" | "account">,
+  served: number,
+): Promise<AccountState> {
+  const deadlineMs = performance.now() + SETTLED_WITHIN_MS;
+  for (;;) {
+    // A connection that does not reply is given up after two seconds.
+    const state = await here.store.inspect(account.tag).catch((error: unknown) => {
+      assert.ok(error instanceof StoreError && performance.now() < deadlineMs, String(error));
+    });
+    if (state === undefined) continue;
+    const usage = state.ledger.filter(({ kind }) => kind === "usage");
+    if (state.account.held === 0n && state.inFlight === 0 && usage.length >= served) {
+      assert.equal(usage.length, served, "one line for each request that was served");
+      assert.equal(new Set(usage.map(({ reference }) => reference)).size, served);
+      const spent = usage.reduce((sum, { amount }) => sum + amount, 0n);
+      const funds = state.ledger.find(({ kind }) => kind === "topup")?.amount ?? 0n;
+      assert.equal(state.account.balance, funds - spent);
+      assert.deepEqual(state.holds, []);
+      return state;
+    }
+    const left = { held: state.account.held, inFlight: state.inFlight, usage: usage.length, served };
+    assert.ok(
+      performance.now() < deadlineMs,
+      `not settled in time: ${JSON.stringify(left, (_, v) => (typeof v === "bigint" ? String(v) : v))}`,
+    );
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Promise 3: a reply that its upstream breaks off with an error, and with the count of what it has used, is owed by that
+ * count: what failed is billed all the same (https://github.com/envoyproxy/ai-gateway/pull/2184). Charged before: the few
+ * words that were shown.
+ */
+import assert from "node:assert/strict";
+import test, { after, afterEach, before } from "node:test";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import type { Fields } from "../../protocol/whole/asking.ts";
+import { asked, billed, limited, pricedConfig } from "./house.ts";
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config: pricedConfig });
+});
+afterEach(() => here.simulator.clearPrograms());
+after(() => here.close());
+
+const frame = (payload: Fields) => ({
+  data: payload,
+  ...(typeof payload.type === "string" ? { event: payload.type } : {}),
+});
+const error = { code: "server_error", message: "The model broke off." };
+
+const chunk = (members: Fields) => ({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", ...members });
+const choice = (delta: object, finish: string | null = null) => [{ index: 0, delta, finish_reason: finish }];
+
+const response = (status: string, members: object) => ({
+  response: { id: "resp_1", object: "response", created_at: 1, model: "m", status, output: [], ...members },
+});
+const message = { type: "message", id: "msg_1", role: "assistant", status: "in_progress", content: [] };
+
+/** 1,000 tokens in and 5,000 out, of which one was shown. */
+const FAILED: Readonly<Partial<Record<Protocol, readonly ReturnType<typeof frame>[]>>> = {
+  chat: [
+    frame(chunk({ choices: choice({ role: "assistant", content: "Hello" }) })),
+    frame(
+      chunk({
+        choices: choice({ content: "" }, "error"),
+        error,
+        usage: { prompt_tokens: 1_000, completion_tokens: 5_000, total_tokens: 6_000 },
+      }),
+    ),
+  ],
+  responses: [
+    frame({ type: "response.created", sequence_number: 0, ...response("in_progress", { usage: null }) }),
+    frame({ type: "response.output_item.added", sequence_number: 1, output_index: 0, item: message }),
+    frame({
+      type: "response.output_text.delta",
+      sequence_number: 2,
+      item_id: "msg_1",
+      output_index: 0,
+      content_index: 0,
+      delta: "Hello",
+    }),
+    frame({
+      type: "response.failed",
+      sequence_number: 3,
+      ...response("failed", { error, usage: { input_tokens: 1_000, output_tokens: 5_000, total_tokens: 6_000 } }),
+    }),
+  ],
+};
+
+for (const upstream of ["chat", "responses"] as const) {
+  for (const client of ["chat", "messages", "responses"] as const) {
+    test(`${client} on ${upstream}: what broke off with a count is charged by it`, async () => {
+      const account = await here.account();
+      here.simulator.program({ frames: FAILED[upstream] ?? [] });
+      const { text } = await asked(here, client, account, limited(client, upstream, 8_000, { stream: true }));
+      assert.match(text, /"error"/);
+      const { usd, memo } = await billed(here, account);
+      assert.deepEqual([usd, memo.input, memo.output], ["0.078", 1_000, 5_000]);
+    });
+  }
+}

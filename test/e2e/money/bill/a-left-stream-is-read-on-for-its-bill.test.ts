@@ -1,0 +1,349 @@
+/**
+ * What becomes of the upstream when the client leaves (docs/decisions/what-leaving-costs.md): it is read on for its own
+ * count as long as that costs less than what may have been hidden; with `on_client_gone: drain` to its end. Neither goes on
+ * beyond what was set aside, and neither keeps the account from its next request. Row D2 of docs/failure-model.md.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import test, { type TestContext } from "node:test";
+import type { Settings } from "../../../../src/values/settings.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
+import { HandClock } from "../../protocol/whole/hand-clock.ts";
+import { card, sell } from "../cards/house.ts";
+
+/** How often a stream that is read on is looked at. */
+const LOOK_MS = 250;
+/** What may be hidden in a second, before anything has been seen of the model (src/settle/observed.ts). */
+const HIDDEN_PER_S = 150;
+const GRACE_MS = 10_000;
+/** How long an upstream is heard behind a stop string (src/request/relay.ts). */
+const DRAIN_MS = 10_000;
+
+function chunk(delta: object, more: object = {}): string {
+  const choices = [{ index: 0, delta, finish_reason: null }];
+  return `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 1, model: "chat-1", choices, ...more })}\n\n`;
+}
+
+const STOP = chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+const counted = (output: number) => {
+  const usage = { prompt_tokens: 11, completion_tokens: output, total_tokens: 11 + output };
+  return `${STOP}${chunk({}, { choices: [], usage })}data: [DONE]\n\n`;
+};
+
+const event = (payload: { type: string; [member: string]: unknown }) =>
+  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
+const OPENING = event({ type: "response.created", sequence_number: 0, response: { id: "resp_1", output: [] } });
+
+interface Scene {
+  readonly here: GatewayHere;
+  readonly clock: HandClock;
+  readonly account: TestAccount;
+  /** The upstream's side of the streams, in their order. */
+  upstream(): Promise<ServerResponse>;
+  /** Asks for a stream. @returns reads so many pieces of it, and leaves. */
+  stream(fields?: Fields): Promise<{ read(): Promise<void>; leave(): void; readonly id: string }>;
+}
+
+async function scene(
+  t: TestContext,
+  upstreamSettings = "",
+  usd = "10",
+  changes: Partial<Settings> = {},
+): Promise<Scene> {
+  const asked: ServerResponse[] = [];
+  let waiting: ((response: ServerResponse) => void) | undefined;
+  const server = createServer((request, response) => {
+    request.resume();
+    response.on("error", () => {});
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(request.url?.endsWith("/responses") ? OPENING : chunk({ role: "assistant" }));
+    if (waiting) waiting(response);
+    else asked.push(response);
+    waiting = undefined;
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const clock = new HandClock();
+  const here = await startGatewayHere({
+    clock,
+    config: (places) => testConfig({ ...places, upstreamUrl }).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
+    settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
+  });
+  t.after(async () => {
+    await here.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const account = await here.account({ usd });
+  return {
+    here,
+    clock,
+    account,
+    upstream: () => {
+      const next = asked.shift();
+      if (next) return Promise.resolve(next);
+      return new Promise((resolve) => {
+        waiting = resolve;
+      });
+    },
+    async stream(fields = {}) {
+      const leaving = new AbortController();
+      const body = { stream: true, max_tokens: 32_000, ...fields };
+      const reply = await ask(here, "chat", account.key, body, { signal: leaving.signal });
+      assert.equal(reply.status, 200, reply.ok ? "" : await reply.text());
+      const reader = reply.body?.getReader();
+      return {
+        id: reply.headers.get("x-request-id") ?? "",
+        read: async () => void (await reader?.read()),
+        leave: () => leaving.abort(),
+      };
+    },
+  };
+}
+
+/** The gateway has begun to read on. */
+function readingOn({ clock }: Scene): Promise<void> {
+  return clock.timerOf(LOOK_MS);
+}
+
+/** A stream that was silent for so long before its first word, and whose client leaves behind that. */
+async function leftAfter(one: Scene, silentMs: number): Promise<{ upstream: ServerResponse; id: string }> {
+  const stream = await one.stream();
+  const upstream = await one.upstream();
+  await stream.read();
+  one.clock.advance(silentMs);
+  upstream.write(chunk({ content: "word" }));
+  await stream.read();
+  stream.leave();
+  return { upstream, id: stream.id };
+}
+
+async function theLine({ here, account }: Scene) {
+  await assertAtRest(here, account);
+  const [line, ...more] = await usageLines(here, account);
+  assert.deepEqual(more, []);
+  return { line, memo: memoOf(line) };
+}
+
+test("the count that comes while it is read on is what the client pays, even beyond its hold", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 5_000);
+  await readingOn(one);
+  upstream.end(counted(60_000));
+  const { memo, line } = await theLine(one);
+  assert.deepEqual(
+    [memo.counted, memo.input, memo.output, memo.ended, memo.final, memo.surprise],
+    ["upstream", 11, 60_000, "client_gone", true, "output_above_max"],
+  );
+  assert.ok(line && line.amount > BigInt(memo.hold as string));
+});
+
+test("behind a long silence it is read on for ten seconds, then what may have been hidden is charged", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 31_000);
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  one.clock.advance(GRACE_MS);
+  await closed;
+  const { memo } = await theLine(one);
+  // The first second is the network's; the ten behind the leaving are ours.
+  assert.deepEqual([memo.counted, memo.output], ["estimate", 1 + 30 * HIDDEN_PER_S]);
+});
+
+test("a running count that comes while it is read on holds what was hidden before", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 31_000);
+  await readingOn(one);
+  // It breaks off behind that, so there is no last word.
+  upstream.end(chunk({ content: "more" }, { usage: { prompt_tokens: 11, completion_tokens: 900, total_tokens: 911 } }));
+  const { memo } = await theLine(one);
+  assert.deepEqual([memo.counted, memo.output], ["estimate", 900]);
+});
+
+test("what is shown meanwhile may not cost more than what is in doubt", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 3_000);
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  // Two seconds of silence and half a second are in doubt: 375 tokens.
+  upstream.write(chunk({ content: "more ".repeat(290) }));
+  await Promise.resolve();
+  upstream.write(chunk({ content: "more ".repeat(20) }));
+  await closed;
+  const { memo } = await theLine(one);
+  assert.equal(memo.counted, "estimate");
+  assert.ok((memo.output as number) >= 1 + 2 * HIDDEN_PER_S + 363, `${memo.output}`);
+});
+
+test("a stop string of ours is no cheaper than leaving: what may have been hidden before it is charged", async (t) => {
+  const one = await scene(t);
+  // Responses has no stop strings, so they are found here, and the upstream is heard for its count for ten seconds.
+  const reply = await ask(one.here, "chat", one.account.key, {
+    model: "responses-1",
+    stream: true,
+    max_tokens: 32_000,
+    stop: ["END"],
+  });
+  assert.equal(reply.status, 200);
+  const upstream = await one.upstream();
+  const closed = once(upstream, "close");
+  const reader = reply.body?.getReader();
+  one.clock.advance(31_000);
+  const drain = one.clock.nextTimerOf(DRAIN_MS);
+  upstream.write(event({ type: "response.output_text.delta", sequence_number: 1, output_index: 0, delta: "word END" }));
+  await drain;
+  one.clock.advance(DRAIN_MS);
+  await closed;
+  while (!(await reader?.read())?.done);
+  const { memo } = await theLine(one);
+  assert.deepEqual([memo.counted, memo.ended], ["estimate", "complete"]);
+  const hidden = (memo.output as number) - 30 * HIDDEN_PER_S;
+  assert.ok(hidden >= 1 && hidden <= 4, `${memo.output}`);
+});
+
+test("without a silence it is stopped within half a second", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 900);
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  one.clock.advance(500);
+  await closed;
+  assert.deepEqual((await theLine(one)).memo.output, 1);
+});
+
+test("nobody reads on for a client that was given nothing: it pays nothing", async (t) => {
+  const one = await scene(t);
+  const stream = await one.stream();
+  const upstream = await one.upstream();
+  await stream.read();
+  one.clock.advance(20_000);
+  const closed = once(upstream, "close");
+  stream.leave();
+  await closed;
+  const { line } = await theLine(one);
+  assert.deepEqual([line?.kind, line?.debit], ["absorbed", "absorbed:client_gone"]);
+});
+
+test("a model that has shown all that it wrote is stopped at once", async (t) => {
+  const one = await scene(t);
+  for (let reply = 0; reply < 20; reply++) {
+    const stream = await one.stream();
+    const upstream = await one.upstream();
+    upstream.write(chunk({ content: "word ".repeat(100) }));
+    upstream.end(counted(125));
+    await one.here.requestEnd(stream.id);
+  }
+  const { upstream } = await leftAfter(one, 30_000);
+  await once(upstream, "close");
+  await assertAtRest(one.here, one.account);
+  const line = (await usageLines(one.here, one.account)).at(-1);
+  assert.deepEqual([memoOf(line).counted, memoOf(line).output], ["estimate", 1]);
+});
+
+test("a request that asks for reasoning is not believed to show all", async (t) => {
+  const one = await scene(t);
+  for (let reply = 0; reply < 20; reply++) {
+    const stream = await one.stream();
+    (await one.upstream()).end(`${chunk({ content: "word" })}${counted(1)}`);
+    await one.here.requestEnd(stream.id);
+  }
+  const stream = await one.stream({ reasoning_effort: "high" });
+  const upstream = await one.upstream();
+  await stream.read();
+  one.clock.advance(21_000);
+  upstream.write(chunk({ content: "word" }));
+  await stream.read();
+  stream.leave();
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  one.clock.advance(GRACE_MS);
+  await closed;
+  await assertAtRest(one.here, one.account);
+  assert.equal(memoOf((await usageLines(one.here, one.account)).at(-1)).output, 1 + 20 * HIDDEN_PER_S);
+});
+
+test("a refusal for funds ends what is read on, and the next request has them", async (t) => {
+  const one = await scene(t, "", "0.35");
+  const { upstream } = await leftAfter(one, 5_000);
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  // 0.32 are held for the first, so the rest would not cover a whole prompt; behind its end nearly all is free.
+  const next = await ask(one.here, "chat", one.account.key, {
+    stream: true,
+    max_tokens: 16,
+    messages: [{ role: "user", content: "x".repeat(60_000) }],
+  });
+  assert.equal(next.status, 200, await (next.ok ? "" : next.text()));
+  await closed;
+  (await one.upstream()).end(`${chunk({ content: "word" })}${counted(1)}`);
+  await next.text();
+  await assertAtRest(one.here, one.account);
+});
+
+test("drain: the upstream is read to its count, however long that takes", async (t) => {
+  const one = await scene(t, "on_client_gone: drain, ");
+  const { upstream, id } = await leftAfter(one, 0);
+  await readingOn(one);
+  // Longer than any other stream is read on, and shorter than the silence that ends one.
+  one.clock.advance(100_000);
+  upstream.end(counted(77));
+  await one.here.requestEnd(id);
+  const { memo } = await theLine(one);
+  assert.deepEqual([memo.counted, memo.output, memo.ended], ["upstream", 77, "client_gone"]);
+});
+
+test("drain: a count that comes for what nobody was given is charged beyond the allowance, and never where a card without a quota pays", async (t) => {
+  for (const pays of ["money", "a card"]) {
+    const one = await scene(t, "on_client_gone: drain, ", "10", { leftAllowanceNano: 0 });
+    const { store } = one.here;
+    if (pays === "a card") {
+      const [code] = await sell(store, 1, card({ quota: undefined }));
+      assert.ok(code);
+      assert.equal((await store.redeem({ hash: code.hash, tag: one.account.tag })).outcome, "redeemed");
+      await store.setKeyGroup(one.account.tag, one.account.keyId, "cards");
+    }
+    const stream = await one.stream();
+    const upstream = await one.upstream();
+    stream.leave();
+    await readingOn(one);
+    upstream.end(`${chunk({ content: "word" })}${counted(77)}`);
+    await one.here.requestEnd(stream.id);
+    const { line, memo } = await theLine(one);
+    assert.deepEqual([memo.counted, memo.output, memo.ended], ["upstream", 77, "client_gone"]);
+    const told = pays === "money" ? ["usage", "allowance_used"] : ["absorbed", undefined];
+    assert.deepEqual([line?.kind, memo.paid], told);
+    const charged = pays === "money" ? 11n * 1_000n + 77n * 10_000n : 0n;
+    assert.equal((await store.getAccount(one.account.tag))?.balance, 10_000_000_000n - charged);
+  }
+});
+
+test("drain: no further than what was set aside", async (t) => {
+  const one = await scene(t, "on_client_gone: drain, ");
+  const stream = await one.stream({ max_tokens: 400 });
+  const upstream = await one.upstream();
+  await stream.read();
+  upstream.write(chunk({ content: "word" }));
+  await stream.read();
+  const closed = once(upstream, "close");
+  stream.leave();
+  await readingOn(one);
+  // Three times the limit that was held for, in few bytes; the upstream would go on.
+  upstream.write(chunk({ content: "word ".repeat(20) }).repeat(60));
+  await closed;
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([memo.counted, String(line?.amount)], ["estimate", memo.hold]);
+});
+
+test("a gateway that stops does not wait for it", async (t) => {
+  const one = await scene(t);
+  const { upstream } = await leftAfter(one, 30_000);
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  await one.here.gateway.close();
+  await closed;
+  const line = one.here.log.findLast(({ msg }) => msg === "request");
+  assert.deepEqual([line?.stream_end, line?.counted], ["client_gone", "estimate"]);
+});

@@ -1,0 +1,76 @@
+/** What the tests of the bill share: a catalog at 3 and 15 USD per million tokens, accounts, and lines of the ledger. */
+import assert from "node:assert/strict";
+import type { LedgerLine } from "../../../../src/store/records.ts";
+import { formatUsd } from "../../../../src/values/money.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type ConfigPlaces, type GatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import {
+  ask,
+  assertAtRest,
+  type Fields,
+  LIMIT_FIELD,
+  type Memo,
+  memoOf,
+  usageLines,
+} from "../../protocol/whole/asking.ts";
+
+/** Models of 400,000 tokens of context and 32,000 of output, one for each protocol. */
+export function pricedConfig(places: ConfigPlaces): string {
+  return testConfig(places)
+    .replaceAll('{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}', '{input: "3", output: "15"}')
+    .replaceAll("context_tokens: 200000", "context_tokens: 400000");
+}
+
+export const MAX_OUTPUT = 32_000;
+
+/** Every pair of a client's and an upstream's protocol. */
+export const DIRECTIONS: readonly (readonly [client: Protocol, upstream: Protocol])[] = (
+  ["chat", "messages", "responses"] as const
+).flatMap((client) => (["chat", "messages", "responses"] as const).map((upstream) => [client, upstream] as const));
+
+/** A body for this upstream's model with this output limit; undefined: none. */
+export function limited(client: Protocol, upstream: Protocol, limit: number | undefined, fields: Fields = {}): Fields {
+  return { model: `${upstream}-1`, [LIMIT_FIELD[client]]: limit, ...fields };
+}
+
+/** The last body that the upstream got. */
+export function sentUpstream(here: GatewayHere): Fields {
+  const seen = here.simulator.requests.at(-1)?.json as Fields | undefined;
+  assert.ok(seen);
+  return seen;
+}
+
+export function limitSent(here: GatewayHere): unknown {
+  const sent = sentUpstream(here);
+  return sent.max_completion_tokens ?? sent.max_tokens ?? sent.max_output_tokens;
+}
+
+export interface Billed {
+  readonly usd: string;
+  readonly absorbedUsd: string;
+  readonly memo: Memo;
+  readonly line: LedgerLine;
+}
+
+/** Waits until the account is at rest. @returns its charge, and what was absorbed behind it. */
+export async function billed(here: GatewayHere, account: TestAccount): Promise<Billed> {
+  await assertAtRest(here, account);
+  const lines = await usageLines(here, account);
+  const [line] = lines.filter(({ kind }) => kind === "usage");
+  assert.ok(line, `no charge among ${lines.length} lines`);
+  const absorbed = lines.filter(({ kind }) => kind === "absorbed").reduce((sum, { amount }) => sum + amount, 0n);
+  return { usd: formatUsd(line.amount), absorbedUsd: formatUsd(absorbed), memo: memoOf(line), line };
+}
+
+/** Asks and reads the answer to its end. */
+export async function asked(
+  here: GatewayHere,
+  client: Protocol,
+  account: TestAccount,
+  fields: Fields,
+): Promise<{ readonly reply: Response; readonly text: string }> {
+  const reply = await ask(here, client, account.key, fields);
+  const text = await reply.text();
+  assert.equal(reply.status, 200, text);
+  return { reply, text };
+}

@@ -1,0 +1,58 @@
+/** Clients that leave before their upstream has answered, for the tests of who pays for them. */
+import type { LedgerLine } from "../../../../src/store/records.ts";
+import { formatUsd, nanoUsd } from "../../../../src/values/money.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
+import { ask, assertAtRest, bodyOf, type Fields, usageLines } from "../../protocol/whole/asking.ts";
+import { limited } from "./house.ts";
+
+/** A body whose input is reckoned at so many tokens: three bytes to each. */
+export function bodyOfTokens(client: Protocol, tokens: number, fields: Fields = {}): Fields {
+  const said = (content: string) =>
+    client === "responses" ? { input: content } : { messages: [{ role: "user", content }] };
+  const bytes = JSON.stringify(bodyOf(client, { ...limited(client, client, 400), ...said(""), ...fields })).length;
+  return { ...limited(client, client, 400), ...said("a".repeat(3 * tokens - bytes)), ...fields };
+}
+
+/** To be called before requests are sent. @returns what resolves when so many more have ended at this gateway. */
+export function endsFromNow(here: GatewayHere): (many: number) => Promise<void> {
+  const count = () => here.log.filter(({ msg }) => msg === "request").length;
+  const before = count();
+  return async (many) => {
+    if (count() < before + many) await here.logged((line) => line.msg === "request" && count() >= before + many);
+  };
+}
+
+/** So many at once whose clients all leave when their upstream has them; their requests have ended when it resolves. */
+export async function leaveAtOnce(
+  here: GatewayHere,
+  client: Protocol,
+  account: Pick<TestAccount, "key">,
+  many: number,
+  fields: Fields,
+): Promise<void> {
+  const ends = endsFromNow(here);
+  here.simulator.hold();
+  const before = here.simulator.count;
+  const leaving = new AbortController();
+  const running = Array.from({ length: many }, () =>
+    ask(here, client, account.key, fields, { signal: leaving.signal }),
+  );
+  const gone = Promise.allSettled(running);
+  await here.simulator.waitFor(before + many);
+  leaving.abort();
+  await gone;
+  await ends(many);
+  here.simulator.release();
+}
+
+/** What the ledger says of the account's requests, which have all ended. */
+export async function linesOf(here: GatewayHere, account: TestAccount): Promise<LedgerLine[]> {
+  await assertAtRest(here, account);
+  return usageLines(here, account);
+}
+
+/** What the lines of a kind come to, US dollars. */
+export function sumOf(lines: readonly LedgerLine[], kind: string): string {
+  return formatUsd(nanoUsd(lines.filter((line) => line.kind === kind).reduce((sum, { amount }) => sum + amount, 0n)));
+}

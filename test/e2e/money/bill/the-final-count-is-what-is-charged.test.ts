@@ -1,0 +1,112 @@
+/**
+ * ARCHITECTURE.md promise 3: the upstream's last count is what is charged, however surprising, as far as funds
+ * go; the rest is absorbed, the line says so, it is logged once and counted. Charged before, at 3 and 15 USD per
+ * million tokens: 1.20 for 600,000 tokens of input on a context of 400,000; nothing at all, behind a hold that stayed,
+ * where the amount was beyond what a store takes. Rows C10 and 64 of docs/failure-model.md.
+ */
+import assert from "node:assert/strict";
+import test, { after, afterEach, before } from "node:test";
+import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
+import { asked, billed, DIRECTIONS, limited, pricedConfig } from "./house.ts";
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config: pricedConfig });
+});
+afterEach(() => here.simulator.clearPrograms());
+after(() => here.close());
+
+for (const [client, upstream] of DIRECTIONS) {
+  test(`${client} on ${upstream}: more input than the context is charged`, async () => {
+    for (const stream of [false, true]) {
+      const account = await here.account();
+      here.simulator.program({ text: "word", usage: { input: 600_000, output: 10 } });
+      await asked(here, client, account, limited(client, upstream, 100, { stream }));
+      const { usd, memo } = await billed(here, account);
+      assert.deepEqual([usd, memo.surprise], ["1.80015", "input_above_context"]);
+    }
+  });
+}
+
+test("what neither hold nor free funds cover is absorbed under a cause of its own", async () => {
+  for (const protocol of PROTOCOL_LIST) {
+    const account = await here.account({ usd: "1" });
+    here.simulator.program({ text: "word", usage: { input: 600_000, output: 50_000 }, ignoreLimit: true });
+    await asked(here, protocol, account, { stream: true });
+    const { usd, absorbedUsd, memo } = await billed(here, account);
+    assert.deepEqual([usd, absorbedUsd], ["1.00", "1.55"]);
+    assert.equal(memo.surprise, "output_above_max,input_above_context");
+    const absorbed = (await here.store.readLedger(account.tag, 0, 100)).find(({ kind }) => kind === "absorbed");
+    assert.equal(absorbed?.debit, "absorbed:over_hold");
+  }
+});
+
+test("a count above the limit that was sent is charged and named", async () => {
+  const account = await here.account();
+  here.simulator.program({ text: "word", usage: { input: 10, output: 1_000 }, ignoreLimit: true });
+  await asked(here, "chat", account, limited("chat", "chat", 100));
+  const { usd, memo } = await billed(here, account);
+  assert.deepEqual([usd, memo.surprise], ["0.01503", "output_above_limit"]);
+});
+
+test("a surprising count is logged once per request, without content, and counted", async () => {
+  const account = await here.account();
+  const logged = here.log.length;
+  here.simulator.program({ text: "a canary", usage: { input: 600_000, output: 50_000 }, ignoreLimit: true });
+  await asked(here, "chat", account, { stream: true });
+  await billed(here, account);
+  const lines = here.log.slice(logged).filter(({ level }) => level === "warn");
+  assert.equal(lines.length, 1, JSON.stringify(lines));
+  const { upstream, model, surprise, input_tokens, output_tokens } = lines[0] ?? {};
+  assert.deepEqual(
+    { upstream, model, surprise, input_tokens, output_tokens },
+    {
+      upstream: "up-chat",
+      model: "chat-1",
+      surprise: "output_above_max,input_above_context",
+      input_tokens: 600_000,
+      output_tokens: 50_000,
+    },
+  );
+  assert.ok(!JSON.stringify(lines).includes("canary"));
+  const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
+  for (const kind of ["output_above_max", "input_above_context"]) {
+    const line = new RegExp(
+      `^tollgate_surprising_counts_total\\{upstream="up-chat",model="chat-1",kind="${kind}"\\} [1-9]`,
+      "m",
+    );
+    assert.match(page, line);
+  }
+});
+
+test("no count, however large, leaves a hold or a dead letter behind", async () => {
+  for (const protocol of PROTOCOL_LIST) {
+    const account = await here.account();
+    const most = 1_000_000_000;
+    here.simulator.program({
+      text: "word",
+      usage: { input: most, cached: most, cacheWrite: most, cacheWrite1h: most, output: most },
+      ignoreLimit: true,
+    });
+    await asked(here, protocol, account, { stream: true });
+    const { memo } = await billed(here, account);
+    assert.ok(memo.surprise !== undefined || memo.counted === "estimate");
+  }
+  const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
+  assert.match(page, /^tollgate_dead_letters 0$/m);
+});
+
+test("messages: calls of tools that nobody has heard of cost nothing and fill no line", async () => {
+  const account = await here.account();
+  const server_tool_use = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, i) => [`tool_number_${i}_requests`, 900_000_000]),
+  );
+  const usage = { input_tokens: 10, output_tokens: 10, server_tool_use };
+  here.simulator.program({
+    body: { id: "msg_1", type: "message", role: "assistant", content: [{ type: "text", text: "x" }], usage },
+  });
+  await asked(here, "messages", account, {});
+  const { usd, memo } = await billed(here, account);
+  assert.deepEqual([usd, memo.tool_calls], ["0.00018", {}]);
+});

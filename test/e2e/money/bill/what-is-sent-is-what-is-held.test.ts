@@ -1,0 +1,105 @@
+/**
+ * ARCHITECTURE.md promise 1: no upstream is asked for more output than the hold covers, in any direction; and one that
+ * gives more all the same is paid for it. Charged before, at 3 and 15 USD per million tokens: 0.00008 for the 100,000
+ * tokens behind `max_tokens: 128000`, 0.00008 for the 60,000 of a stream without a limit.
+ */
+import assert from "node:assert/strict";
+import test, { after, afterEach, before } from "node:test";
+import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { ask, LIMIT_FIELD, memoOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
+import { asked, billed, DIRECTIONS, limited, limitSent, MAX_OUTPUT, pricedConfig, sentUpstream } from "./house.ts";
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config: pricedConfig });
+});
+afterEach(() => here.simulator.clearPrograms());
+after(() => here.close());
+
+for (const [client, upstream] of DIRECTIONS) {
+  for (const stream of [false, true]) {
+    const name = `${client} on ${upstream}${stream ? ", streamed" : ""}`;
+
+    test(`${name}: a limit above the model's is lowered to it and told; what comes beyond is paid`, async () => {
+      const account = await here.account();
+      here.simulator.program({ text: "word", usage: { input: 26, output: 100_000 }, ignoreLimit: true });
+      const { reply } = await asked(here, client, account, limited(client, upstream, 128_000, { stream }));
+      assert.equal(reply.headers.get("x-tollgate-clamped"), `${LIMIT_FIELD[client]}=${MAX_OUTPUT}`);
+      assert.equal(limitSent(here), MAX_OUTPUT);
+      const { usd, absorbedUsd, memo } = await billed(here, account);
+      assert.deepEqual([usd, absorbedUsd], ["1.500078", "0.00"]);
+      assert.deepEqual([memo.counted, memo.surprise], ["upstream", "output_above_max"]);
+    });
+  }
+
+  if (client === "messages") continue; // Its clients always name a limit.
+  test(`${client} on ${upstream}: a stream without a limit gets the model's, and is paid whatever comes`, async () => {
+    const account = await here.account();
+    here.simulator.program({ text: "word", usage: { input: 26, output: 60_000 }, ignoreLimit: true });
+    const { reply } = await asked(here, client, account, limited(client, upstream, undefined, { stream: true }));
+    assert.equal(reply.headers.get("x-tollgate-clamped"), null);
+    assert.equal(limitSent(here), MAX_OUTPUT);
+    const { usd } = await billed(here, account);
+    assert.equal(usd, "0.900078");
+  });
+}
+
+test("a limit that the model can give passes untouched, byte for byte", async () => {
+  for (const protocol of PROTOCOL_LIST) {
+    const account = await here.account();
+    const { reply } = await asked(here, protocol, account, limited(protocol, protocol, MAX_OUTPUT));
+    assert.equal(reply.headers.get("x-tollgate-clamped"), null);
+    assert.equal(limitSent(here), MAX_OUTPUT);
+  }
+});
+
+test("chat: of two limits each is lowered on its own, and the lower one stays", async () => {
+  const account = await here.account();
+  const { reply } = await asked(here, "chat", account, { max_tokens: 128_000, max_completion_tokens: 700 });
+  assert.equal(reply.headers.get("x-tollgate-clamped"), `max_tokens=${MAX_OUTPUT}`);
+  const { max_tokens, max_completion_tokens } = sentUpstream(here);
+  assert.deepEqual([max_tokens, max_completion_tokens], [MAX_OUTPUT, 700]);
+});
+
+test("messages: a thinking budget is lowered with its limit", async () => {
+  const account = await here.account();
+  await asked(here, "messages", account, { max_tokens: 64_000, thinking: { type: "enabled", budget_tokens: 60_000 } });
+  const { max_tokens, thinking } = sentUpstream(here);
+  assert.deepEqual([max_tokens, thinking], [MAX_OUTPUT, { type: "enabled", budget_tokens: MAX_OUTPUT - 1 }]);
+});
+
+test("the least that a responses upstream takes is held where less was asked for", async () => {
+  const account = await here.account();
+  here.simulator.program({ text: "word ".repeat(40) });
+  await asked(here, "chat", account, limited("chat", "responses", 1));
+  assert.equal(limitSent(here), 16);
+  const { memo, line } = await billed(here, account);
+  assert.equal(memo.output, 16);
+  assert.ok(line.amount <= BigInt(memo.hold as string));
+});
+
+test("a compaction has no limit to lower", async () => {
+  const account = await here.account();
+  const reply = await fetch(`${here.url}/v1/responses/compact`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${account.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "responses-1", input: "hello" }),
+  });
+  await reply.text();
+  assert.equal(reply.headers.get("x-tollgate-clamped"), null);
+  assert.equal(limitSent(here), undefined);
+  await here.requestEnd(reply.headers.get("x-request-id") ?? "");
+  assert.ok((await usageLines(here, account)).every((line) => BigInt(memoOf(line).hold as string) > 0n));
+});
+
+test("chat: a thinking budget that an upstream counts beside the limit is held; charged before 0.10, due 9.00", async () => {
+  const fields = limited("chat", "chat", 16, { thinking_budget: 20_000 });
+  const poor = await here.account({ usd: "0.10" });
+  const refused = await Promise.all(Array.from({ length: 30 }, () => ask(here, "chat", poor.key, fields)));
+  assert.deepEqual([...new Set(refused.map(({ status }) => status))], [403]);
+  const rich = await here.account({ usd: "1" });
+  here.simulator.program({ text: "word", usage: { input: 10, output: 20_016, reasoning: 20_000 }, ignoreLimit: true });
+  await asked(here, "chat", rich, fields);
+  const { usd, absorbedUsd, memo } = await billed(here, rich);
+  assert.deepEqual([usd, absorbedUsd, memo.surprises], ["0.30027", "0.00", undefined]);
+});

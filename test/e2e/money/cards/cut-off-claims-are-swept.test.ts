@@ -1,0 +1,78 @@
+// The gateway finishes redemptions that somebody else's crash cut off: at its start and every minute.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreError } from "../../../../src/store/contract.ts";
+import { claim, noteClaim } from "../../../../src/store/redis/codes.ts";
+import { connect } from "../../../../src/store/redis/connect.ts";
+import { Runner } from "../../../../src/store/redis/runner.ts";
+import { loadScripts } from "../../../../src/store/redis/scripts.ts";
+import { sweepClaims } from "../../../../src/store/upkeep/claim-sweeper.ts";
+import { createLog } from "../../../../src/telemetry/log.ts";
+import { Secret } from "../../../../src/values/secret.ts";
+import { startGatewayHere } from "../../../rig/gateway.ts";
+import { startRedis } from "../../../rig/redis.ts";
+import { makeAccount } from "../../../unit/store/asks.ts";
+import { openUrl } from "../../../unit/store/benches.ts";
+import { HandClock } from "../../protocol/whole/hand-clock.ts";
+import { sell } from "./house.ts";
+
+test("a claim that another process left is credited when a gateway starts", async () => {
+  const redis = await startRedis();
+  const store = await openUrl(redis);
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => undefined);
+  const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
+  try {
+    const tag = await makeAccount(store, "left", { group: "cards", funds: 0n });
+    const [code] = await sell(store, 1);
+    assert.ok(code);
+    await noteClaim(runner, loadScripts(), code.hash);
+    await claim(runner, loadScripts(), code.hash, tag);
+    assert.equal((await store.listCards(tag))?.cards.length, 0);
+    const here = await startGatewayHere({ store: redis.url });
+    await here.logged((line) => line.codes === 1);
+    await here.close();
+    assert.deepEqual(
+      (await store.listCards(tag))?.cards.map(({ id }) => id),
+      [code.id],
+    );
+    assert.equal((await store.getCode(code.id))?.state, "redeemed");
+  } finally {
+    connection.close();
+    await store.close();
+    await redis.stop();
+  }
+});
+
+test("a sweep at the start, one each minute, one that fails is no end, and none after the stop", async () => {
+  const clock = new HandClock();
+  const lines: string[] = [];
+  const log = createLog({ level: "warn", destination: { write: (line) => void lines.push(line) } });
+  const answers: (number | Error)[] = [2, new StoreError("unavailable", "away"), 0];
+  let sweeps = 0;
+  const store = {
+    async finishClaims(limit: number): Promise<number> {
+      assert.ok(limit > 0);
+      const answer = answers[sweeps++] ?? 0;
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  };
+  const sweeper = sweepClaims({ store, clock, log });
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  await settled();
+  assert.equal(sweeps, 1);
+  assert.match(lines[0] ?? "", /"codes":2/);
+  clock.advance(59_999);
+  assert.equal(sweeps, 1);
+  clock.advance(1);
+  await settled();
+  assert.equal(sweeps, 2);
+  assert.match(lines[1] ?? "", /wait for the store/);
+  clock.advance(60_000);
+  await settled();
+  assert.equal(sweeps, 3);
+  await sweeper.stop();
+  clock.advance(600_000);
+  assert.equal(sweeps, 3);
+  assert.equal(lines.length, 2, "a sweep that finds nothing says nothing");
+});

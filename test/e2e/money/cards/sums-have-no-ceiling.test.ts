@@ -1,0 +1,32 @@
+// Sums over many accounts may pass the most that one account can hold.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AdminClient, Fields } from "../../../../src/cli/admin-client.ts";
+import { Terminal } from "../../../../src/cli/terminal.ts";
+import { showUsage } from "../../../../src/cli/usage-command.ts";
+
+test("pages are added up exactly, whatever they come to", async () => {
+  const page = (next: string | null): Fields => ({
+    since: "2026-08-01",
+    until: "2026-08-31",
+    by: "group",
+    items: [{ group: "=big, or so", usd: "8999999.999999999" }],
+    next,
+  });
+  const pages = [page("one"), page("two"), page(null)];
+  const paths: string[] = [];
+  const admin: AdminClient = {
+    async call(_method, path) {
+      paths.push(path);
+      return { status: 200, body: pages.shift() ?? assert.fail() };
+    },
+  };
+  const { json, text } = await showUsage(
+    admin,
+    { by: "group", format: "csv" },
+    new Terminal({ write: () => true }, async () => {}),
+  );
+  assert.equal(json.total_usd, "26999999.999999997");
+  assert.match(text, /^group,usd,.*\r\n"'=big, or so",26999999\.999999997,.*\r\n$/);
+  assert.deepEqual(paths, ["/usage?by=group", "/usage?by=group&cursor=one", "/usage?by=group&cursor=two"]);
+});

@@ -1,0 +1,213 @@
+/**
+ * `tollgate ledger archive` as finance sees it: lines go into files, the balance is at every instant the opening line and
+ * what is behind it, and whatever is cut off in between loses and doubles nothing.
+ */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import test, { type TestContext } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { LedgerLine } from "../../../../src/store/records.ts";
+import { nanoUsd } from "../../../../src/values/money.ts";
+import { utcDay } from "../../../../src/values/time.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { type Ran, run } from "../../../unit/cli/captured-run.ts";
+import { served } from "./house.ts";
+
+const DAY_MS = 86_400_000;
+const ADMIN = { TOLLGATE_ADMIN_TOKEN: "test-admin-token" };
+
+interface Bench {
+  readonly here: GatewayHere;
+  readonly account: TestAccount;
+  readonly dir: string;
+  /** The first UTC day on which nothing of the account's old lines was written. */
+  readonly before: string;
+  tollgate(...argv: string[]): Promise<Ran>;
+  /** The same, over a connection that is lost behind so many requests. */
+  cutAfter(calls: number, ...argv: string[]): Promise<Ran>;
+}
+
+/** An account with `lines` old lines, a card and charges among them, and two young ones behind. */
+async function bench(t: TestContext, lines = 12): Promise<Bench> {
+  const here = await startGatewayHere();
+  const dir = join(mkdtempSync(join(tmpdir(), "tollgate-archive-")), "files");
+  t.after(async () => {
+    await here.close();
+    rmSync(join(dir, ".."), { recursive: true, force: true });
+  });
+  const account = await here.account({ usd: "1" });
+  const card = { id: "code_1", card: "day", plan: "pro", group: "cards", lastsMs: 30 * DAY_MS, afterPrevious: false };
+  await here.store.grant(account.tag, { ...card, quota: nanoUsd(5_000n), reference: "code_1" });
+  await served(here, account);
+  for (let at = 3; at < lines; at++) {
+    await here.store.credit(account.tag, { id: `pay-${at}`, amount: 1n, kind: "topup", note: 'a "note" äö' });
+  }
+  age(here, account);
+  const before = utcDay(Date.now() - 5 * DAY_MS);
+  await here.store.credit(account.tag, { id: "young-1", amount: 7n, kind: "topup", note: "" });
+  await here.store.credit(account.tag, { id: "young-2", amount: -2n, kind: "adjust", note: "n" });
+  const env = { ...ADMIN, TOLLGATE_ADMIN_URL: here.adminUrl };
+  return {
+    ...{ here, account, dir, before },
+    tollgate: (...argv) => run(argv, { env }),
+    cutAfter(calls, ...argv) {
+      let left = calls;
+      const cut: typeof fetch = async (...args) => {
+        if (left === 0) throw new Error("cut off");
+        left -= 1;
+        return fetch(...args);
+      };
+      return run(argv, { env, fetch: cut });
+    },
+  };
+}
+
+/** What stands in the ledger is ten days older from here on: the embedded store lives in the machine's own time. */
+function age(here: GatewayHere, { tag }: TestAccount): void {
+  assert.ok(here.settings.store.kind === "embedded");
+  const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
+  db.prepare("UPDATE ledger SET at = at - ? WHERE tag = ?").run(10 * DAY_MS, tag);
+  db.close();
+}
+
+const filesOf = (dir: string) => readdirSync(dir).sort();
+const linesIn = (dir: string) =>
+  filesOf(dir).flatMap((name) => {
+    const [, ...lines] = gunzipSync(readFileSync(join(dir, name)))
+      .toString()
+      .trimEnd()
+      .split("\n");
+    return lines.map((line) => JSON.parse(line).seq as number);
+  });
+const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
+const shown = (lines: readonly LedgerLine[]) => lines.map(({ seq, kind }) => `${seq} ${kind}`);
+
+test("old lines are in files, the ledger begins with an opening line, and both are verified from the first line on", async (t) => {
+  const { here, account, dir, before, tollgate } = await bench(t);
+  const balance = (await here.store.getAccount(account.tag))?.balance ?? 0n;
+  const all = await here.store.readLedger(account.tag, 0, 100);
+  const ran = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+  assert.equal(ran.status, 0, ran.err);
+  assert.match(ran.out, new RegExp(`^${account.name} +12 +1 +12$`, "m"));
+  assert.deepEqual(filesOf(dir), [`acct_${account.tag}.000000000001-000000000012.ndjson.gz`]);
+  assert.deepEqual(
+    [statSync(dir).mode & 0o777, statSync(join(dir, filesOf(dir)[0] ?? "")).mode & 0o777],
+    [0o700, 0o600],
+  );
+  assert.deepEqual(linesIn(dir), upTo(12));
+  const left = await here.store.readLedger(account.tag, 0, 100);
+  assert.deepEqual(shown(left), ["12 opening", "13 topup", "14 adjust"]);
+  assert.equal((left[0]?.amount ?? 0n) + 7n - 2n, balance);
+  assert.deepEqual(left.slice(1), all.slice(12));
+
+  const page = await tollgate("ledger", "show", "--account", account.name);
+  assert.match(page.out, /^ *12 .* opening .* lines 1 to 12 are archived, from \d{4}-\d\d-\d\dT\S+ on$/m);
+  for (const argv of [
+    ["ledger", "verify"],
+    ["ledger", "verify", "--account", account.name],
+  ]) {
+    const plain = await tollgate(...argv);
+    assert.equal(plain.status, 0, plain.err);
+    const through = await tollgate(...argv, "--archive", dir);
+    assert.equal(through.status, 0, through.err);
+    assert.match(through.out, /out of balance: 0\. Lines verified in the archive: 12\.\n$/);
+  }
+  const again = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+  const nothing = `Lines archived: 0, of before ${before}; no file or folder was made.\n`;
+  assert.deepEqual([again.status, again.out], [0, nothing], again.err);
+  const elsewhere = await tollgate("ledger", "archive", "--before", before, "--to", join(dir, "..", "other"));
+  assert.deepEqual([elsewhere.status, elsewhere.out], [0, nothing], elsewhere.err);
+  assert.deepEqual(readdirSync(join(dir, "..")), ["files"]);
+  assert.equal((await here.store.getAccount(account.tag))?.balance, balance);
+});
+
+test("a run that is cut off after any of its requests loses and doubles nothing, and the next one finishes", async (t) => {
+  const { here, account, dir, before, tollgate, cutAfter } = await bench(t, 2_300);
+  const balance = (await here.store.getAccount(account.tag))?.balance ?? 0n;
+  // The first runs end before there is a file; without its folder a verification would be an error.
+  mkdirSync(dir);
+  let cuts = 0;
+  for (let calls = 0; ; calls++) {
+    assert.ok(calls < 40, "it never finishes");
+    const ran = await cutAfter(calls, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
+    const verified = await tollgate("ledger", "verify", "--account", account.name, "--archive", dir);
+    assert.equal(verified.status, 0, `${calls} requests: ${verified.err}`);
+    assert.equal((await here.store.getAccount(account.tag))?.balance, balance);
+    if (ran.status === 0) break;
+    cuts += 1;
+  }
+  assert.ok(cuts >= 5, `${cuts}`);
+  assert.deepEqual(linesIn(dir), upTo(2_300));
+  assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), [
+    "2300 opening",
+    "2301 topup",
+    "2302 adjust",
+  ]);
+});
+
+test("a later run goes on in a file of its own, and the chain goes through both", async (t) => {
+  const { here, account, dir, before, tollgate } = await bench(t);
+  const archive = (day: string) => tollgate("ledger", "archive", "--before", day, "--to", dir);
+  assert.equal((await archive(before)).status, 0);
+  const young = await archive(utcDay(Date.now() - 3 * DAY_MS));
+  assert.deepEqual([young.status, /younger than 96 hours/.test(young.err)], [1, true], young.err);
+  age(here, account);
+  await served(here, account);
+  assert.equal((await archive(before)).status, 0);
+  assert.deepEqual(filesOf(dir).length, 2);
+  assert.deepEqual(linesIn(dir), upTo(14));
+  assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["14 opening", "15 usage"]);
+  const verified = await tollgate("ledger", "verify", "--archive", dir);
+  assert.equal(verified.status, 0, verified.err);
+});
+
+test("what is wrong with the archive or with what is asked is named, and nothing is let go of", async (t) => {
+  const { here, account, dir, before, tollgate, cutAfter } = await bench(t);
+  assert.equal((await tollgate("ledger", "archive", "--before", "soon", "--to", dir)).status, 2);
+  await cutAfter(3, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
+  const [name = ""] = filesOf(dir);
+  const file = join(dir, name);
+  const good = readFileSync(file);
+  const doctored = gunzipSync(good).toString().replace('"amount":"1"', '"amount":"2"');
+  writeFileSync(file, gzipSync(doctored));
+  const ran = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+  assert.deepEqual([ran.status, /cannot be used: it is changed/.test(ran.err)], [1, true], ran.err);
+  assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);
+  writeFileSync(file, good.subarray(0, good.length - 9));
+  const torn = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+  assert.deepEqual([torn.status, /cannot be used/.test(torn.err)], [1, true], torn.err);
+  writeFileSync(file, good);
+  assert.equal((await tollgate("ledger", "archive", "--before", before, "--to", dir)).status, 0);
+  writeFileSync(file, gzipSync(doctored));
+  const found = await tollgate("ledger", "verify", "--archive", dir);
+  assert.equal(found.status, 1);
+  assert.match(found.err, /line_balance: In the archive: .*balance/);
+  assert.match(found.out, /out of balance: 1\. /);
+  rmSync(file);
+  const missing = await tollgate("ledger", "verify", "--archive", dir);
+  assert.match(missing.err, /Lines 1 to 12 are neither in the files nor in the store\./);
+  assert.equal((await tollgate("ledger", "verify")).status, 0);
+});
+
+test("the admin API lets go of nothing whose digest the asker does not know", async (t) => {
+  const { here, account, before } = await bench(t);
+  const post = async (body: object) => {
+    const reply = await fetch(`${here.adminUrl}/admin/v1/accounts/${account.name}/ledger/archive`, {
+      method: "POST",
+      headers: { authorization: "Bearer test-admin-token", "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return `${reply.status} ${((await reply.json()) as { error?: { code: string } }).error?.code}`;
+  };
+  const sha256 = "0".repeat(64);
+  assert.equal(await post({ before, after: 0, through: 5, sha256 }), "409 not_the_same_lines");
+  assert.equal(await post({ before, after: 3, through: 5, sha256 }), "409 moved");
+  assert.equal(await post({ before, after: 0, through: 5_000, sha256 }), "400 malformed");
+  assert.equal(await post({ before: "2026-02-30", after: 0, through: 5, sha256 }), "400 malformed");
+  assert.equal(await post({ before: "2999-01-01", after: 0, through: 5, sha256 }), "409 too_young");
+  assert.equal(await post({ before, after: 0, through: 5 }), "400 missing_member");
+  assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);
+});

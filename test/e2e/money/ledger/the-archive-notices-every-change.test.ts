@@ -1,0 +1,426 @@
+/**
+ * `tollgate ledger verify --archive`: whatever is changed in a file of the archive is noticed, whoever computed its digests
+ * anew, because the store has the last link of their chain. What has no digest is said to have none.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import test, { after, afterEach, before } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { listArchive, readFaulty, writeArchive } from "../../../../src/cli/archive-files.ts";
+import { CliFailure } from "../../../../src/cli/failure.ts";
+import { chained, newChain } from "../../../../src/store/line-chain.ts";
+import { fromPlain } from "../../../../src/store/plain-line.ts";
+import type { LedgerLine } from "../../../../src/store/records.ts";
+import { utcDay } from "../../../../src/values/time.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { served, tollgate } from "./house.ts";
+
+const DAY_MS = 86_400_000;
+/** Lines in each of the two files of an account. */
+const FIRST = 12;
+const SECOND = 9;
+
+let here: GatewayHere;
+let alice: TestAccount;
+let bob: TestAccount;
+const dir = join(mkdtempSync(join(tmpdir(), "tollgate-archive-")), "files");
+/** The folder as it was written. */
+const good = new Map<string, Buffer>();
+
+before(async () => {
+  here = await startGatewayHere();
+  [alice, bob] = [await here.account({ usd: "1" }), await here.account({ usd: "1" })];
+  for (const lines of [FIRST, SECOND]) {
+    for (const account of [alice, bob]) {
+      await served(here, account);
+      const { length } = await here.store.readLedger(account.tag, 0, 100);
+      const opened = lines === FIRST ? 0 : 1;
+      for (let at = length - opened; at < lines; at++) {
+        const payment = { id: `pay-${lines}-${at}`, amount: 1n, kind: "topup" as const, note: 'a "note" äö \ufffd' };
+        await here.store.credit(account.tag, payment);
+      }
+      age(account);
+    }
+    const ran = await tollgate(here, "ledger", "archive", "--before", utcDay(Date.now() - 5 * DAY_MS), "--to", dir);
+    assert.equal(ran.status, 0, ran.err);
+  }
+  for (const name of readdirSync(dir)) good.set(name, readFileSync(join(dir, name)));
+  assert.equal(good.size, 4);
+});
+after(async () => {
+  await here.close();
+  rmSync(join(dir, ".."), { recursive: true });
+});
+afterEach(() => {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name));
+  for (const [name, bytes] of good) writeFileSync(join(dir, name), bytes);
+});
+
+/** What stands in the ledger is ten days older from here on. */
+function age({ tag }: TestAccount): void {
+  assert.ok(here.settings.store.kind === "embedded");
+  const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
+  db.prepare("UPDATE ledger SET at = at - ? WHERE tag = ? AND kind <> 'opening'").run(10 * DAY_MS, tag);
+  db.close();
+}
+
+function fileOf({ tag }: TestAccount, which: "first" | "second"): string {
+  const [first = "", second = ""] = [...good.keys()].filter((name) => name.startsWith(`acct_${tag}.`)).sort();
+  return join(dir, which === "first" ? first : second);
+}
+
+type Text = { head: Record<string, unknown>; lines: Record<string, unknown>[] };
+
+/** Writes a file anew after `change`; `heal` gives its heading the digest of what it has then. */
+function rewrite(path: string, change: (text: Text) => void, { heal = false } = {}): void {
+  const [head = "", ...lines] = gunzipSync(readFileSync(path)).toString().trimEnd().split("\n");
+  const text: Text = { head: JSON.parse(head), lines: lines.map((line) => JSON.parse(line)) };
+  change(text);
+  if (heal) {
+    const chain = text.head.chain as { from: number; before: string; after: string };
+    const read = text.lines.map((line) => fromPlain(line)).filter((line): line is LedgerLine => line !== undefined);
+    chain.after = chained({ from: chain.from, sha256: chain.before }, read).sha256;
+  }
+  const all = [text.head, ...text.lines].map((one) => `${JSON.stringify(one)}\n`).join("");
+  writeFileSync(path, gzipSync(all));
+}
+
+/** Verifies alice and all accounts, through the files: the checks that found something. */
+async function checksFound(): Promise<string[]> {
+  const one = await tollgate(here, "ledger", "verify", "--account", alice.name, "--archive", dir);
+  const all = await tollgate(here, "--json", "ledger", "verify", "--archive", dir);
+  assert.equal(all.status, one.status, one.err);
+  const { items, unbalanced } = JSON.parse(all.out) as {
+    unbalanced: number;
+    items: { account: string; outcome: string; findings: { check: string }[] }[];
+  };
+  const { outcome, findings = [] } = items.find(({ account }) => account === alice.name) ?? {};
+  const words = one.status === 0 ? "out of balance: 0." : "out of balance: 1.";
+  assert.ok(one.out.includes(words), one.out);
+  assert.deepEqual([unbalanced === 0, outcome], one.status === 0 ? [true, "balanced"] : [false, "unbalanced"]);
+  return [...new Set(findings.map(({ check }) => check))].sort();
+}
+
+const MEMBERS = [
+  "seq",
+  "at_ms",
+  "kind",
+  "debit",
+  "credit",
+  "amount",
+  "balance",
+  "reference",
+  "group",
+  "model",
+  "key",
+  "memo",
+];
+
+test("an archive that nobody touched is sound", async () => {
+  assert.deepEqual(await checksFound(), []);
+});
+
+test("a folder that is not there is an error, and not an archive without a line", async () => {
+  for (const missing of [join(dir, "none"), join(dir, "..", "fiels")]) {
+    const ran = await tollgate(here, "ledger", "verify", "--archive", missing);
+    assert.deepEqual([ran.status, ran.out], [1, ""]);
+    assert.equal(ran.err, `The archive folder ${missing} cannot be read (ENOENT).\n`);
+  }
+});
+
+test("each member of a line that is changed is noticed, with the digests computed anew, too", async () => {
+  for (const heal of [false, true]) {
+    for (const member of MEMBERS) {
+      for (const which of ["first", "second"] as const) {
+        const path = fileOf(alice, which);
+        rewrite(
+          path,
+          ({ lines }) => {
+            const line = lines[4] as Record<string, unknown>;
+            assert.ok(member in line, member);
+            line[member] = typeof line[member] === "number" ? (line[member] as number) + 1 : `${line[member]}1`;
+          },
+          { heal },
+        );
+        const found = await checksFound();
+        const expected = heal || member === "seq" ? "archive_chain" : "archive_file";
+        assert.ok(found.includes(expected), `${member} in the ${which} file: ${found}`);
+        writeFileSync(path, good.get(path.slice(dir.length + 1)) as Buffer);
+      }
+    }
+  }
+});
+
+const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
+  "the last line cut": (path) => rewrite(path, ({ lines }) => void lines.pop(), { heal: true }),
+  "the first line cut": (path) => rewrite(path, ({ lines }) => void lines.shift(), { heal: true }),
+  "a line twice": (path) => rewrite(path, ({ lines }) => void lines.splice(3, 0, lines[3] as never), { heal: true }),
+  "two lines in each other's place": (path) =>
+    rewrite(path, ({ lines }) => void lines.splice(3, 2, lines[4] as never, lines[3] as never), { heal: true }),
+  "two lines that have changed their numbers": (path) =>
+    rewrite(
+      path,
+      ({ lines }) => {
+        const [a, b] = lines.slice(-2) as [{ reference: unknown }, { reference: unknown }];
+        [a.reference, b.reference] = [b.reference, a.reference];
+      },
+      { heal: true },
+    ),
+  "a line that was made up and numbered": (path) =>
+    rewrite(
+      path,
+      ({ lines, head }) => {
+        const last = lines.at(-1) as { seq: number };
+        lines.push({ ...last, seq: last.seq + 1 });
+        head.last = last.seq + 1;
+      },
+      { heal: true },
+    ),
+  "a member that is too many": (path) =>
+    rewrite(path, ({ lines }) => void Object.assign(lines[2] as object, { more: 1 }), { heal: true }),
+  "members in another order": (path) =>
+    rewrite(path, ({ lines }) => {
+      lines[2] = Object.fromEntries(Object.entries(lines[2] as object).reverse());
+    }),
+  "another account in the heading": (path) =>
+    rewrite(path, ({ head }) => void Object.assign(head, { account: "acct_0000000000" })),
+  "another first line in the heading": (path) => rewrite(path, ({ head }) => void Object.assign(head, { first: 2 })),
+  "another last line in the heading": (path) => rewrite(path, ({ head }) => void Object.assign(head, { last: 99 })),
+  "a member that is too many in the heading": (path) =>
+    rewrite(path, ({ head }) => void Object.assign(head, { more: 1 })),
+  "another digest in the heading": (path) =>
+    rewrite(path, ({ head }) => void Object.assign(head.chain as object, { after: "0".repeat(64) })),
+  "another digest before the first line": (path) =>
+    rewrite(path, ({ head }) => void Object.assign(head.chain as object, { before: "0".repeat(64) }), { heal: true }),
+  "another beginning of the chain": (path) =>
+    rewrite(path, ({ head }) => void Object.assign(head.chain as object, { from: 2 }), { heal: true }),
+  "another version": (path) => rewrite(path, ({ head }) => void Object.assign(head, { tollgate_ledger: 3 })),
+  "the heading of a version without digests": (path) =>
+    rewrite(path, ({ head, lines }) => {
+      delete head.chain;
+      head.tollgate_ledger = 1;
+      (lines[4] as { reference: string }).reference = "another";
+    }),
+  "nothing but the heading of a version without digests": (path) =>
+    rewrite(path, ({ head }) => {
+      delete head.chain;
+      head.tollgate_ledger = 1;
+    }),
+  "zeros behind the end": (path) => writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.alloc(5)])),
+  "a member of no text behind the end": (path) =>
+    writeFileSync(path, Buffer.concat([readFileSync(path), gzipSync("")])),
+  "a member of no text before the beginning": (path) =>
+    writeFileSync(path, Buffer.concat([gzipSync(""), readFileSync(path)])),
+  "a torn file": (path) => writeFileSync(path, readFileSync(path).subarray(0, -9)),
+  "an empty file": (path) => writeFileSync(path, ""),
+  "no gzip": (path) => writeFileSync(path, "text"),
+  "text behind the last line": (path) =>
+    writeFileSync(path, gzipSync(Buffer.concat([gunzipSync(readFileSync(path)), Buffer.from("x")]))),
+  "no file": (path) => rmSync(path),
+};
+
+for (const [name, damage] of Object.entries(DAMAGES)) {
+  for (const which of ["first", "second"] as const) {
+    test(`${name}, in the ${which} file`, async () => {
+      damage(fileOf(alice, which));
+      const found = await checksFound();
+      assert.ok(
+        found.some((check) => check.startsWith("archive_")),
+        `${found}`,
+      );
+    });
+  }
+}
+
+/** All faults of a file, one that cannot be read at all included. */
+async function faultsOf(path: string): Promise<readonly string[]> {
+  const file = (await listArchive(dir)).find((one) => one.path === path);
+  assert.ok(file);
+  return readFaulty(file).then(
+    ({ faults }) => faults,
+    (error: unknown) => {
+      assert.ok(error instanceof CliFailure, `${error}`);
+      return [error.message];
+    },
+  );
+}
+
+test("each byte of a file that is changed, left out or put in is noticed", async () => {
+  const path = fileOf(alice, "first");
+  const text = gunzipSync(readFileSync(path));
+  assert.ok(text.includes("\ufffd"), "a note has what bytes that are no UTF-8 are read as");
+  const headEnd = text.indexOf("\n");
+  const unnoticed: string[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number;
+    const all = {
+      "a lowest bit": Buffer.from(text).fill(byte ^ 1, at, at + 1),
+      "a highest bit": Buffer.from(text).fill(byte ^ 0x80, at, at + 1),
+      "left out": Buffer.concat([text.subarray(0, at), text.subarray(at + 1)]),
+      "a blank put in": Buffer.concat([text.subarray(0, at), Buffer.from(" "), text.subarray(at)]),
+    };
+    // All of them throughout the heading, and one after the other in the lines, which a digest covers alike.
+    const changes = Object.entries(all).filter((_, which) => at <= headEnd || which === at % 4);
+    for (const [name, bytes] of changes) {
+      writeFileSync(path, gzipSync(bytes, { level: 0 }));
+      if ((await faultsOf(path)).length === 0) unnoticed.push(`${name} at ${at}`);
+    }
+  }
+  // Where the chain begins is no matter of this file's own digest: all files and the store have to agree on it.
+  const from = text.indexOf('"from":1,') + '"from":'.length;
+  assert.deepEqual(unnoticed, [`a lowest bit at ${from}`]);
+  writeFileSync(path, gzipSync(Buffer.from(text).fill("0", from, from + 1)));
+  assert.ok((await checksFound()).includes("archive_chain"));
+});
+
+test("each byte of the compressed file that is changed is noticed, but for those that say nothing of the text", async () => {
+  const path = fileOf(alice, "second");
+  const packed = readFileSync(path);
+  const unnoticed: number[] = [];
+  for (let at = 0; at < packed.length; at++) {
+    writeFileSync(path, Buffer.from(packed).fill((packed[at] as number) ^ 1, at, at + 1));
+    if ((await faultsOf(path)).length === 0) unnoticed.push(at);
+  }
+  // RFC 1952, section 2.3: the time, the extra flags and the system.
+  assert.deepEqual(unnoticed, [4, 5, 6, 7, 8, 9]);
+  for (let length = 0; length < packed.length; length++) {
+    writeFileSync(path, packed.subarray(0, length));
+    assert.notDeepEqual(await faultsOf(path), [], `cut to ${length} bytes`);
+  }
+});
+
+test("whole files in each other's place are noticed: of one account, of two, and of two with their names", async () => {
+  const swap = (a: string, b: string) => {
+    const [one, two] = [readFileSync(a), readFileSync(b)];
+    writeFileSync(a, two);
+    writeFileSync(b, one);
+  };
+  swap(fileOf(alice, "first"), fileOf(alice, "second"));
+  assert.ok((await checksFound()).includes("archive_file"));
+  swap(fileOf(alice, "first"), fileOf(alice, "second"));
+  assert.deepEqual(await checksFound(), []);
+
+  swap(fileOf(alice, "second"), fileOf(bob, "second"));
+  assert.ok((await checksFound()).includes("archive_file"));
+  // Whoever swaps them gives them the headings that belong there.
+  for (const [path, { tag }] of [
+    [fileOf(alice, "second"), alice],
+    [fileOf(bob, "second"), bob],
+  ] as const) {
+    rewrite(path, ({ head }) => void Object.assign(head, { account: `acct_${tag}` }), { heal: true });
+  }
+  assert.ok((await checksFound()).includes("archive_chain"));
+});
+
+test("a file of lines that are in another one, too, is noticed", async () => {
+  const path = fileOf(alice, "first");
+  renameSync(path, path.replace("-000000000012", "-000000000011"));
+  writeFileSync(path, good.get(path.slice(dir.length + 1)) as Buffer);
+  assert.ok((await checksFound()).includes("archive_twice"));
+});
+
+test("whoever writes files and digests anew, all of them, has not the link that the store has", async () => {
+  let link = newChain(`acct_${alice.tag}`, 1);
+  for (const which of ["first", "second"] as const) {
+    rewrite(fileOf(alice, which), ({ head, lines }) => {
+      if (which === "first") (lines[5] as { memo: string }).memo = "another note";
+      const before = link.sha256;
+      link = chained(
+        link,
+        lines.map((line) => fromPlain(line) as LedgerLine),
+      );
+      head.chain = { from: 1, before, after: link.sha256 };
+    });
+  }
+  assert.deepEqual(await checksFound(), ["archive_chain"]);
+  const ran = await tollgate(here, "ledger", "verify", "--account", alice.name, "--archive", dir);
+  assert.match(ran.err, /: archive_chain: In the archive: The lines in the files are not those that were archived/);
+});
+
+test("files that are nobody's are left alone, and those of accounts that are not here are told of", async () => {
+  writeFileSync(join(dir, "notes.txt"), "x");
+  const stranger = fileOf(alice, "first").replace(`acct_${alice.tag}`, "acct_Stranger00");
+  writeFileSync(stranger, good.get(fileOf(alice, "first").slice(dir.length + 1)) as Buffer);
+  const ran = await tollgate(here, "ledger", "verify", "--archive", dir);
+  assert.deepEqual([ran.status, ran.err], [0, ""]);
+  assert.match(ran.out, /^The folder has files of accounts that are not here: acct_Stranger00\.$/m);
+});
+
+test("an archive of a version without digests is verified by its sums, and said to have none", async () => {
+  const account = await here.account({ usd: "1" });
+  for (let at = 0; at < 3; at++) {
+    await here.store.credit(account.tag, { id: `pay-${at}`, amount: 1n, kind: "topup", note: "" });
+  }
+  age(account);
+  const day = utcDay(Date.now() - 5 * DAY_MS);
+  const archived = await tollgate(here, "ledger", "archive", "--before", day, "--to", dir, "--account", account.name);
+  assert.equal(archived.status, 0, archived.err);
+  const path = join(dir, readdirSync(dir).find((name) => name.startsWith(`acct_${account.tag}.`)) ?? "");
+  rewrite(path, ({ head }) => {
+    delete head.chain;
+    head.tollgate_ledger = 1;
+  });
+  assert.ok(here.settings.store.kind === "embedded");
+  const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
+  const sql =
+    "UPDATE ledger SET memo = json_remove(memo, '$.chain', '$.payments', '$.counts') WHERE tag = ? AND kind = 'opening'";
+  assert.equal(db.prepare(sql).run(account.tag).changes, 1);
+  db.close();
+  const ran = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  assert.deepEqual([ran.status, ran.err], [0, ""]);
+  assert.match(ran.out, /1 files are of a version without digests; their lines are verified by their sums\.$/m);
+  assert.match(ran.out, /Lines 1 to 4 were archived without a digest; they are verified by their sums\.$/m);
+  const asItWas = readFileSync(path);
+  rewrite(path, ({ lines }) => void Object.assign(lines[1] as object, { more: 1 }));
+  const widened = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  assert.deepEqual(
+    [widened.status, /archive_file: .* has members in line 2/.test(widened.err)],
+    [1, true],
+    widened.err,
+  );
+  writeFileSync(path, asItWas);
+  // What is archived from here on has one.
+  await here.store.credit(account.tag, { id: "later", amount: 1n, kind: "topup", note: "" });
+  age(account);
+  const more = await tollgate(here, "ledger", "archive", "--before", day, "--to", dir, "--account", account.name);
+  assert.equal(more.status, 0, more.err);
+  const sound = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  assert.deepEqual([sound.status, sound.err], [0, ""]);
+  assert.match(sound.out, /Lines 1 to 4 were archived without a digest; they are verified by their sums\.$/m);
+  const second = join(dir, readdirSync(dir).filter((name) => name.startsWith(`acct_${account.tag}.`))[1] ?? "");
+  rewrite(second, ({ lines }) => void Object.assign(lines[0] as object, { memo: "x" }), { heal: true });
+  const found = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  assert.deepEqual([found.status, /archive_chain/.test(found.err)], [1, true], found.err);
+});
+
+test("a file whose lines the store has not let go of yet is compared with them line by line", async () => {
+  const account = await here.account({ usd: "1" });
+  for (let at = 0; at < 3; at++) {
+    await here.store.credit(account.tag, { id: `pay-${at}`, amount: 1n, kind: "topup", note: "" });
+  }
+  const lines = await here.store.readLedger(account.tag, 0, 100);
+  const { path } = await writeArchive(dir, `acct_${account.tag}`, lines, newChain(`acct_${account.tag}`, 1));
+  const verify = () => tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
+  const sound = await verify();
+  assert.deepEqual([sound.status, sound.err], [0, ""]);
+
+  rewrite(path, (text) => void Object.assign(text.lines[2] as object, { memo: "another" }), { heal: true });
+  const changed = await verify();
+  assert.equal(changed.status, 1);
+  assert.match(
+    changed.err,
+    /, line 3: archive_line: In the archive: The line in the file is not the one in the store\./,
+  );
+  assert.ok(changed.out.includes("out of balance: 1."), changed.out);
+
+  rmSync(path);
+  const last = lines.at(-1) as LedgerLine;
+  const more = [...lines, { ...last, seq: last.seq + 1 }];
+  await writeArchive(dir, `acct_${account.tag}`, more, newChain(`acct_${account.tag}`, 1));
+  const made = await verify();
+  assert.equal(made.status, 1);
+  assert.match(made.err, /, line 5: archive_line: In the archive: The line is in a file, and not in the store\./);
+});

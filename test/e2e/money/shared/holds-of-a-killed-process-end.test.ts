@@ -1,0 +1,69 @@
+// docs/failure-model.md rows A1 and A2 without their journal: a process that dies in the middle of a request that has
+// delivered nothing leaves a hold behind. It binds the money for its life, a minute longer than the request's, and no
+// longer; nothing is charged.
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { GatewayProcess } from "../../../rig/gateway.ts";
+import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./house.ts";
+
+const START_MS = Date.UTC(2026, 5, 1, 12);
+/** Both the funds and the only place are taken by the request that is cut. */
+const GROUP = "one-at-a-time";
+const BODY = chat({ maxTokens: 16 });
+
+/** A request that waits for its upstream when its gateway is killed; resolves once the process is gone. */
+async function killInTheMiddle(gateway: GatewayProcess, key: string, arrived: () => Promise<void>): Promise<void> {
+  const cut = assert.rejects(ask(gateway, key, BODY));
+  await arrived();
+  await gateway.stop("SIGKILL");
+  await cut;
+}
+
+test("Redis: another process finds the money again when the hold's life is over", { timeout: 60_000 }, async () => {
+  const house = await startHouse({ store: "redis", gateways: 2, faketime: true });
+  const { simulator, redis } = house;
+  try {
+    const [victim, other] = house.gateways;
+    assert.ok(victim && other && redis);
+    redis.setTime(START_MS);
+    const { hold, cost } = await priceOf(other, BODY);
+    const { name, key } = await openAccount(other, { funds: hold, group: GROUP });
+    const before = simulator.count;
+    simulator.hold();
+    await killInTheMiddle(victim, key, () => simulator.waitFor(before + 1));
+    simulator.release();
+    assert.deepEqual(await fundsOf(other, name), { balance: hold, held: hold });
+    redis.setTime(START_MS + HOLD_LIFE_MS - 1);
+    assert.equal((await ask(other, key, BODY)).cause, "insufficient_balance");
+    redis.setTime(START_MS + HOLD_LIFE_MS);
+    assert.equal((await ask(other, key, BODY)).status, 200);
+    const kinds = (await ledgerOf(other, name)).map((line) => line.kind);
+    assert.deepEqual(kinds, ["topup", "usage"]);
+    assert.deepEqual(await fundsOf(other, name), { balance: hold - cost, held: 0n });
+  } finally {
+    await house.close();
+  }
+});
+
+test("embedded: holds live in memory, so the next start finds the money at once", { timeout: 60_000 }, async () => {
+  const house = await startHouse({ store: "embedded" });
+  const { simulator } = house;
+  try {
+    const [victim] = house.gateways;
+    assert.ok(victim);
+    const { hold, cost } = await priceOf(victim, BODY);
+    const { name, key } = await openAccount(victim, { funds: hold, group: GROUP });
+    const before = simulator.count;
+    simulator.hold();
+    await killInTheMiddle(victim, key, () => simulator.waitFor(before + 1));
+    simulator.release();
+    const next = await house.open();
+    assert.deepEqual(await fundsOf(next, name), { balance: hold, held: 0n });
+    assert.equal((await ask(next, key, BODY)).status, 200);
+    const kinds = (await ledgerOf(next, name)).map((line) => line.kind);
+    assert.deepEqual(kinds, ["topup", "usage"]);
+    assert.deepEqual(await fundsOf(next, name), { balance: hold - cost, held: 0n });
+  } finally {
+    await house.close();
+  }
+});

@@ -1,0 +1,97 @@
+/** What deploy/ ships is accepted by the programs that it is for, and each check is seen to refuse something. */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { parseAllDocuments } from "yaml";
+import { loadConfig } from "../../../../src/config/config.ts";
+import { checkEnvoyFile } from "../../../rig/envoy.ts";
+import { checkNginxFile } from "../../../rig/nginx.ts";
+
+const read = (file: string) => readFileSync(file, "utf8");
+
+test("nginx -t", async () => {
+  assert.match(await checkNginxFile(), /test is successful/);
+  const unix = (text: string) => text.replace("server 127.0.0.1:8787 ", "server unix:/run/tollgate/tollgate.sock ");
+  assert.match(await checkNginxFile(unix), /test is successful/, "the variant with a unix socket");
+  await assert.rejects(checkNginxFile((text) => text.replace("proxy_buffering off", "proxy_buffering of")));
+});
+
+test("envoy --mode validate", async () => {
+  assert.match(await checkEnvoyFile(), /OK/);
+  const unix = (text: string) =>
+    text.replace(
+      "address: { socket_address: { address: 127.0.0.1, port_value: 8787 } }",
+      "address: { pipe: { path: /run/tollgate/tollgate.sock } }",
+    );
+  assert.match(await checkEnvoyFile(unix), /OK/, "the variant with a unix socket");
+  await assert.rejects(checkEnvoyFile((text) => text.replace("normalize_path", "normalise_path")));
+});
+
+test("systemd-analyze verify, and its measure of exposure", (t) => {
+  if (spawnSync("systemd-analyze", ["--version"]).error) {
+    return t.diagnostic("deploy/tollgate.service was NOT verified: this machine has no systemd-analyze");
+  }
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-unit-"));
+  try {
+    const unit = join(dir, "tollgate.service");
+    // The program must exist for `verify`; nothing else is put in.
+    writeFileSync(
+      unit,
+      read("deploy/tollgate.service").replaceAll("/opt/tollgate/node_modules/.bin/node", "/bin/true"),
+    );
+    const verified = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" });
+    assert.deepEqual([verified.status, verified.stderr], [0, ""]);
+    const security = spawnSync("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit], {
+      encoding: "utf8",
+    });
+    assert.equal(security.status, 0, security.stdout);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("drain.sh: the shell can read it, misuse is exit status 2, and a wrong server changes nothing", () => {
+  execFileSync("sh", ["-n", "deploy/drain.sh"]);
+  const drain = (args: string[], env = {}) =>
+    spawnSync("deploy/drain.sh", args, { encoding: "utf8", env: { ...process.env, ...env } });
+  for (const args of [[], ["nginx"], ["nginx", "f", "s", "12x"], ["apache", "x"]]) {
+    assert.equal(drain(args).status, 2, args.join(" "));
+  }
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-drain-"));
+  try {
+    const file = join(dir, "upstream.conf");
+    const text = "upstream u {\n  server 127.0.0.1:8787 max_fails=1;\n  server 127.0.0.1:87870;\n}\n";
+    writeFileSync(file, text);
+    assert.equal(drain(["nginx-back", file, "127.0.0.1:1"], { NGINX: "true" }).status, 1);
+    assert.equal(read(file), text);
+    assert.equal(drain(["nginx-back", file, "127.0.0.1:8787"], { NGINX: "false" }).status, 1, "nginx refuses");
+    assert.equal(read(file), text);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("compose.yaml and kubernetes.yaml are YAML, and the configurations inside are good ones of ours", () => {
+  const compose = parseAllDocuments(read("deploy/compose.yaml"))[0]?.toJS();
+  assertConfig(compose.configs.tollgate.content.replaceAll("$$", "$"));
+  const kinds = parseAllDocuments(read("deploy/kubernetes.yaml")).map((document) => {
+    assert.deepEqual(document.errors, []);
+    return document.toJS() as { kind: string; data?: Record<string, string> };
+  });
+  const map = kinds.find(({ kind }) => kind === "ConfigMap");
+  assertConfig(map?.data?.["tollgate.yaml"] ?? "");
+});
+
+function assertConfig(text: string): void {
+  const env = {
+    TOLLGATE_ADMIN_TOKEN: "0123456789abcdef",
+    TOLLGATE_SEALING_KEY: "0123456789abcdef0123456789abcdef",
+    EAST_KEY: "k",
+    TOLLGATE_STORE: "redis://127.0.0.1:6379/0",
+  };
+  const loaded = loadConfig({ file: "inside.yaml", text, env });
+  assert.ok("settings" in loaded, JSON.stringify("problems" in loaded ? loaded.problems : []));
+}

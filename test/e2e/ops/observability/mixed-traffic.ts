@@ -1,0 +1,111 @@
+/** Traffic of every kind that a dashboard or an alert tells of: answers, refusals, faults, cards, cuts. */
+import assert from "node:assert/strict";
+import { loadConfig } from "../../../../src/config/config.ts";
+import type { ConfigPlaces, GatewayHere, TestAccount } from "../../../rig/gateway.ts";
+import { testConfig } from "../../../rig/gateway.ts";
+import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
+
+/** The common test configuration, with an upstream that has room for one request at a time. */
+export function sightConfig(places: ConfigPlaces): string {
+  const text = testConfig(places)
+    .replace(
+      "\nmodels:\n",
+      `\n  up-narrow: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: k, max_concurrency: 1}\nmodels:\n`,
+    )
+    .replace(
+      "\ngroups:\n",
+      '\n  chat-narrow: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, default_output_tokens: 16, routes: [{upstream: up-narrow, cost: {input: "1", output: "10", tools: {web_search: "0.01"}}}]}\ngroups:\n',
+    );
+  assert.ok("settings" in loadConfig({ file: "sight.yaml", text, env: {} }));
+  return text;
+}
+
+export interface Visitors {
+  readonly rich: TestAccount;
+  readonly poor: TestAccount;
+  readonly limited: TestAccount;
+  readonly carded: TestAccount;
+}
+
+export async function visitors(here: GatewayHere): Promise<Visitors> {
+  return {
+    rich: await here.account({ usd: "100" }),
+    poor: await here.account({ usd: "0" }),
+    limited: await here.account({ group: "limited-money" }),
+    carded: await here.account({ group: "cards", usd: "0" }),
+  };
+}
+
+const REPLY = {
+  id: "c",
+  object: "chat.completion",
+  model: "chat-narrow",
+  choices: [{ index: 0, message: { role: "assistant", content: "found" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 4, completion_tokens: 5, total_tokens: 9 },
+};
+const text = "some words ".repeat(20);
+
+/** One round; each kind of answer comes up in every round. */
+export async function round(here: GatewayHere, { rich, poor, limited, carded }: Visitors): Promise<void> {
+  const { simulator } = here;
+  const read = async (reply: Promise<Response>) => void (await (await reply).text());
+  for (const protocol of PROTOCOL_LIST) {
+    simulator.program({ text, pace: { betweenMs: 2 } }, { times: 2 });
+    await read(ask(here, protocol, rich.key, { stream: true }));
+    await read(ask(here, protocol, rich.key));
+    // Through a translation that leaves a field out.
+    await read(
+      ask(here, protocol, rich.key, {
+        model: protocol === "chat" ? "messages-1" : "chat-1",
+        top_k: 3,
+        seed: 7,
+        stream: true,
+      }),
+    );
+  }
+  await read(ask(here, "chat", poor.key));
+  await read(ask(here, "chat", carded.key));
+  await read(ask(here, "chat", undefined));
+  await read(ask(here, "chat", rich.key, { model: "no-such-model" }));
+  for (let index = 0; index < 3; index++) await read(ask(here, "messages", limited.key));
+  // A server that answers with another model than it was asked for.
+  simulator.program({ text, model: "another-model" });
+  await read(ask(here, "chat", rich.key));
+  // A server that counts searches that nobody asked for.
+  simulator.program({ body: { ...REPLY, usage: { ...REPLY.usage, num_search_queries: 3 } } });
+  await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
+  // A server that counts more output than its model can give.
+  simulator.program({
+    body: { ...REPLY, usage: { prompt_tokens: 4, completion_tokens: 40_000, total_tokens: 40_004 } },
+  });
+  await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
+  // More asked for than the model can give.
+  await read(ask(here, "chat", rich.key, { max_tokens: 1_000_000 }));
+  // An upstream that fails, and one whose credential is refused.
+  simulator.program({ fault: { status: 500 } }, { times: 2 });
+  await read(ask(here, "chat", rich.key));
+  simulator.program({ fault: { status: 401 } });
+  await read(ask(here, "messages", rich.key));
+  // A stream that is cut behind its first words, and a client that leaves before any.
+  simulator.program({ text, fault: { resetAfterEvents: 6 } });
+  await read(ask(here, "chat", rich.key, { stream: true }));
+  simulator.program({ text, fault: { jsonErrorIn200: true } });
+  await read(ask(here, "responses", rich.key, { stream: true }));
+  simulator.program({ text, fault: { stallAfterEvents: 1 } });
+  await leftBeforeTheFirstWord(here, rich);
+  // Two at once where one has room, without a limit of their own: their holds grow.
+  simulator.program({ text, pace: { betweenMs: 2 } }, { times: 2 });
+  await Promise.all(
+    [1, 2].map(() => read(ask(here, "chat", rich.key, { model: "chat-narrow", stream: true, max_tokens: undefined }))),
+  );
+  await read(fetch(`${here.url}/v1/models`, { headers: { authorization: `Bearer ${rich.key}` } }));
+}
+
+/** The opening event has come, nothing that counts has: what the upstream costs is absorbed. */
+async function leftBeforeTheFirstWord(here: GatewayHere, { key }: TestAccount): Promise<void> {
+  const leaving = new AbortController();
+  const reply = await ask(here, "messages", key, { stream: true }, { signal: leaving.signal });
+  await reply.body?.getReader().read();
+  leaving.abort();
+  await here.requestEnd(reply.headers.get("x-request-id") ?? "");
+}

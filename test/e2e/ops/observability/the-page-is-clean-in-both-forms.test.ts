@@ -1,0 +1,43 @@
+/** The metrics page by the judgement of Prometheus' own tool, and its OpenMetrics form with exemplars. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import test from "node:test";
+import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { startPrometheus } from "../../../rig/prometheus.ts";
+import { ask } from "../../protocol/whole/asking.ts";
+import { round, sightConfig, visitors } from "./mixed-traffic.ts";
+
+test("promtool check metrics has nothing to say of a page after mixed traffic", async (t) => {
+  const here = await startGatewayHere({ config: sightConfig });
+  t.after(() => here.close());
+  await round(here, await visitors(here));
+  const page = await fetch(`${here.adminUrl}/metrics`);
+  assert.match(page.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
+  const said = execFileSync("promtool", ["check", "metrics"], { input: await page.text(), stdio: "pipe" });
+  assert.equal(String(said), "");
+});
+
+test("a first token leads to its trace: Prometheus keeps the exemplar", async (t) => {
+  // Nobody listens there: the trace's id is all that this test is about.
+  const traces = 'traces: {endpoint: "http://127.0.0.1:9/v1/traces", sample: 1}\n';
+  const here = await startGatewayHere({ config: (places) => testConfig(places) + traces });
+  t.after(() => here.close());
+  const prometheus = await startPrometheus(new URL(here.adminUrl).host, { scrapeMs: 200 });
+  t.after(() => prometheus.stop());
+  const fromS = Date.now() / 1_000 - 60;
+  const { key } = await here.account();
+  const reply = await ask(here, "chat", key, { stream: true });
+  await reply.text();
+  const { trace } = await here.requestEnd(reply.headers.get("x-request-id") ?? "");
+  const open = await fetch(`${here.adminUrl}/metrics`, { headers: { accept: "application/openmetrics-text" } });
+  const body = await open.text();
+  assert.ok(body.includes(`# {trace_id="${trace}"}`));
+  assert.ok(body.endsWith("# EOF\n"));
+  await prometheus.until("tollgate_time_to_first_token_seconds_count");
+  const kept = await prometheus.exemplars(
+    "tollgate_time_to_first_token_seconds_bucket",
+    fromS,
+    Date.now() / 1_000 + 60,
+  );
+  assert.ok(kept > 0);
+});

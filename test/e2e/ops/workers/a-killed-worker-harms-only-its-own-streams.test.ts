@@ -1,0 +1,94 @@
+/**
+ * docs/failure-model.md row A3 with several processes: one of four is killed in mid-stream; its streams are charged
+ * once, nothing else is hurt.
+ */
+import assert from "node:assert/strict";
+import process from "node:process";
+import test from "node:test";
+import { ask } from "../../protocol/whole/asking.ts";
+import { adminGet, keyOf } from "../fronts/admin.ts";
+import { CHAT_END } from "../fronts/fronts.ts";
+import {
+  CHARGE_NANO_USD,
+  finish,
+  lines,
+  metricSum,
+  metricsPage,
+  openStreams,
+  untilAllServe,
+  workerPids,
+  workersScene,
+} from "./rig.ts";
+
+const WORKERS = 4;
+const STREAMS = 12;
+const WHOLE = 20;
+const LATER = 8;
+
+test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
+  const scene = await workersScene(t);
+  const gateway = await scene.start(WORKERS);
+  const pids = workerPids(gateway);
+  assert.equal(pids.size, WORKERS);
+  const whole = (count: number) =>
+    Promise.all(
+      Array.from({ length: count }, async () => {
+        const reply = await ask(gateway, "chat", scene.account.key);
+        assert.equal(reply.status, 200, await reply.text());
+      }),
+    );
+  await whole(WHOLE);
+  const streams = await openStreams(scene, gateway.url, STREAMS);
+
+  const page = await metricsPage(gateway);
+  assert.equal(metricSum(page, "tollgate_requests_total", 'status="200"'), WHOLE, "one page sums all workers up");
+  assert.equal(metricSum(page, "tollgate_in_flight", "chat"), STREAMS);
+  assert.equal(metricSum(page, "tollgate_time_to_first_token_seconds_count"), WHOLE + STREAMS);
+  // Of what each sees alike there is no sum. On a busy machine a look at the store may have come too late: then the next one.
+  let up = 0;
+  for (let look = page; up === 0; look = await metricsPage(gateway)) up = metricSum(look, "tollgate_store_up");
+  assert.equal(up, 1);
+  const { items } = (await adminGet(gateway, "/upstreams")) as { items: Record<string, unknown>[] };
+  const chat = items.find(({ name }) => name === "up-chat");
+  assert.deepEqual([chat?.health, chat?.in_flight, chat?.max_concurrency], ["healthy", STREAMS, WORKERS * 200]);
+  const busy = new Set(
+    lines(gateway)
+      .filter(({ msg }) => msg === "request")
+      .map(({ worker }) => worker),
+  );
+  assert.equal(busy.size, WORKERS, "traffic is spread");
+
+  const ends = streams.map((stream) => stream.reader.end());
+  process.kill(pids.get(2) as number, "SIGKILL");
+  await gateway.line('"msg":"a worker has ended"');
+  await gateway.line("what the last process left is settled");
+  await untilAllServe(gateway);
+  assert.notEqual(workerPids(gateway).get(2), pids.get(2), "it was started again");
+  for (const stream of streams) finish(stream);
+  const read = await Promise.all(ends);
+  const cut = read.filter((one) => one.cut).length;
+  const ended = read.filter((one) => !one.cut && one.text.endsWith(CHAT_END)).length;
+  assert.equal(cut + ended, STREAMS, "a stream is cut with its worker, or whole");
+  assert.ok(cut >= 1 && cut <= STREAMS / 2, `${cut} of ${STREAMS} were the worker's`);
+  await whole(LATER);
+  const later = await ask(gateway, "chat", await keyOf(gateway, "later"));
+  assert.equal(later.status, 200, "what an operator has just made counts at every worker");
+  await later.text();
+  const after = await metricsPage(gateway);
+  assert.equal(
+    metricSum(after, "tollgate_requests_total", 'status="200"'),
+    WHOLE + ended + LATER + 1,
+    "no counter went back",
+  );
+
+  assert.equal(await gateway.stop("SIGTERM"), 0);
+  const { ledger, holds, inFlight, account } = await scene.state();
+  assert.deepEqual([holds, inFlight, account.held], [[], 0, 0n]);
+  const usage = ledger.filter(({ kind }) => kind === "usage");
+  const orphans = usage.filter(({ memo }) => (JSON.parse(memo) as { ended?: string }).ended === "orphaned");
+  assert.equal(usage.length, WHOLE + STREAMS + LATER, "each is charged once");
+  assert.equal(orphans.length, cut);
+  for (const { amount } of orphans) assert.ok(amount > 0n, "an orphan is charged from its checkpoint");
+  const exact = usage.filter((line) => !orphans.includes(line));
+  for (const { amount } of exact) assert.equal(amount, CHARGE_NANO_USD);
+});

@@ -1,0 +1,54 @@
+/** SIGHUP to the parent: every worker charges the new price, a bad file changes none of them, a new worker has the new one. */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import process from "node:process";
+import test from "node:test";
+import { ask } from "../../protocol/whole/asking.ts";
+import { CHARGE_NANO_USD, lines, metricSum, metricsPage, untilAllServe, workerPids, workersScene } from "./rig.ts";
+
+const ROUND = 12;
+
+test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
+  const scene = await workersScene(t);
+  const gateway = await scene.start(3);
+  const file = gateway.file;
+  const text = readFileSync(file, "utf8");
+  const round = () =>
+    Promise.all(
+      Array.from({ length: ROUND }, async () => {
+        const reply = await ask(gateway, "chat", scene.account.key, {}, { headers: { connection: "close" } });
+        assert.equal(reply.status, 200, await reply.text());
+      }),
+    );
+  const servedBy = () => new Set(lines(gateway).flatMap((line) => (line.msg === "request" ? [line.worker] : [])));
+  await round();
+  assert.equal(servedBy().size, 3);
+
+  writeFileSync(file, text.replaceAll('input: "1"', 'input: "2"').replaceAll('output: "10"', 'output: "20"'));
+  gateway.child.kill("SIGHUP");
+  await gateway.line("configuration reloaded");
+  const page = await metricsPage(gateway);
+  assert.equal(metricSum(page, "tollgate_config_last_reload_success"), 1);
+  assert.equal(metricSum(page, "tollgate_config_reloads_total", "accepted"), 1, "one reload, not one of each process");
+  assert.equal(metricSum(page, "tollgate_config_generation"), 2, "one generation, not one of each process");
+  for (const worker of [1, 2, 3]) {
+    assert.equal(metricSum(page, "tollgate_worker_config_generation", `worker="${worker}"`), 2);
+    assert.equal(metricSum(page, "tollgate_worker_up", `worker="${worker}"`), 1);
+  }
+  await round();
+
+  writeFileSync(file, "listen: nowhere\n");
+  gateway.child.kill("SIGHUP");
+  await gateway.line("configuration refused");
+  await round();
+  assert.equal(metricSum(await metricsPage(gateway), "tollgate_config_last_reload_success"), 0);
+  process.kill(workerPids(gateway).get(3) as number, "SIGKILL");
+  await gateway.line('"msg":"a worker has ended"');
+  await untilAllServe(gateway);
+  await round();
+  assert.equal(await gateway.stop("SIGTERM"), 0);
+  const { ledger } = await scene.state();
+  const charges = ledger.filter(({ kind }) => kind === "usage").map(({ amount }) => amount);
+  assert.equal(charges.filter((amount) => amount === CHARGE_NANO_USD).length, ROUND);
+  assert.equal(charges.filter((amount) => amount === 2n * CHARGE_NANO_USD).length, 3 * ROUND);
+});

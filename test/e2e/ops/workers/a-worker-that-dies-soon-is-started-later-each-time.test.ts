@@ -1,0 +1,160 @@
+/** Workers that the test plays, and a clock that it moves: when another one is started, and when one is killed. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createLog } from "../../../../src/telemetry/log.ts";
+import type { MetricsSnapshot, WorkerEnd } from "../../../../src/telemetry/metrics.ts";
+import { WorkerPool } from "../../../../src/workers/pool.ts";
+import { HandClock } from "../../protocol/whole/hand-clock.ts";
+import { PlayedProcess } from "./played-process.ts";
+
+const figures = (name: string) => ({ metrics: [{ name }] as unknown as MetricsSnapshot, upstreams: [] });
+const STARTED = { text: "the start's", files: new Map() };
+
+function scene(workers: number) {
+  const clock = new HandClock();
+  const started: PlayedProcess[] = [];
+  const ended: (WorkerEnd | undefined)[] = [];
+  let isForkRefused = false;
+  const fleet = new WorkerPool({
+    workers,
+    started: STARTED,
+    file: "tollgate.yaml",
+    pretty: false,
+    fork() {
+      if (isForkRefused) throw new Error("spawn ENOMEM");
+      const process = new PlayedProcess();
+      started.push(process);
+      return process.asChild;
+    },
+    clock,
+    log: createLog({ level: "silent" }),
+    onEnded(cause) {
+      ended.push(cause);
+    },
+  });
+  return {
+    clock,
+    fleet,
+    started,
+    ended,
+    newest: () => started.at(-1) as PlayedProcess,
+    refuseFork(refused: boolean) {
+      isForkRefused = refused;
+    },
+    /** Lets whole seconds pass in which these processes answer. */
+    pass(seconds: number, answering: () => readonly PlayedProcess[] = () => started) {
+      for (let i = 0; i < seconds; i++) {
+        clock.advance(1_000);
+        for (const process of answering()) if (process.connected) process.say({ kind: "pong" });
+      }
+    },
+  };
+}
+
+test("each time later up to a limit, and at once again after a good while", async () => {
+  const { clock, fleet, started, ended, newest, pass } = scene(2);
+  const first = fleet.start();
+  for (const process of started) process.serve();
+  assert.equal((await first).kind, "tcp");
+  assert.deepEqual([fleet.reasons(), fleet.notes()], [[], []]);
+  for (const waitMs of [200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]) {
+    const before = started.length;
+    newest().end(1);
+    assert.deepEqual([fleet.reasons(), fleet.notes()], [[], ["worker 2 is down"]]);
+    pass(Math.floor((waitMs - 1) / 1_000));
+    clock.advance((waitMs - 1) % 1_000);
+    assert.equal(started.length, before, `not before ${waitMs} ms`);
+    clock.advance(1);
+    assert.equal(started.length, before + 1);
+  }
+  newest().serve();
+  pass(30);
+  newest().end(null, "SIGKILL");
+  clock.advance(200);
+  newest().serve();
+  assert.deepEqual([fleet.reasons(), fleet.notes()], [[], []]);
+  assert.equal(started.length, 11);
+  assert.deepEqual(ended, [...Array(8).fill("failed"), "killed"]);
+});
+
+test("while nobody else is there, within a second", async () => {
+  const { clock, fleet, started, newest, pass } = scene(2);
+  void fleet.start().catch(() => {});
+  started[0]?.serve();
+  for (let i = 0; i < 6; i++) {
+    newest().end(1);
+    pass(10);
+  }
+  const before = started.length;
+  newest().end(1);
+  started[0]?.end(0);
+  assert.deepEqual(fleet.reasons(), ["worker 1 is down", "worker 2 is down"]);
+  clock.advance(200);
+  assert.equal(started.length, before + 1, "worker 1 ended for the first time");
+  for (let i = 0; i < 6; i++) {
+    newest().end(1);
+    clock.advance(1_000);
+    assert.equal(started.length, before + 2 + i, "whoever ends last is started within a second");
+  }
+});
+
+test("a system that makes no process is asked again", async () => {
+  const { clock, fleet, started, newest, refuseFork } = scene(1);
+  const first = fleet.start();
+  newest().serve();
+  await first;
+  refuseFork(true);
+  newest().end(0);
+  clock.advance(200);
+  assert.deepEqual([started.length, fleet.reasons()], [1, ["worker 1 is down"]]);
+  refuseFork(false);
+  clock.advance(400);
+  assert.equal(started.length, 2);
+  // The other way in which node:child_process says that there is no process.
+  newest().pid = undefined;
+  newest().emit("error", new Error("spawn EAGAIN"));
+  clock.advance(800);
+  assert.equal(started.length, 3);
+});
+
+test("a first start that fails says why", async () => {
+  const { fleet, newest } = scene(1);
+  const first = fleet.start();
+  newest().say({ kind: "failed", reason: "the port is taken" });
+  newest().end(1);
+  await assert.rejects(first, /the port is taken/);
+  await fleet.stop("close", 1);
+});
+
+test("told to end it is not started again, and killed only when it does not", async () => {
+  const { clock, fleet, started, ended, newest, pass } = scene(1);
+  void fleet.start();
+  newest().serve();
+  const stopped = fleet.stop("drain", 60_000);
+  assert.deepEqual(newest().told.at(-1), { kind: "stop", how: "drain" });
+  newest().say({ kind: "draining" });
+  pass(59);
+  clock.advance(999);
+  assert.deepEqual(newest().signals, []);
+  clock.advance(1);
+  assert.deepEqual(newest().signals, ["SIGKILL"]);
+  await stopped;
+  clock.advance(60_000);
+  assert.equal(started.length, 1);
+  assert.deepEqual(ended, [undefined], "nobody is to blame");
+});
+
+test("a worker that is slow to tell its figures is represented by its last ones", async () => {
+  const { clock, fleet, newest } = scene(1);
+  void fleet.start();
+  newest().serve();
+  const asked = fleet.figures();
+  newest().say({ kind: "metrics", figures: figures("old") });
+  assert.deepEqual(await asked, [figures("old")]);
+  const again = fleet.figures();
+  clock.advance(1_000);
+  assert.deepEqual(await again, [figures("old")]);
+  clock.advance(2_000);
+  assert.deepEqual(fleet.reasons(), ["worker 1 does not answer"]);
+  assert.deepEqual(await fleet.figures(), [figures("old")], "one that is stuck is not waited for");
+});

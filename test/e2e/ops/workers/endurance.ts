@@ -1,0 +1,303 @@
+/**
+ * Reloads under load, with workers killed, stopped and drained at random, and with every secret of the start replaced by a
+ * wrong one. Each reload has a price of its own, so that the ledger's line of a request tells which configuration admitted
+ * it, and that one must have been in force at some moment between the request's sending and its answer.
+ */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { startSimulator } from "../../../../src/simulator/server.ts";
+import { type Store, StoreError } from "../../../../src/store/contract.ts";
+import type { LedgerLine } from "../../../../src/store/records.ts";
+import type { AccountTag } from "../../../../src/values/key.ts";
+import { printRequestId, type RequestId } from "../../../../src/values/request-id.ts";
+import { seeded } from "../../../unit/settle/rig.ts";
+import { bodyOf, memoOf, recomputed } from "../../protocol/whole/asking.ts";
+import { lines, metricSum, metricsPage, untilAllServe, workersScene } from "./rig.ts";
+
+export interface EnduranceOptions {
+  readonly workers: number;
+  /** Accepted reloads after which it ends. */
+  readonly reloads: number;
+  readonly clients: number;
+  readonly seed: number;
+  /** Told of what happens, as it happens. */
+  readonly tell?: (what: string) => void;
+}
+
+export interface EnduranceFigures {
+  readonly seconds: number;
+  readonly reloads: number;
+  readonly kills: number;
+  readonly stops: number;
+  readonly drains: number;
+  /** Workers that were killed by their parent, which found them stuck. */
+  readonly stuck: number;
+  readonly answered: number;
+  /** Requests whose connection ended with its worker. */
+  readonly cut: number;
+  /** Requests that found nobody, while all workers were away. */
+  readonly nobody: number;
+  /** Answers other than 200, by cause. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Different prices among the charges. */
+  readonly prices: number;
+  readonly slowestReloadMs: number;
+  /** From here on everything has to be zero. */
+  readonly refusedReloads: number;
+  /** Requests charged by a configuration that was not in force between their sending and their answer. */
+  readonly outOfForce: number;
+  /** Ledger lines whose amount is not what their own prices give. */
+  readonly wrongAmount: number;
+  readonly missing: number;
+  readonly double: number;
+  /** Requests that were neither answered nor cut within a minute. */
+  readonly hung: number;
+}
+
+const PASSWORD = "the-password-of-the-start";
+const HUNG_MS = 60_000;
+const RELOAD_MS = [20, 300] as const;
+const FAULT_MS = [300, 2_000] as const;
+const STOP_MS = [100, 2_500] as const;
+const POLL_MS = 100;
+const PAGE = 200;
+const LATE_MAX = 100;
+
+interface Asked {
+  readonly id: string;
+  readonly sentMs: number;
+  readonly endMs: number;
+}
+
+/** @param after runs its argument when all is over, whatever came of it. */
+export async function reloadEndurance(
+  after: (undo: () => Promise<void>) => void,
+  options: EnduranceOptions,
+): Promise<EnduranceFigures> {
+  const { workers, reloads, clients, seed, tell = () => {} } = options;
+  const random = seeded(seed);
+  const between = ([least, most]: readonly [number, number]) => least + random() * (most - least);
+  const scene = await workersScene({ after }, { password: PASSWORD, usd: "1000" });
+  const simulator = await startSimulator({ uniqueIds: true, pace: { betweenMs: 5 } });
+  after(() => simulator.close());
+  const port = await freePort();
+  const store = join(scene.dir, "store");
+  writeFileSync(store, scene.storeUrl);
+
+  /** When the text of a generation was about to be written, and when a later one was said to be in force. */
+  const issuedMs: number[] = [0];
+  const overMs: number[] = [];
+  const byDigest = new Map<string, number>();
+  let slowestReloadMs = 0;
+  const serving = new Set<number>();
+  const onLine = (line: string) => {
+    if (line.includes('"msg":"a worker')) {
+      tell(line);
+      const { worker, msg } = JSON.parse(line) as { worker: number; msg: string };
+      if (msg === "a worker serves") serving.add(worker);
+      if (msg === "a worker has ended") serving.delete(worker);
+    }
+    if (!line.includes('"configuration reloaded')) return;
+    const { sha256 } = JSON.parse(line) as { sha256: string };
+    const index = byDigest.get(sha256) as number;
+    const nowMs = performance.now();
+    slowestReloadMs = Math.max(slowestReloadMs, nowMs - (issuedMs[index] as number));
+    for (let older = index - 1; older >= 0 && overMs[older] === undefined; older--) overMs[older] = nowMs;
+  };
+  const gateway = await scene.start(
+    workers,
+    (text) =>
+      `${text}overload: {loop_delay: 10m}\n`
+        .replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`)
+        .replace(/^store: .*$/m, `store: "file:${store}"`)
+        .replaceAll(/base_url: "[^"]*"/g, `base_url: "${simulator.url}"`),
+    { onLine },
+  );
+  const first = readFileSync(gateway.file, "utf8");
+  const startedMs = performance.now();
+
+  let isOver = false;
+  const accepted = async () => metricSum(await metricsPage(gateway), "tollgate_config_reloads_total", "accepted");
+  const reloading = async (): Promise<void> => {
+    for (let index = 1; !isOver; index++) {
+      const text = first.replaceAll('input: "1"', `input: "${priceOf(index)}"`);
+      byDigest.set(createHash("sha256").update(text).digest("hex").slice(0, 16), index);
+      issuedMs[index] = performance.now();
+      writeFileSync(`${gateway.file}.new`, text);
+      renameSync(`${gateway.file}.new`, gateway.file);
+      writeFileSync(`${store}.new`, scene.storeUrl.replace(PASSWORD, `wrong-${index}`));
+      renameSync(`${store}.new`, store);
+      gateway.child.kill("SIGHUP");
+      await pause(between(RELOAD_MS));
+      if (index % 20 === 0 && (await accepted()) >= reloads) isOver = true;
+    }
+  };
+
+  const faults = { kills: 0, stops: 0, drains: 0 };
+  const stopped = new Set<number>();
+  const faulting = async (): Promise<void> => {
+    while (!isOver) {
+      await pause(between(FAULT_MS));
+      // Mostly one after the other, so that requests are answered as well; now and then one more on top.
+      const least = random() < 0.85 ? workers : 0;
+      while (serving.size < least && !isOver) await pause(POLL_MS);
+      const pids = childrenOf(gateway.child.pid as number);
+      const pid = pids[Math.floor(random() * pids.length)];
+      const chance = random();
+      if (pid === undefined) continue;
+      if (chance < 0.6) {
+        faults.kills++;
+        signal(pid, "SIGKILL");
+      } else if (chance < 0.8) {
+        faults.drains++;
+        signal(pid, "SIGTERM");
+      } else {
+        faults.stops++;
+        stopped.add(pid);
+        signal(pid, "SIGSTOP");
+        void pause(between(STOP_MS)).then(() => signal(pid, "SIGCONT"));
+      }
+      tell(
+        `${Math.round(performance.now() - startedMs)} ms: ${chance < 0.6 ? "kill" : chance < 0.8 ? "drain" : "stop"} ${pid}`,
+      );
+    }
+  };
+
+  const asked: Asked[] = [];
+  const refused: Record<string, number> = {};
+  let cut = 0;
+  let nobody = 0;
+  let hung = 0;
+  const client = async (number: number): Promise<void> => {
+    for (let turn = 0; !isOver; turn++) {
+      const stream = (turn + number) % 3 === 0;
+      const sentMs = performance.now();
+      const deadline = AbortSignal.timeout(HUNG_MS);
+      try {
+        const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${scene.account.key}`,
+            "content-type": "application/json",
+            ...(turn % 4 === 0 ? { connection: "close" } : {}),
+          },
+          body: JSON.stringify(bodyOf("chat", stream ? { stream: true } : {})),
+          signal: deadline,
+        });
+        const text = await reply.text();
+        const id = reply.headers.get("x-request-id") as string;
+        if (reply.status === 200) asked.push({ id, sentMs, endMs: performance.now() });
+        else {
+          const cause = String((JSON.parse(text) as { error: { cause: string } }).error.cause);
+          refused[cause] = (refused[cause] ?? 0) + 1;
+        }
+      } catch (error) {
+        if (deadline.aborted) {
+          hung++;
+          tell(`client ${number} has waited since ${Math.round(sentMs - startedMs)} ms`);
+        } else if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED") nobody++;
+        else cut++;
+        // Nobody may be there; it is not the client's speed that is tried.
+        await pause(20);
+      }
+    }
+  };
+
+  await Promise.all([reloading(), faulting(), ...Array.from({ length: clients }, (_, number) => client(number))]);
+  for (const pid of stopped) signal(pid, "SIGCONT");
+  await untilAllServe(gateway);
+  const page = await metricsPage(gateway);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  const status = await gateway.stop("SIGTERM");
+  if (status !== 0) throw new Error(`the gateway ended with ${status}:\n${gateway.output()}`);
+
+  const ledger = await scene.withStore((opened) => wholeLedger(opened, scene.account.tag));
+  const usage = ledger.filter(({ kind }) => kind === "usage");
+  const byId = new Map(usage.map((line) => [printRequestId(line.reference as RequestId), line]));
+  const wasInForce = ({ id, sentMs, endMs }: Asked): boolean => {
+    const line = byId.get(id);
+    if (!line) return true; // Counted as missing.
+    const index = indexOf(line);
+    return (
+      (issuedMs[index] ?? Number.POSITIVE_INFINITY) <= endMs && (overMs[index] ?? Number.POSITIVE_INFINITY) >= sentMs
+    );
+  };
+  return {
+    seconds: Math.round(seconds),
+    reloads: metricSum(page, "tollgate_config_reloads_total", "accepted"),
+    ...faults,
+    stuck: metricSum(page, "tollgate_worker_ends_total", "stuck"),
+    answered: asked.length,
+    cut,
+    nobody,
+    refused,
+    prices: new Set(usage.map(indexOf)).size,
+    slowestReloadMs: Math.round(slowestReloadMs),
+    refusedReloads:
+      metricSum(page, "tollgate_config_reloads_total", "refused") +
+      lines(gateway).filter(({ msg }) => msg === "a configuration that the parent has taken is refused").length,
+    outOfForce: asked.filter((one) => !wasInForce(one)).length,
+    wrongAmount: usage.filter((line) => line.amount !== recomputed(line)).length,
+    missing: asked.filter(({ id }) => !byId.has(id)).length,
+    double: usage.length - byId.size,
+    hung,
+  };
+}
+
+/** The members that have to be zero, and are not. */
+export function faultsOf(figures: EnduranceFigures): string[] {
+  const { refusedReloads, outOfForce, wrongAmount, missing, double, hung } = figures;
+  const zero = { refusedReloads, outOfForce, wrongAmount, missing, double, hung };
+  return Object.entries(zero).flatMap(([name, count]) => (count === 0 ? [] : [`${name}: ${count}`]));
+}
+
+/** All lines, oldest first, however busy the machine is: a read that comes too late is asked again. */
+async function wholeLedger(store: Store, tag: AccountTag): Promise<LedgerLine[]> {
+  const all: LedgerLine[] = [];
+  for (let late = 0; ; ) {
+    try {
+      const some = await store.readLedger(tag, all.at(-1)?.seq ?? 0, PAGE);
+      if (some.length === 0) return all;
+      all.push(...some);
+    } catch (error) {
+      if (!(error instanceof StoreError) || ++late > LATE_MAX) throw error;
+    }
+  }
+}
+
+/** US dollars per million input tokens. */
+function priceOf(index: number): string {
+  return (1 + index / 1_000).toFixed(3);
+}
+
+/** Which configuration's price a ledger line has. */
+function indexOf(line: LedgerLine): number {
+  const nanoPerMillion = Number(memoOf(line).price_input);
+  return Math.round(nanoPerMillion / 1_000_000) - 1_000;
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,121 @@
+/**
+ * A reload, with every secret of the start replaced at the same time, while a worker is held at one step of its life
+ * (held-worker.ts); then the worker goes on, or is killed. In the end all workers price by the new configuration.
+ */
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import type { TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { GatewayProcess } from "../../../rig/gateway.ts";
+import { ask } from "../../protocol/whole/asking.ts";
+import { lines, metricSum, metricsPage, type Scene, untilAllServe, workerPids, workersScene } from "./rig.ts";
+
+const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
+const PASSWORD = "the-password-of-the-start";
+const WORKERS = 2;
+/** Whichever worker a connection goes to, so many in turn reach both. */
+const REQUESTS = 4;
+
+export interface Step {
+  readonly at: string;
+  /** What brings worker 1 to it. */
+  readonly by: "SIGKILL" | "SIGTERM" | "reload";
+  /** Whether it might price a request there, so that the reload must not be said to be in force before it has it. */
+  readonly mayAdmit: boolean;
+}
+
+export const STEPS: readonly Step[] = [
+  { at: "spawned", by: "SIGKILL", mayAdmit: false },
+  { at: "hear-start", by: "SIGKILL", mayAdmit: false },
+  { at: "say-prepared", by: "SIGKILL", mayAdmit: false },
+  { at: "hear-open", by: "SIGKILL", mayAdmit: true },
+  { at: "say-serving", by: "SIGKILL", mayAdmit: true },
+  { at: "hear-reload", by: "reload", mayAdmit: true },
+  { at: "say-configured", by: "reload", mayAdmit: true },
+  { at: "say-draining", by: "SIGTERM", mayAdmit: true },
+];
+
+/** @param then what becomes of the worker that is held. */
+export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKILL"): Promise<void> {
+  const scene = await workersScene(t, { password: PASSWORD });
+  const holdAt = join(scene.dir, "hold");
+  mkdirSync(holdAt);
+  const secret = (name: string) => join(scene.dir, name);
+  writeFileSync(secret("store"), scene.storeUrl);
+  writeFileSync(secret("admin-token"), "test-admin-token");
+  writeFileSync(secret("sealing-key"), "test-sealing-key-of-32-characters-or-more");
+  const gateway = await scene.start(
+    WORKERS,
+    // A process that was stopped has a long turn of its event loop behind it, and would turn requests away for that.
+    (text) =>
+      `${text}overload: {loop_delay: 10m}\n`
+        .replace(/^store: .*$/m, `store: "file:${secret("store")}"`)
+        .replace(/^admin_token: .*$/m, `admin_token: "file:${secret("admin-token")}"`)
+        .replace(/^sealing_keys: .*$/m, `sealing_keys: ["file:${secret("sealing-key")}"]`),
+    { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } },
+  );
+  const text = readFileSync(gateway.file, "utf8");
+  for (const [index, step] of STEPS.entries()) {
+    const generation = index + 2;
+    const reload = () => {
+      // A new one each time, and none of them is right.
+      writeFileSync(secret("store"), scene.storeUrl.replace(PASSWORD, `wrong-${generation}`));
+      writeFileSync(secret("admin-token"), `another-admin-token-${generation}`);
+      writeFileSync(secret("sealing-key"), `another-sealing-key-of-32-characters-${generation}`);
+      writeFileSync(gateway.file, text.replaceAll('output: "10"', `output: "${generation}"`));
+      gateway.child.kill("SIGHUP");
+    };
+    await untilAllServe(gateway);
+    writeFileSync(join(holdAt, step.at), "");
+    if (step.by === "reload") reload();
+    else process.kill(workerPids(gateway).get(1) as number, step.by);
+    const { pid } = JSON.parse(await gateway.line(`"held":"${step.at}"`)) as { pid: number };
+    if (step.by !== "reload") reload();
+    await untilMetric(gateway, "tollgate_config_generation", generation);
+    if (!step.mayAdmit) await untilMetric(gateway, "tollgate_config_reloads_total", generation - 1);
+    const accepted = metricSum(await metricsPage(gateway), "tollgate_config_reloads_total", "accepted");
+    assert.equal(accepted, step.mayAdmit ? generation - 2 : generation - 1, `in force at ${step.at}`);
+    process.kill(pid, then);
+    await untilMetric(gateway, "tollgate_config_reloads_total", generation - 1);
+    if (step.by === "SIGTERM" || then === "SIGKILL") await untilEnded(gateway, pid);
+    await untilAllServe(gateway);
+    await allPriceBy(scene, gateway, generation, step);
+  }
+  const waiting = lines(gateway).filter(({ restart }) => restart !== undefined);
+  assert.deepEqual(waiting.at(-1)?.restart, ["admin_token", "store", "sealing_keys"], "told by their names");
+  assert.doesNotMatch(gateway.output(), /wrong-|another-/, "and by nothing else");
+  assert.equal(await gateway.stop("SIGTERM"), 0, gateway.output());
+}
+
+async function untilMetric(gateway: GatewayProcess, name: string, least: number): Promise<void> {
+  while (metricSum(await metricsPage(gateway), name) < least);
+}
+
+async function untilEnded(gateway: GatewayProcess, pid: number): Promise<void> {
+  const isThere = () => {
+    try {
+      process.kill(pid, 0);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  while (isThere()) await fetch(`${gateway.adminUrl}/healthz`);
+}
+
+async function allPriceBy(scene: Scene, gateway: GatewayProcess, generation: number, { at }: Step): Promise<void> {
+  const ids: (string | null)[] = [];
+  for (let i = 0; i < REQUESTS; i++) {
+    const reply = await ask(gateway, "chat", scene.account.key, {}, { headers: { connection: "close" } });
+    assert.equal(reply.status, 200, await reply.text());
+    ids.push(reply.headers.get("x-request-id"));
+  }
+  const served = () => lines(gateway).filter(({ msg, request }) => msg === "request" && ids.includes(String(request)));
+  while (served().length < REQUESTS) await fetch(`${gateway.adminUrl}/healthz`);
+  assert.equal(new Set(served().map(({ worker }) => worker)).size, WORKERS, "not every worker was asked");
+  // Ten tokens in at 1 US dollar per million, five out at as many as the generation's number.
+  const charges = served().map(({ charged_nano_usd }) => Number(charged_nano_usd));
+  assert.deepEqual(charges, Array(REQUESTS).fill(10_000 + 5_000 * generation), `charged after ${at}`);
+}

@@ -1,0 +1,211 @@
+/** A gateway of several processes over a real Redis, in front of a model server that the test plays by hand. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { Store } from "../../../../src/store/contract.ts";
+import { openStore } from "../../../../src/store/open.ts";
+import type { AccountState } from "../../../../src/store/records.ts";
+import {
+  type GatewayProcess,
+  makeAccount,
+  type SpawnWorld,
+  settingsOf,
+  spawnGateway,
+  type TestAccount,
+  testConfig,
+} from "../../../rig/gateway.ts";
+import { startRedis } from "../../../rig/redis.ts";
+import {
+  CHAT_END,
+  chatFrame,
+  chatStream,
+  type HandRequest,
+  type HandUpstream,
+  type ReadStream,
+  startHandUpstream,
+} from "../fronts/fronts.ts";
+
+/** 10 tokens in at 1 USD and 5 out at 10 USD per million. */
+const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+export const CHARGE_NANO_USD = 60_000n;
+const WHOLE = {
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1,
+  model: "chat-1",
+  choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+  usage: USAGE,
+};
+const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
+
+interface SpawnOptions extends SpawnWorld {
+  readonly nodeArgs?: readonly string[];
+}
+
+export interface Scene {
+  readonly dir: string;
+  readonly account: TestAccount;
+  readonly upstream: HandUpstream;
+  /** Where the store is, with its password. */
+  readonly storeUrl: string;
+  /** Starts a gateway with this many workers; the journal's folder is the same each time. */
+  start(workers: number, edit?: (text: string) => string, how?: SpawnOptions): Promise<GatewayProcess>;
+  state(): Promise<AccountState>;
+  /** Lets something be done with the store, beside the gateway. */
+  withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
+}
+
+/**
+ * @param options.password of the store; none unless given.
+ * @param options.usd what the account has.
+ */
+export async function workersScene(
+  t: { after(undo: () => Promise<void>): void },
+  { password, usd }: { password?: string; usd?: string } = {},
+): Promise<Scene> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-workers-"));
+  const upstream = await startHandUpstream(WHOLE);
+  const redis = await startRedis();
+  if (password !== undefined) await redis.command("CONFIG", "SET", "requirepass", password);
+  const storeUrl = password === undefined ? redis.url : redis.url.replace("//", `//:${password}@`);
+  const text = testConfig({ upstreamUrl: upstream.url, dir, store: storeUrl });
+  const gateways: GatewayProcess[] = [];
+  t.after(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.stop("SIGKILL")));
+    await redis.stop();
+    await upstream.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const withStore = async <T>(work: (store: Store) => Promise<T>): Promise<T> => {
+    const store = await openStore(settingsOf(text).store);
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  };
+  const account = await withStore((store) => makeAccount(store, usd === undefined ? {} : { usd }));
+  return {
+    dir,
+    account,
+    upstream,
+    storeUrl,
+    async start(workers, edit = (same) => same, { nodeArgs = [], ...world } = {}) {
+      const gateway = await spawnGateway(
+        edit(`${text}workers: ${workers}\ndrain: {lame_duck: 3s, deadline: 60s}\nlog: {level: info}\n`),
+        nodeArgs,
+        world,
+      );
+      gateways.push(gateway);
+      return gateway;
+    },
+    withStore,
+    async state() {
+      const state = await withStore((store) => store.inspect(account.tag));
+      assert.ok(state);
+      return state;
+    },
+  };
+}
+
+export interface OpenStream {
+  readonly reader: ReadStream;
+  readonly request: HandRequest;
+}
+
+/** Opens streams that have said two words each, so that each has its checkpoint. */
+export async function openStreams({ upstream, account }: Scene, url: string, count: number): Promise<OpenStream[]> {
+  const streams: OpenStream[] = [];
+  for (let i = 0; i < count; i++) {
+    const asked = chatStream(url, account.key);
+    const request = await upstream.next();
+    request.send(chatFrame("first. "));
+    const reader = await asked;
+    assert.equal(reader.status, 200);
+    await reader.until("first.");
+    request.send(chatFrame("second. "));
+    await reader.until("second.");
+    streams.push({ reader, request });
+  }
+  return streams;
+}
+
+/** Ends a stream as a model server does. */
+export function finish({ request }: Pick<OpenStream, "request">): void {
+  request.send(chatFrame("", "stop") + USAGE_FRAME + CHAT_END);
+  request.end();
+}
+
+/** The process ids of the workers by their number, as the log tells of them; the newest of each. */
+export function workerPids(gateway: GatewayProcess): Map<number, number> {
+  const serving = lines(gateway).filter(({ msg }) => msg === "a worker serves");
+  return new Map(serving.map(({ worker, pid }) => [Number(worker), Number(pid)]));
+}
+
+/** The log so far. */
+export function lines(gateway: GatewayProcess): Record<string, unknown>[] {
+  return gateway
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** Resolves when none of these processes is there any more. */
+export async function gone(pids: Iterable<number>): Promise<void> {
+  for (const pid of pids) {
+    while (isThere(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function metricsPage({ adminUrl }: GatewayProcess): Promise<string> {
+  const reply = await fetch(`${adminUrl}/metrics`, { headers: { authorization: "Bearer test-admin-token" } });
+  assert.equal(reply.status, 200);
+  return reply.text();
+}
+
+/** The sum of a metric's series whose labels contain `part`. */
+export function metricSum(page: string, name: string, part = ""): number {
+  const found = page.split("\n").filter((line) => /^[a-z_]+/.exec(line)?.[0] === name && line.includes(part));
+  return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  readonly reasons: string[];
+  readonly notes: string[];
+}
+
+/** Asks until the answer has this status; a signal reaches a process when the system sees fit. */
+export async function untilStatus(url: string, status: number): Promise<Readiness> {
+  return untilReadiness(url, (_, got) => got === status);
+}
+
+/** Asks until readiness is as wanted. */
+export async function untilReadiness(
+  url: string,
+  isWanted: (readiness: Readiness, status: number) => boolean,
+): Promise<Readiness> {
+  for (;;) {
+    const reply = await fetch(url);
+    const readiness = (await reply.json()) as Readiness;
+    if (isWanted(readiness, reply.status)) return readiness;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Asks until every worker serves and nothing is amiss. */
+export async function untilAllServe({ adminUrl }: GatewayProcess): Promise<void> {
+  await untilReadiness(`${adminUrl}/readyz`, ({ ready, notes }) => ready && notes.length === 0);
+}

@@ -1,0 +1,144 @@
+/**
+ * A model with routes of two protocols: reasoning that was sealed for the one must not reach the other, where it would be
+ * a broken signature and a 400. All other bytes of the conversation stay as the client sent them.
+ */
+import assert from "node:assert/strict";
+import test, { after, afterEach, before } from "node:test";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
+import { type Json, listOf, modelLine, post, seenBody, startDirections } from "./rig.ts";
+
+let here: GatewayHere;
+let account: TestAccount;
+
+const mixed = (first: Protocol, second: Protocol) =>
+  modelLine(
+    `${first}-then-${second}`,
+    `{upstream: up-${first}}, {upstream: up-${second}, priority: 1}`,
+    "{thinking: adaptive, efforts: [low, high], reasoning_content: roundtrip}",
+  );
+
+before(async () => {
+  here = await startDirections([mixed("responses", "messages"), mixed("messages", "responses")].join("\n"));
+  account = await here.account();
+});
+
+afterEach(() => here.simulator.clearPrograms());
+after(() => here.close());
+
+/** The first upstream is down for the next request. */
+function breakFirst(protocol: Protocol): void {
+  const first = `canary-of-up-${protocol}`;
+  here.simulator.program(
+    { fault: { status: 401 } },
+    { when: ({ headers }) => headers.some((value) => value.includes(first)) },
+  );
+}
+
+const CALL = { name: "f", arguments: { n: 1 } };
+
+test("messages client: a tool loop begun on responses goes on at messages without the sealed thinking", async () => {
+  const model = "responses-then-messages";
+  const sdk = new Anthropic({ baseURL: here.url, apiKey: account.key, maxRetries: 0 });
+  const thinking = { type: "adaptive" as const };
+  const tools = [{ name: "f", input_schema: { type: "object" as const } }];
+  const opening = { role: "user" as const, content: "go" };
+  here.simulator.program({ thinking: "deep", text: "said", tools: [CALL] });
+  const { content } = await sdk.messages.create({ model, max_tokens: 900, tools, thinking, messages: [opening] });
+  const [thought, ...rest] = content;
+  assert.ok(thought?.type === "thinking" && thought.signature.startsWith("gw1."));
+  const use = content.find((block) => block.type === "tool_use");
+  const result = { type: "tool_result" as const, tool_use_id: use?.id ?? "", content: "1" };
+  breakFirst("responses");
+  here.simulator.program({ text: "done" });
+  const final = await sdk.messages.create({
+    model,
+    max_tokens: 900,
+    tools,
+    thinking,
+    messages: [opening, { role: "assistant", content }, { role: "user", content: [result] }],
+  });
+  assert.deepEqual(
+    final.content.map((block) => block.type === "text" && block.text),
+    ["done"],
+  );
+  const seen = seenBody(here.simulator.requests.at(-1));
+  assert.ok(!JSON.stringify(seen).includes("gw1."));
+  assert.deepEqual(listOf(seen.messages)[1], { role: "assistant", content: rest });
+});
+
+test("responses client: a tool loop begun on messages goes on at responses without the sealed item", async () => {
+  const model = "messages-then-responses";
+  const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: account.key, maxRetries: 0 });
+  const tools = [{ type: "function" as const, name: "f", parameters: { type: "object" }, strict: false }];
+  const shared = { model, tools, store: false, include: ["reasoning.encrypted_content" as const] };
+  here.simulator.program({ thinking: "deep", tools: [CALL] });
+  const { output } = await sdk.responses.create({ ...shared, input: "go" });
+  const [thought, call] = output;
+  assert.ok(thought?.type === "reasoning" && thought.encrypted_content?.startsWith("gw1."));
+  assert.ok(call?.type === "function_call");
+  breakFirst("messages");
+  here.simulator.program({ text: "done" });
+  const answer = { type: "function_call_output" as const, call_id: call.call_id, output: "1" };
+  const input = [{ role: "user", content: "go" }, ...output, answer] as OpenAI.Responses.ResponseInput;
+  const final = await sdk.responses.create({ ...shared, input });
+  assert.equal(final.output_text, "done");
+  const seen = seenBody(here.simulator.requests.at(-1));
+  assert.ok(!JSON.stringify(seen).includes("gw1."));
+  assert.deepEqual(listOf(seen.input).slice(1), [call, answer] as unknown as Json[]);
+});
+
+test("what is taken out is taken out of the bytes, and a budget that would miss it is switched off", async () => {
+  const sealed = '{"type":"thinking", "thinking":"deep", "signature":"gw1.AAAA"}';
+  const kept = '{ "type":"tool_use","id":"t1","name":"f","input":{"n":12345678901234567890,"u":"\\u00fc"} }';
+  const before = `{"role":"user","content":[{"type":"text","text":"say \\"gw1.x\\" or gw1."}]}`;
+  const after = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"1"}]}';
+  const only = `{"role":"assistant","content":[${sealed}]}`;
+  const body = (assistants: string, thinking: string) =>
+    `{"model":"on-messages","max_tokens":4000,"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":${thinking},"messages":[${before}, ${assistants},${after}]}`;
+  const budget = '{"type":"enabled","budget_tokens":2000}';
+  const reply = await fetch(`${here.url}/v1/messages`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${account.key}` },
+    body: body(`${only},{"role":"assistant","content":[${sealed},${kept}]}`, budget),
+  });
+  await reply.text();
+  assert.equal(reply.status, 200);
+  const expected = body(`{"role":"assistant","content":[${kept}]}`, '{"type":"disabled"}').replace(", {", ",{");
+  assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
+});
+
+test("text that only looks like an envelope stays byte for byte", async () => {
+  const turn = { role: "user", content: "gw1.AAAA" };
+  for (const [client, ask] of [
+    ["messages", { model: "on-messages", max_tokens: 100, messages: [turn] }],
+    ["responses", { model: "on-responses", store: false, input: [turn], max_output_tokens: 100 }],
+  ] as const) {
+    const reply = await post(here, client, account.key, ask);
+    await reply.text();
+    assert.equal(here.simulator.requests.at(-1)?.body.toString(), JSON.stringify(ask));
+  }
+});
+
+test("a count is asked for without them, too", async () => {
+  const thought = { type: "thinking", thinking: "deep", signature: "gw1.AAAA" };
+  const said = { type: "text", text: "said" };
+  const body = (...content: Json[]) => ({
+    model: "on-messages",
+    messages: [
+      { role: "user", content: "one" },
+      { role: "assistant", content },
+      { role: "user", content: "two" },
+    ],
+  });
+  const reply = await fetch(`${here.url}/v1/messages/count_tokens`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${account.key}` },
+    body: JSON.stringify(body(thought, said)),
+  });
+  await reply.text();
+  assert.deepEqual([reply.status, reply.headers.get("x-tollgate-origin")], [200, "upstream"]);
+  assert.deepEqual(seenBody(here.simulator.requests.at(-1)), body(said));
+});

@@ -1,0 +1,31 @@
+/** What the operator's rules take away or have the model read changes its count; what they set is for the model path. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { post, sendJson, startUpstream } from "./side-rig.ts";
+
+const RULES = `rules: [{drop: [context_management]}, {set: {temperature: 0.5}}, {system: {text: Be brief., at: end}}, {header: {add: {x-team: blue}}}]`;
+
+test("drops, system text and headers go with a count, members that are set do not", async (t) => {
+  const upstream = await startUpstream((_seen, res) => sendJson(res, 200, { input_tokens: 3 }));
+  const here = await startGatewayHere({
+    config: ({ dir }) =>
+      testConfig({ upstreamUrl: upstream.url, dir }).replace(
+        "api_key: upstream-canary-messages}",
+        `api_key: upstream-canary-messages, ${RULES}}`,
+      ),
+  });
+  t.after(async () => {
+    await here.close();
+    await upstream.close();
+  });
+  const { key } = await here.account();
+  const messages = [{ role: "user", content: "hello" }];
+  const body = { model: "messages-1", system: "You help.", messages, context_management: { edits: [] } };
+  const reply = await post(`${here.url}/v1/messages/count_tokens`, key, body);
+  assert.equal(reply.status, 200);
+  const [seen] = upstream.seen;
+  assert.deepEqual(Object.keys(seen?.json ?? {}).sort(), ["messages", "model", "system"]);
+  assert.match(JSON.stringify(seen?.json.system), /You help\..*Be brief\./);
+  assert.equal(seen?.headers["x-team"], "blue");
+});

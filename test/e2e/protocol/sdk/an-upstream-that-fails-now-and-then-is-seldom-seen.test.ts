@@ -1,0 +1,226 @@
+/**
+ * Every third try at an upstream fails, in every way that it can before its first byte. What users of the official SDKs
+ * see of it, how often the upstream is asked, and that each call that was answered is charged once. The table of
+ * docs/errors.md, "When an upstream fails", is this one.
+ */
+import assert from "node:assert/strict";
+import test, { after, afterEach, before } from "node:test";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import type { Fault, SeenRequest } from "../../../../src/simulator/server.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { PROTOCOL_LIST, usageLines } from "../whole/asking.ts";
+
+/** Long enough for a good answer on a busy machine. */
+const FIRST_BYTE_MS = 600;
+/** In one go; the last of them meets the fault at its first try. */
+const CALLS = 3;
+const HOW = ["whole", "streamed"] as const;
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config: withSecondRoutes });
+});
+afterEach(() => here.simulator.clearPrograms());
+after(() => here.close());
+
+/**
+ * Beside `chat-1` and so on, `chat-two-whole` and so on with a second route; no answer is waited for long. One for each way
+ * to ask, as a 429 keeps requests for its model away from its upstream for a while.
+ */
+function withSecondRoutes(places: ConfigPlaces): string {
+  const timeouts = `timeouts: {first_byte: ${FIRST_BYTE_MS}ms, whole: ${FIRST_BYTE_MS}ms}`;
+  const url = JSON.stringify(places.upstreamUrl);
+  const second = PROTOCOL_LIST.map((name) => `  other-${name}: {protocol: ${name}, base_url: ${url}, ${timeouts}}\n`);
+  const models = PROTOCOL_LIST.flatMap((name) =>
+    HOW.map(
+      (how) =>
+        `  ${name}-two-${how}: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000,` +
+        ` routes: [{upstream: up-${name}}, {upstream: other-${name}}]}\n`,
+    ),
+  );
+  return testConfig(places)
+    .replaceAll(/api_key: upstream-canary-\w+/g, `$&, ${timeouts}`)
+    .replace("models:\n", `${second.join("")}models:\n${models.join("")}`);
+}
+
+interface Failing {
+  readonly name: string;
+  readonly fault: (stream: boolean) => Fault;
+  /** Where there is no second route and the SDK does not retry: the gateway's second try, or an error of this class. */
+  readonly alone:
+    | "answered"
+    | { readonly error: "RateLimitError" | "PermissionDeniedError"; readonly retryAfterS: string };
+  /** Whether the failed try may be on the upstream's bill, and so has a line of its own. */
+  readonly absorbed: boolean;
+}
+
+const OVERLOADED = { type: "overloaded_error" };
+const KINDS: readonly Failing[] = [
+  { name: "500", fault: () => ({ status: 500 }), alone: "answered", absorbed: false },
+  {
+    name: "429 with retry-after",
+    fault: () => ({ status: 429, retryAfter: 1 }),
+    alone: { error: "RateLimitError", retryAfterS: "1" },
+    absorbed: false,
+  },
+  { name: "a reset before the head", fault: () => ({ resetBeforeHeaders: true }), alone: "answered", absorbed: true },
+  {
+    name: "an overload as the first event (whole: 529)",
+    fault: (stream) => (stream ? { errorEventAfter: { n: 0, ...OVERLOADED } } : { status: 529, ...OVERLOADED }),
+    alone: "answered",
+    absorbed: false,
+  },
+  {
+    name: "silence until the timeout",
+    fault: () => ({ stallBeforeHeaders: true }),
+    alone: { error: "PermissionDeniedError", retryAfterS: "2" },
+    absorbed: true,
+  },
+];
+
+/** What the SDK got from the gateway, answer by answer. */
+interface Http {
+  readonly status: number;
+  readonly retryAfter: string | null;
+}
+
+/** Asks as the SDK does, notes what came, and lets the SDK go on at once where it would wait. */
+function noting(got: Http[]): typeof fetch {
+  return async (input, init) => {
+    const reply = await fetch(input, init);
+    got.push({ status: reply.status, retryAfter: reply.headers.get("retry-after") });
+    if (!reply.headers.has("retry-after")) return reply;
+    const headers = new Headers(reply.headers);
+    headers.set("retry-after-ms", "1");
+    return new Response(reply.body, { status: reply.status, headers });
+  };
+}
+
+interface Client {
+  readonly key: string;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly maxRetries: number;
+  readonly fetch: typeof fetch;
+}
+
+const USER = { role: "user", content: "hello" } as const;
+
+/** One call of each SDK, read to its end; gives what it said. */
+const ASK: Readonly<Record<Protocol, (client: Client) => Promise<string>>> = {
+  async chat({ key, model, stream, ...options }) {
+    const { completions } = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: key, ...options }).chat;
+    const body = { model, max_tokens: 200, messages: [USER] };
+    const done = stream ? await completions.stream(body).finalChatCompletion() : await completions.create(body);
+    return done.choices[0]?.message.content ?? "";
+  },
+  async messages({ key, model, stream, ...options }) {
+    const { messages } = new Anthropic({ baseURL: here.url, apiKey: key, ...options });
+    const body = { model, max_tokens: 200, messages: [USER] };
+    const done = stream ? await messages.stream(body).finalMessage() : await messages.create(body);
+    return done.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+  },
+  async responses({ key, model, stream, ...options }) {
+    const { responses } = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: key, ...options });
+    const body = { model, max_output_tokens: 200, input: "hello" };
+    const done = stream ? await responses.stream(body).finalResponse() : await responses.create(body);
+    return done.output_text;
+  },
+};
+
+/** Makes every third request of each protocol fail. @returns how many have come, by path. */
+function failEveryThird(fault: Fault): Map<string, number> {
+  const counts = new Map<string, number>();
+  here.simulator.clearPrograms();
+  here.simulator.program({ text: "fine" }, { times: Infinity });
+  here.simulator.program(
+    { text: "fine", fault },
+    {
+      times: Infinity,
+      when({ path }: SeenRequest) {
+        const count = (counts.get(path) ?? 0) + 1;
+        counts.set(path, count);
+        return count % 3 === 0;
+      },
+    },
+  );
+  return counts;
+}
+
+interface Run {
+  readonly said: readonly (string | { readonly error: Error })[];
+  readonly http: readonly Http[];
+  readonly kinds: readonly string[];
+}
+
+/** Some calls one after the other on an account of its own, and what the ledger has of them in the end. */
+async function callsOf(protocol: Protocol, model: string, stream: boolean, maxRetries: number): Promise<Run> {
+  const account = await here.account();
+  const http: Http[] = [];
+  const said: (string | { readonly error: Error })[] = [];
+  const client = { key: account.key, model, stream, maxRetries, fetch: noting(http) };
+  const ended = () => here.log.filter((line) => line.msg === "request" && line.protocol === protocol).length;
+  const before = ended();
+  for (let i = 0; i < CALLS; i++) said.push(await ASK[protocol](client).catch((error: Error) => ({ error })));
+  await here.logged(() => ended() === before + http.length);
+  return { said, http, kinds: (await usageLines(here, account)).map(({ kind }) => kind).sort() };
+}
+
+const ANSWERED = ["fine", "fine", "fine"];
+const USAGE = ["usage", "usage", "usage"];
+
+for (const { name, fault, alone, absorbed } of KINDS) {
+  const lost = absorbed ? ["absorbed"] : [];
+  const pathOf = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" };
+
+  for (const how of HOW) {
+    const stream = how === "streamed";
+
+    test(`${name}, ${how}: with a second route nobody notices, without the SDK's help`, async () => {
+      const counts = failEveryThird(fault(stream));
+      for (const [protocol, run] of await allOf((protocol) => callsOf(protocol, `${protocol}-two-${how}`, stream, 0))) {
+        assert.deepEqual(run.said, ANSWERED, protocol);
+        assert.equal(run.http.length, CALLS);
+        assert.equal(counts.get(pathOf[protocol]), CALLS + 1);
+        assert.deepEqual(run.kinds, [...lost, ...USAGE]);
+      }
+    });
+
+    test(`${name}, ${how}: with one route and without retries of the SDK's`, async () => {
+      const counts = failEveryThird(fault(stream));
+      for (const [protocol, run] of await allOf((protocol) => callsOf(protocol, `${protocol}-1`, stream, 0))) {
+        assert.equal(run.http.length, CALLS);
+        if (alone === "answered") {
+          assert.deepEqual(run.said, ANSWERED, protocol);
+          assert.equal(counts.get(pathOf[protocol]), CALLS + 1);
+          assert.deepEqual(run.kinds, [...lost, ...USAGE]);
+          continue;
+        }
+        const last = run.said[CALLS - 1];
+        assert.ok(typeof last === "object", "the last call was answered");
+        const sdk = protocol === "messages" ? Anthropic : OpenAI;
+        assert.ok(last.error instanceof sdk[alone.error], String(last.error));
+        assert.equal(run.http.at(-1)?.retryAfter, alone.retryAfterS);
+        assert.equal(counts.get(pathOf[protocol]), CALLS);
+        assert.deepEqual(run.kinds, [...lost, "usage", "usage"]);
+      }
+    });
+
+    test(`${name}, ${how}: with one route and the retries that an SDK makes by itself everything is answered`, async () => {
+      const counts = failEveryThird(fault(stream));
+      for (const [protocol, run] of await allOf((protocol) => callsOf(protocol, `${protocol}-1`, stream, 2))) {
+        assert.deepEqual(run.said, ANSWERED, protocol);
+        assert.equal(run.http.length, alone === "answered" ? CALLS : CALLS + 1);
+        assert.equal(counts.get(pathOf[protocol]), CALLS + 1);
+        assert.deepEqual(run.kinds, [...lost, ...USAGE]);
+      }
+    });
+  }
+}
+
+/** The protocols side by side: three at once, as many as the retry budget always has room for. */
+async function allOf(run: (protocol: Protocol) => Promise<Run>): Promise<[Protocol, Run][]> {
+  return Promise.all(PROTOCOL_LIST.map(async (protocol): Promise<[Protocol, Run]> => [protocol, await run(protocol)]));
+}

@@ -1,0 +1,119 @@
+/** Rates, tokens, concurrency and bad keys (docs/failure-model.md row 30). */
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { ask, assertAtRest, errorOf, PROTOCOL_LIST } from "./asking.ts";
+
+/** A group with few tokens and one with little concurrency, beside the usual ones. */
+function config(places: ConfigPlaces): string {
+  const all = 'models: ["chat-*", "messages-*", "responses-*"]';
+  return `${testConfig(places).replace(
+    "  cards: {kind: time_card",
+    `  few-tokens: {kind: pay_per_use, ${all}, limits: {tokens_per_minute: 60}}
+  one-at-once: {kind: pay_per_use, ${all}, limits: {concurrency: 1}}
+  cards: {kind: time_card`,
+  )}
+trust_proxy: [127.0.0.1/32]
+`;
+}
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config });
+});
+after(() => here.close());
+
+for (const protocol of PROTOCOL_LIST) {
+  test(`${protocol}: the third of two requests a minute is told when to come back`, async () => {
+    const account = await here.account({ group: "limited-money" });
+    const names =
+      protocol === "messages"
+        ? [
+            "anthropic-ratelimit-requests-limit",
+            "anthropic-ratelimit-requests-remaining",
+            "anthropic-ratelimit-requests-reset",
+          ]
+        : ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"];
+    for (const left of ["1", "0"]) {
+      const reply = await ask(here, protocol, account.key);
+      assert.equal(reply.status, 200);
+      assert.equal(reply.headers.get(names[0] as string), "2");
+      assert.equal(reply.headers.get(names[1] as string), left);
+      const reset = reply.headers.get(names[2] as string) ?? "";
+      assert.match(
+        reset,
+        protocol === "messages" ? /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/ : /^(\d+m)?\d+(\.\d+)?s$|^\d+ms$/,
+      );
+    }
+    const refused = await ask(here, protocol, account.key);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "requests"]);
+    // Two a minute come back one every 30 s; the first two took far less than a second.
+    const waitS = Number(refused.headers.get("retry-after"));
+    assert.ok(waitS === 30 || waitS === 29, String(waitS));
+    assert.equal(refused.headers.get("x-should-retry"), null);
+    await assertAtRest(here, account);
+  });
+
+  test(`${protocol}: tokens beyond the minute's are 429`, async () => {
+    const account = await here.account({ group: "few-tokens" });
+    const first = await ask(here, protocol, account.key);
+    assert.equal(first.status, 200);
+    await here.requestEnd(first.headers.get("x-request-id") ?? "");
+    const refused = await ask(here, protocol, account.key);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "tokens"]);
+    assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+    const long = Number(refused.headers.get("retry-after")) > 60;
+    assert.equal(refused.headers.get("x-should-retry"), long ? "false" : null);
+    await assertAtRest(here, account);
+  });
+
+  test(`${protocol}: more at once than the group allows is 429, and free again when one has ended`, async () => {
+    const account = await here.account({ group: "one-at-once" });
+    here.simulator.hold();
+    const before = here.simulator.count;
+    const running = ask(here, protocol, account.key);
+    await here.simulator.waitFor(before + 1);
+    const refused = await ask(here, protocol, account.key);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "concurrency"]);
+    assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+    here.simulator.release();
+    assert.equal((await running).status, 200);
+    // ARCHITECTURE.md promise 5: the next request of a client that waits for its answers is never refused by the one
+    // before.
+    for (let i = 0; i < 20; i++) {
+      const reply = await ask(here, protocol, account.key, { stream: i % 2 === 0 });
+      assert.equal(reply.status, 200);
+      await reply.text();
+    }
+    await assertAtRest(here, account);
+  });
+}
+
+test("an address with over 20 bad keys gets 429 for them, and a good key there still works", async () => {
+  const account = await here.account();
+  const from = (address: string) => ({ headers: { "x-forwarded-for": address } });
+  const statuses: number[] = [];
+  for (let i = 0; i < 22; i++) statuses.push((await ask(here, "chat", "sk-guess", {}, from("203.0.113.7"))).status);
+  assert.deepEqual(statuses, [...Array.from({ length: 20 }, () => 401), 429, 429]);
+  const refused = await ask(here, "chat", `sk-${"b".repeat(48)}`, {}, from("203.0.113.7"));
+  assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "bad_keys"]);
+  const waitS = Number(refused.headers.get("retry-after"));
+  assert.ok(Number.isInteger(waitS) && waitS >= 55 && waitS <= 60, String(waitS));
+  assert.equal((await ask(here, "chat", account.key, {}, from("203.0.113.7"))).status, 200);
+  assert.equal((await ask(here, "chat", "sk-guess", {}, from("203.0.113.8"))).status, 401);
+  // Without an address that can be trusted everybody would share the limit, so there is none.
+  for (let i = 0; i < 30; i++) assert.equal((await ask(here, "chat", "sk-guess")).status, 401);
+});
+
+test("row 30: keys that are only noise cost no store command", async () => {
+  const commands = async () => {
+    const { body } = await here.gateway.metrics.page();
+    return Number(/tollgate_store_seconds_count\{operation="admit"\} (\d+)/.exec(body)?.[1] ?? 0);
+  };
+  const before = await commands();
+  for (let i = 0; i < 200; i++) {
+    const noise = `sk-${String(i).padStart(48, "x")}`;
+    assert.equal((await ask(here, "chat", noise)).status, 401);
+  }
+  assert.equal(await commands(), before);
+});

@@ -1,0 +1,84 @@
+/**
+ * What rules add to a request is in its hold, and in the bill when the upstream counts nothing (ARCHITECTURE.md
+ * promises 1 and 3).
+ */
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { measure, type RequestFacts, type Terms } from "../../../../src/admit/terms.ts";
+import { isRefusal } from "../../../../src/values/errors.ts";
+import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { ask, memoOf, usageLines } from "./asking.ts";
+
+const TEXT = "word ".repeat(600).trim();
+
+function textConfig(places: Parameters<typeof testConfig>[0]): string {
+  return testConfig(places).replace(/^( {2}money: .*)\}$/m, `$1, rules: [{system: {text: "${TEXT}"}}]}`);
+}
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config: textConfig });
+});
+after(() => here.close());
+
+const FACTS: RequestFacts = {
+  protocol: "chat",
+  model: "chat-1",
+  stream: false,
+  limit: { field: "max_tokens", value: 100 },
+  choices: 1,
+  textBytes: 300,
+  media: [],
+  compacts: false,
+  serviceTier: undefined,
+  tierParam: undefined,
+  hostedTools: [],
+  options: [],
+};
+
+function termsOf(settings = here.settings): Terms {
+  const { catalog } = settings;
+  const model = catalog.models.get("chat-1");
+  assert.ok(model);
+  const terms = measure(FACTS, model, catalog);
+  assert.ok(!isRefusal(terms));
+  return terms;
+}
+
+test("the hold of the group whose rule it is covers the text, the others' holds do not", () => {
+  const { groups, inputTokens } = termsOf();
+  const [own, other] = ["money", "limited-money"].map((name) => groups.find(({ group }) => group === name));
+  assert.ok(own && other);
+  assert.equal(other.inputTokens, 100);
+  assert.ok(own.inputTokens >= 100 + TEXT.length / 3, `${own.inputTokens}`);
+  assert.equal(inputTokens, own.inputTokens, "the token bucket takes the larger one");
+  assert.ok(own.holdMin > other.holdMin && own.holdFull > other.holdFull);
+});
+
+test("an upstream that counts nothing is billed by what was sent, text included", async () => {
+  const estimates: number[] = [];
+  for (const group of ["money", "limited-money"]) {
+    here.simulator.program({ noUsage: true });
+    const account = await here.account({ group });
+    const reply = await ask(here, "chat", account.key, { model: "chat-1" });
+    assert.equal(reply.status, 200, await reply.text());
+    await here.requestEnd(reply.headers.get("x-request-id") as string);
+    const [line] = await usageLines(here, account);
+    assert.equal(memoOf(line).counted, "estimate");
+    estimates.push(Number(memoOf(line).input));
+  }
+  const [own, other] = estimates as [number, number];
+  assert.ok(other < 60, `${other}`);
+  assert.ok(own - other >= TEXT.length / 4, `${own} and ${other}`);
+});
+
+test("funds that cover the request but not the text are refused, not overdrawn", async () => {
+  // A cent buys 10,000 input tokens; the text is 1,000 of them, and the rest of the request about 30.
+  const poor = { usd: "0.0005" };
+  const refused = await ask(here, "chat", (await here.account(poor)).key, { max_tokens: 16 });
+  assert.equal(refused.status, 403);
+  const served = await ask(here, "chat", (await here.account({ ...poor, group: "limited-money" })).key, {
+    max_tokens: 16,
+  });
+  assert.equal(served.status, 200, await served.text());
+});

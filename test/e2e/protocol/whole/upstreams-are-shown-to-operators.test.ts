@@ -1,0 +1,107 @@
+/** Metrics and the admin API show who is passed over, who waits, what came of the last attempts. */
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { runCli } from "../../../../src/cli/cli.ts";
+import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { ask, assertAtRest } from "./asking.ts";
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({
+    config: (places) =>
+      testConfig(places)
+        .replace("up-messages: {", "up-messages: {max_concurrency: 1, ")
+        .replace("[{upstream: up-responses}]", "[{upstream: up-responses}, {upstream: up-chat, priority: 1}]"),
+  });
+});
+after(() => here.close());
+
+async function tollgate(...argv: string[]): Promise<string> {
+  let out = "";
+  const unexpected = () => Promise.reject(new Error("not expected to run"));
+  const status = await runCli(argv, {
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (out += text) },
+    env: { TOLLGATE_ADMIN_URL: here.adminUrl, TOLLGATE_ADMIN_TOKEN: here.gateway.adminToken },
+    fetch,
+    serve: unexpected,
+    check: unexpected,
+  });
+  assert.equal(status, 0, out);
+  return out;
+}
+
+interface Shown {
+  readonly name: string;
+  readonly health: string;
+  readonly reason: string | null;
+  readonly rest_seconds: number;
+  readonly in_flight: number;
+  readonly max_concurrency: number;
+  readonly queued: number;
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly limited_models: readonly { readonly model: string; readonly rest_seconds: number }[];
+}
+
+async function shown(name: string): Promise<Shown> {
+  const { items } = JSON.parse(await tollgate("--json", "upstreams")) as { items: Shown[] };
+  const found = items.find((item) => item.name === name);
+  assert.ok(found);
+  return found;
+}
+
+async function metrics(): Promise<string> {
+  return (await fetch(`${here.adminUrl}/metrics`)).text();
+}
+
+test("a refused credential shows in log, metrics, admin API and command line", async () => {
+  const account = await here.account();
+  assert.match(await metrics(), /tollgate_upstream_healthy\{upstream="up-responses"\} 1/);
+  here.simulator.program({ fault: { status: 401 } });
+  const reply = await ask(here, "responses", account.key);
+  assert.equal(reply.status, 200, await reply.text());
+  await assertAtRest(here, account);
+  await here.logged((line) => line.msg === "an upstream needs the operator" && line.kind === "forbidden");
+  await here.logged((line) => line.msg === "an upstream is passed over for now" && line.upstream === "up-responses");
+  const page = await metrics();
+  assert.match(page, /tollgate_upstream_healthy\{upstream="up-responses"\} 0/);
+  assert.match(page, /tollgate_upstream_healthy\{upstream="up-chat"\} 1/);
+  assert.match(page, /tollgate_upstream_ejections_total\{upstream="up-responses",reason="forbidden"\} 1/);
+  const { health, reason, rest_seconds: rest, outcomes } = await shown("up-responses");
+  assert.deepEqual([health, reason, outcomes.forbidden], ["resting", "forbidden", 1]);
+  assert.ok(rest >= 1 && rest <= 6, `${rest}`);
+  assert.match(await tollgate("upstreams"), /^up-responses +resting +forbidden +[1-6] +0\/200 +0 +0 +0 +0 +0 +1$/m);
+  assert.doesNotMatch(await tollgate("upstreams"), /canary/);
+});
+
+test("who waits shows, is served in turn, and its wait is measured", async () => {
+  const account = await here.account();
+  here.simulator.hold();
+  const before = here.simulator.count;
+  const first = ask(here, "messages", account.key);
+  await here.simulator.waitFor(before + 1);
+  const second = ask(here, "messages", account.key);
+  // The second one is in line once its admission is over; asking is the only way to see it from outside.
+  let state = await shown("up-messages");
+  while (state.queued === 0) state = await shown("up-messages");
+  assert.deepEqual([state.in_flight, state.max_concurrency, state.queued], [1, 1, 1]);
+  assert.match(await metrics(), /tollgate_queued\{upstream="up-messages"\} 1/);
+  here.simulator.release();
+  assert.deepEqual([(await first).status, (await second).status], [200, 200]);
+  await assertAtRest(here, account);
+  const page = await metrics();
+  assert.match(page, /tollgate_queued\{upstream="up-messages"\} 0/);
+  assert.match(page, /tollgate_queue_wait_seconds_count\{upstream="up-messages"\} 1/);
+});
+
+test("a rate limit shows with the model and the rest that was asked for", async () => {
+  const account = await here.account();
+  here.simulator.program({ fault: { status: 429, retryAfter: 17 } });
+  const reply = await ask(here, "chat", account.key);
+  assert.deepEqual([reply.status, reply.headers.get("retry-after")], [429, "17"]);
+  const { health, outcomes, limited_models: limited } = await shown("up-chat");
+  assert.deepEqual([health, outcomes.rate_limited, limited[0]?.model], ["healthy", 1, "chat-1"]);
+  assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is left alone for 1[67] s more \(429\)\.$/m);
+  // It is the only one that has the model, so it is asked all the same.
+  assert.equal((await ask(here, "chat", account.key)).status, 200);
+});

@@ -1,0 +1,90 @@
+/**
+ * `npm run chaos`: real gateways and real Redis servers under kills, freezes and failovers, on every form of the store.
+ * Prints one JSON line per form and ends with status 1 when anything was lost, doubled, invented or left behind.
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { ensureSystemPackages } from "../../rig/system-packages.ts";
+import { ALL_FORMS, type Form, soak } from "./soak.ts";
+
+const USAGE = `npm run chaos -- [options]
+  --store FORM     embedded, single, sentinel, cluster or all (default)
+  --requests N     requests answered to their last byte, over all forms together (default 56000)
+  --faults N       faults of each form (default 32)
+  --seconds N      the longest that clients ask on one form (default 600)
+  --clients N      clients of each form (default 12)
+  --seed N         the same seed gives the same plan of faults (default 1)
+  --quick          does not wait for the end of holds that killed gateways left
+  --verbose        tells of every fault as it begins`;
+
+const { values } = parseArgs({
+  options: {
+    store: { type: "string", default: "all" },
+    requests: { type: "string", default: "56000" },
+    faults: { type: "string", default: "32" },
+    seconds: { type: "string", default: "600" },
+    clients: { type: "string", default: "12" },
+    seed: { type: "string", default: "1" },
+    quick: { type: "boolean", default: false },
+    verbose: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+function whole(name: "requests" | "faults" | "seconds" | "clients" | "seed", most: number): number {
+  const number = Number(values[name]);
+  if (Number.isInteger(number) && number >= 0 && number <= most) return number;
+  throw new TypeError(`--${name}: a whole number from 0 to ${most} is needed`);
+}
+
+function formsOf(text: string): readonly Form[] {
+  if (text === "all") return ALL_FORMS;
+  const form = ALL_FORMS.find((known) => known === text);
+  if (form) return [form];
+  throw new TypeError(`--store: ${text} is none of ${ALL_FORMS.join(", ")}, all`);
+}
+
+const aborted = new AbortController();
+
+async function main(): Promise<void> {
+  const forms = formsOf(values.store);
+  const options = {
+    requests: Math.ceil(whole("requests", 10_000_000) / forms.length),
+    faults: whole("faults", 10_000),
+    seconds: whole("seconds", 86_400),
+    clients: whole("clients", 1_000),
+    seed: whole("seed", 2 ** 31),
+    untilHoldsEnd: !values.quick,
+  };
+  ensureSystemPackages();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    // A second signal ends it at once; what it has started ends with it.
+    if (aborted.signal.aborted) process.exit(130);
+    aborted.abort(new Error(`stopped by ${signal}`));
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  for (const form of forms) {
+    const onFault = (kinds: readonly string[], answered: number) =>
+      console.error(`${form}, ${answered} answered: ${kinds.join(" and ")}`);
+    const { report, good, details } = await soak(
+      { form, ...options, ...(values.verbose ? { onFault } : {}) },
+      aborted.signal,
+    );
+    console.log(JSON.stringify(report));
+    for (const detail of details) console.error(detail);
+    if (!good) process.exitCode = 1;
+  }
+}
+
+if (values.help) console.log(USAGE);
+else {
+  try {
+    await main();
+  } catch (error) {
+    const isUsage = error instanceof TypeError && error.message.startsWith("--");
+    console.error(isUsage ? `${error.message}\n${USAGE}` : error);
+    process.exitCode = isUsage ? 2 : 1;
+    // A fault that was under way may have started a process behind the end; it ends with this one.
+    if (aborted.signal.aborted) process.exit(130);
+  }
+}

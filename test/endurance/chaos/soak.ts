@@ -1,0 +1,265 @@
+/**
+ * A soak of one form of the store: gateways as processes of their own, clients, faults by a plan; then everything is
+ * whole again, every gateway takes up its journal, and what clients were told is compared with the ledgers.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSimulator } from "../../../src/simulator/server.ts";
+import { seeded } from "../../unit/settle/rig.ts";
+import { type ChaosAccount, openAccounts, type Payment, topUp, watchFunds } from "./accounts.ts";
+import { chaosConfig, HOLD_LIFE_MS } from "./config.ts";
+import { Fleet } from "./fleet.ts";
+import { holding, type Judgement, journalsOf, judge, verifyLedgers, type Wrongs } from "./judge.ts";
+import { gatewayFaults, planFaults, strike } from "./plan.ts";
+import { startCluster } from "./stores/cluster.ts";
+import { startSentinelPair } from "./stores/sentinel.ts";
+import { startEmbedded, startSingle } from "./stores/single.ts";
+import { type ChaosStore, lasting } from "./stores/store.ts";
+import { newTruth, Traffic, type Truth } from "./traffic.ts";
+
+const FORMS = {
+  embedded: { start: startEmbedded, gateways: 1 },
+  single: { start: startSingle, gateways: 2 },
+  sentinel: { start: startSentinelPair, gateways: 2 },
+  cluster: { start: startCluster, gateways: 2 },
+} as const satisfies Record<string, { start: () => Promise<ChaosStore>; gateways: number }>;
+
+export type Form = keyof typeof FORMS;
+export const ALL_FORMS = Object.keys(FORMS) as readonly Form[];
+
+export interface SoakOptions {
+  readonly form: Form;
+  /** Full answers to get; the faults are spread over them. */
+  readonly requests: number;
+  readonly faults: number;
+  readonly seed: number;
+  /** The longest that clients ask, whatever has been answered by then. */
+  readonly seconds: number;
+  readonly clients: number;
+  /** Whether to wait for the end of holds that killed gateways have left: a minute and more. */
+  readonly untilHoldsEnd: boolean;
+  /** Told of every fault as it begins. */
+  readonly onFault?: (kinds: readonly string[], answered: number) => void;
+}
+
+/** One JSON line of `npm run chaos`. */
+export interface Report extends Wrongs {
+  readonly store: Form;
+  readonly seed: number;
+  /** Requests answered to the last byte. */
+  readonly requests: number;
+  readonly refused: number;
+  readonly broken: number;
+  readonly left_by_clients: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly lost_and_replayed: number;
+  readonly payments: number;
+  readonly balances_looked_at: number;
+  readonly over_hold_absorbed_nano_usd: number;
+  readonly out_of_balance: number;
+  readonly unsettled: number;
+  readonly dead_letters: number;
+  /** Accounts of which something is held when all is over; undefined when that was not waited for. */
+  readonly holds_left: number | undefined;
+  /** Answers that no fault explains. */
+  readonly unexpected: number;
+  readonly seconds: number;
+}
+
+export interface Outcome {
+  readonly report: Report;
+  readonly good: boolean;
+  /** What is wrong, for a person. */
+  readonly details: readonly string[];
+}
+
+/** When the faults of a stretch do not come by answers, because an outage lets none through, they come by time. */
+const FAULT_WAIT_MAX_MS = 10_000;
+const LOOK_PAUSE_MS = 500;
+const SETTLE_MAX_MS = 60_000;
+/** The first of the journal's own verifications (settle/journal/verify.ts) has been over everything. */
+const VERIFIED_AFTER_MS = 35_000;
+
+/** Runs one soak and leaves nothing behind. @param aborted ends it early; it then rejects. */
+export async function soak(options: SoakOptions, aborted?: AbortSignal): Promise<Outcome> {
+  aborted?.throwIfAborted();
+  await using scene = await prepare(options);
+  aborted?.throwIfAborted();
+  const { fleet, traffic } = scene;
+  const startedMs = performance.now();
+  const stopped = { now: false };
+  const stop = (): void => {
+    stopped.now = true;
+  };
+  aborted?.addEventListener("abort", stop);
+  const clients = Array.from({ length: options.clients }, () => traffic.client(stopped));
+  const paying = topUp(fleet, scene.accounts, scene.random(1), stopped);
+  const watching = watchFunds(fleet, scene.random(2), stopped);
+  const work = Promise.all([...clients, paying, watching]);
+  const faults = await Promise.race([underFaults(scene, options, stopped), work.then(() => ({}))]).finally(() => {
+    // The last kill falls into full traffic.
+    if (stopped.now) return;
+    return fleet.killAll().finally(stop);
+  });
+  await work;
+  aborted?.throwIfAborted();
+  await fleet.startAll();
+  const payments = await paying;
+  const ended = await whole(scene, payments, options);
+  return outcomeOf({ scene, options, faults, payments: payments.length, watched: await watching, ended, startedMs });
+}
+
+interface Scene extends AsyncDisposable {
+  readonly store: ChaosStore;
+  readonly fleet: Fleet;
+  readonly accounts: readonly ChaosAccount[];
+  readonly truth: Truth;
+  readonly traffic: Traffic;
+  /** Resolves when so many requests have been answered, or `limitMs` is over. */
+  untilAnswered(wanted: number, limitMs: number): Promise<void>;
+  /** A generator for one purpose. */
+  random(purpose: number): () => number;
+}
+
+async function prepare({ form, seed }: SoakOptions): Promise<Scene> {
+  await using stack = new AsyncDisposableStack();
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-chaos-"));
+  stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+  const simulator = await startSimulator({ pace: { betweenMs: 1 } });
+  stack.defer(() => simulator.close());
+  const { start, gateways } = FORMS[form];
+  const store = await start();
+  stack.defer(() => store.stop());
+  const places = { upstreamUrl: simulator.url, dir, store: store.setting };
+  const fleet = new Fleet(Array.from({ length: gateways }, (_, number) => chaosConfig(places, number)));
+  stack.defer(() => fleet.killAll());
+  await fleet.startAll();
+  const [first] = fleet.running;
+  if (!first) throw new Error("no gateway runs");
+  const accounts = await openAccounts(first);
+  const truth = newTruth();
+  const random = (purpose: number) => seeded(seed * 1_000 + purpose);
+  let onAnswer = (): void => {};
+  const untilAnswered = async (wanted: number, limitMs: number): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // Not to be waited for once the soak has been interrupted.
+    const timer = setTimeout(resolve, Math.max(0, limitMs)).unref();
+    onAnswer = () => {
+      if (truth.answered.size >= wanted) resolve();
+    };
+    onAnswer();
+    await promise;
+    clearTimeout(timer);
+  };
+  const traffic = new Traffic({ fleet, accounts, truth, random: random(0), onAnswer: () => onAnswer() });
+  stack.defer(() => traffic.close());
+  const kept = stack.move();
+  const dispose = () => kept.disposeAsync();
+  return { store, fleet, accounts, truth, traffic, untilAnswered, random, [Symbol.asyncDispose]: dispose };
+}
+
+/** Strikes by the plan while clients ask; resolves with what was done once enough has been answered. */
+async function underFaults(
+  scene: Scene,
+  { faults: count, requests, seconds, onFault }: SoakOptions,
+  stopped: { readonly now: boolean },
+): Promise<Record<string, number>> {
+  const ofGateways = gatewayFaults(scene.fleet);
+  const all = { ...ofGateways, ...scene.store.faults };
+  const random = scene.random(3);
+  const plan = planFaults(count, Object.keys(ofGateways), Object.keys(scene.store.faults), random);
+  const done: Record<string, number> = {};
+  const deadline = performance.now() + seconds * 1_000;
+  const { answered } = scene.truth;
+  const leftMs = (): number => deadline - performance.now();
+  for (const [index, planned] of plan.entries()) {
+    const wanted = Math.floor(((index + 1) * requests) / (plan.length + 1));
+    await scene.untilAnswered(wanted, Math.min(leftMs(), FAULT_WAIT_MAX_MS));
+    if (leftMs() <= 0 || stopped.now) break;
+    onFault?.(planned.kinds, answered.size);
+    await strike(planned, all, random);
+    for (const kind of planned.kinds) done[kind] = (done[kind] ?? 0) + 1;
+  }
+  if (!stopped.now) await scene.untilAnswered(requests, leftMs());
+  return done;
+}
+
+interface Ended {
+  readonly judgement: Judgement;
+  readonly unsettled: number;
+  readonly deadLetters: number;
+  readonly holding: number | undefined;
+  readonly unbalanced: { readonly unbalanced: number; readonly words: string };
+}
+
+/** Waits until nothing is owed, missing or held, or the time for it is over; then judges. */
+async function whole(scene: Scene, payments: readonly Payment[], options: SoakOptions): Promise<Ended> {
+  const { fleet, accounts, truth, traffic } = scene;
+  const startedMs = performance.now();
+  const { untilHoldsEnd } = options;
+  const limitMs = startedMs + SETTLE_MAX_MS + (untilHoldsEnd ? HOLD_LIFE_MS : 0);
+  const earliestMs = untilHoldsEnd ? startedMs + VERIFIED_AFTER_MS : 0;
+  const [gateway] = fleet.running;
+  if (!gateway) throw new Error("no gateway runs");
+  for (;;) {
+    const journals = await journalsOf(fleet.running);
+    const held = untilHoldsEnd ? await holding(gateway, accounts) : [];
+    const judgement = await judge(gateway, accounts, truth, payments);
+    const { missing, payments_missing, wrong_amount } = judgement.wrongs;
+    const owed = journals.unsettled + held.length + missing + payments_missing + wrong_amount;
+    const nowMs = performance.now();
+    if ((owed === 0 && nowMs >= earliestMs) || nowMs >= limitMs) {
+      const unbalanced = await verifyLedgers(gateway);
+      return { judgement, ...journals, holding: untilHoldsEnd ? held.length : undefined, unbalanced };
+    }
+    await lasting(LOOK_PAUSE_MS);
+    // A hold that is over goes with the account's next admission.
+    if (nowMs >= startedMs + HOLD_LIFE_MS) await Promise.all(held.map((account) => traffic.ask(account)));
+  }
+}
+
+function outcomeOf(parts: {
+  scene: Scene;
+  options: SoakOptions;
+  faults: Readonly<Record<string, number>>;
+  payments: number;
+  watched: { looks: number; below: readonly string[] };
+  ended: Ended;
+  startedMs: number;
+}): Outcome {
+  const { scene, options, watched, ended } = parts;
+  const { truth, fleet } = scene;
+  const { judgement } = ended;
+  fleet.read();
+  const wrongs = { ...judgement.wrongs, below_zero: judgement.wrongs.below_zero + watched.below.length };
+  const report: Report = {
+    store: options.form,
+    requests: truth.answered.size,
+    faults: parts.faults,
+    lost_and_replayed: fleet.restored.size,
+    ...wrongs,
+    out_of_balance: ended.unbalanced.unbalanced,
+    unsettled: ended.unsettled,
+    dead_letters: ended.deadLetters,
+    holds_left: ended.holding,
+    unexpected: truth.unexpected.length,
+    refused: truth.refused.size,
+    broken: truth.cut,
+    left_by_clients: truth.left,
+    payments: parts.payments,
+    balances_looked_at: watched.looks,
+    over_hold_absorbed_nano_usd: Number(judgement.absorbed),
+    seed: options.seed,
+    seconds: Math.round((performance.now() - parts.startedMs) / 1_000),
+  };
+  const { out_of_balance, unsettled, dead_letters, holds_left = 0, unexpected } = report;
+  const zeros = [...Object.values(wrongs), out_of_balance, unsettled, dead_letters, holds_left, unexpected];
+  const details = [
+    ...judgement.details,
+    ...watched.below.map((line) => `below zero: ${line}`),
+    ...truth.unexpected.map((line) => `unexpected: ${line}`),
+    ...(ended.unbalanced.words === "" ? [] : [ended.unbalanced.words]),
+  ];
+  return { report, good: zeros.every((count) => count === 0) && report.requests > 0, details };
+}

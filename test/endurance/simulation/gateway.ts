@@ -1,0 +1,249 @@
+/**
+ * One gateway of the fleet: the money path as it is built in production (`src/settle/recovery/charging.ts`, `src/settle/journal/journaled-store.ts`),
+ * over the simulated disk, clock and way to the store. It dies, and comes back on what its disk still has.
+ */
+import type { AdmitParts } from "../../../src/admit/admit.ts";
+import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
+import { createJournal } from "../../../src/settle/journal/open.ts";
+import { type Charging, openCharging } from "../../../src/settle/recovery/charging.ts";
+import type { EpochFile } from "../../../src/settle/recovery/epoch-file.ts";
+import type { KnownEpoch } from "../../../src/settle/recovery/epoch-judge.ts";
+import { abandoned } from "../../../src/settle/void.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import { composeStore } from "../../../src/store/middleware/compose.ts";
+import { overlay } from "../../../src/store/overlay.ts";
+import type { Log } from "../../../src/telemetry/log.ts";
+import type { Metrics } from "../../../src/telemetry/metrics.ts";
+import type { Clock } from "../../../src/values/time.ts";
+import { SimDisk } from "../../unit/settle/sim-disk.ts";
+import { CATALOG } from "./catalog.ts";
+import type { Chance } from "./chance.ts";
+import { diskOf } from "./disk.ts";
+import { MachineClock, never, Process } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Truth } from "./truth.ts";
+
+export interface GatewayParts {
+  readonly name: string;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly truth: Truth;
+  /** The store as this process has it. */
+  readonly storeFor: (process: Process) => Store;
+  readonly sharded: boolean;
+  readonly bytesMax: number;
+  readonly fsync: "group" | "always";
+  /** A number that the test wants to see at the end. */
+  readonly count: (what: string) => void;
+  readonly note: (who: string, what: string) => void;
+  /** The process has ended; the world starts it again. */
+  readonly onDeath: (gateway: Gateway, withoutPower: boolean) => void;
+}
+
+/** What a running process offers to clients and operators. */
+export interface Running {
+  readonly process: Process;
+  readonly clock: Clock;
+  readonly charging: Charging;
+  readonly admit: AdmitParts;
+  /** The store as the admin API has it. */
+  readonly admin: Store;
+  /** Records that are in the journal's file. */
+  readonly writes: () => number;
+  /** A client has been told that its answer is complete. */
+  readonly onAnswered: () => void;
+}
+
+/** Moments at which everything that is promised must be on the disk: a power loss there spares nothing that only seems to be. */
+export type Moment = "answered" | "settlement sent";
+
+export class Gateway {
+  readonly #parts: GatewayParts;
+  readonly machine: MachineClock;
+  disk = new SimDisk();
+  /** While it serves. */
+  running: Running | undefined;
+  #process: Process | undefined;
+  /** Whether a disk of its machine has lost what was told to it. */
+  hasLost = false;
+  #withoutPower = false;
+  #powerFailsWhen: Moment | undefined;
+  #knownEpochs: ReadonlyMap<number, KnownEpoch> = new Map();
+
+  constructor(parts: GatewayParts) {
+    this.#parts = parts;
+    this.machine = new MachineClock(parts.scheduler);
+  }
+
+  /** Bytes that its disk has room for. */
+  set room(bytes: number) {
+    this.disk.room = bytes;
+  }
+
+  /** The machine goes dark, and its process with it: now, or at one of its next effects on the world. */
+  powerFails(afterEffects = 0): void {
+    if (!this.#process) return;
+    this.hasLost = true;
+    this.#withoutPower = true;
+    if (afterEffects === 0) this.#process.die();
+    else this.#process.dieAfter(afterEffects);
+  }
+
+  /** The machine goes dark right behind the next such moment. */
+  powerFailsWhen(moment: Moment): void {
+    this.#powerFailsWhen = moment;
+  }
+
+  #reached(moment: Moment, process: Process): void {
+    if (this.#powerFailsWhen !== moment || this.#process !== process) return;
+    this.#powerFailsWhen = undefined;
+    this.powerFails();
+  }
+
+  get name(): string {
+    return this.#parts.name;
+  }
+
+  /** Undefined while it is down; it may not serve yet. */
+  get process(): Process | undefined {
+    return this.#process;
+  }
+
+  /** Starts a process on what is on the disk. One that cannot start dies. */
+  start(): void {
+    const { name, scheduler, chance, onDeath } = this.#parts;
+    const process = new Process(name, scheduler, () => {
+      this.running = undefined;
+      this.#process = undefined;
+      const { room } = this.disk;
+      this.disk = this.#withoutPower ? this.disk.afterPowerLoss(chance.next) : this.disk.afterKill();
+      this.disk.room = room;
+      onDeath(this, this.#withoutPower);
+      this.#withoutPower = false;
+    });
+    this.#process = process;
+    void this.#open(process);
+  }
+
+  async #open(process: Process): Promise<void> {
+    const { storeFor, sharded, note, chance, bytesMax, fsync } = this.#parts;
+    const clock = this.machine.of(process);
+    const disk = diskOf(process, this.disk, chance);
+    const open = storeFor(process);
+    const store = overlay(open, {
+      settle: (ask) => {
+        const answer = open.settle(ask);
+        this.#reached("settlement sent", process);
+        return answer;
+      },
+    });
+    const composed = composeStore(store, {
+      clock,
+      random: chance.next,
+      metrics: METRICS,
+      log: this.#log(process),
+      remote: true,
+    });
+    try {
+      const charging = await openCharging({
+        settings: { dir: "journal", fsync, bytesMax },
+        store: composed,
+        sharded,
+        clock,
+        metrics: METRICS,
+        log: this.#log(process),
+        machine: {
+          open: async (settings, { alarm }) => ({
+            ...(await createJournal({ ...settings, disk, clock, alarm })),
+            disk,
+          }),
+          epochFile: () => this.#epochFile(process),
+          random: (bytes) => Buffer.from(chance.bytes(bytes)),
+          jitter: chance.next,
+        },
+      });
+      if (!process.alive) return;
+      note(process.name, "serves");
+      this.running = { process, clock, charging, ...this.#edges(process, clock, charging) };
+    } catch (error) {
+      note(process.name, `does not start: ${error}`);
+      process.die();
+    }
+  }
+
+  /** A file that is replaced whole: a crash leaves the old one or the new one. */
+  #epochFile(process: Process): EpochFile {
+    const slowly = async (): Promise<void> => {
+      if (!process.touch()) return never();
+      await process.sleep(1);
+      if (!process.touch()) return never();
+    };
+    return {
+      load: async () => {
+        await slowly();
+        return this.#knownEpochs;
+      },
+      save: async (known) => {
+        await slowly();
+        this.#knownEpochs = known;
+      },
+    };
+  }
+
+  /** As `src/gateway.ts` connects them. */
+  #edges(
+    process: Process,
+    clock: Clock,
+    charging: Charging,
+  ): Pick<Running, "admit" | "admin" | "writes" | "onAnswered"> {
+    const { truth, note } = this.#parts;
+    const { settler, journal } = charging;
+    const { disk } = this;
+    return {
+      admit: {
+        store: charging.store,
+        catalog: () => CATALOG,
+        unsettled: settler.unsettled,
+        seenKeys: FORGETFUL,
+        wallMs: () => clock.wallMs(),
+        abandon: (id, tag, tokens) => void settler.settle(abandoned(id, tag, tokens, clock.wallMs())),
+      },
+      writes: () => disk.writes,
+      onAnswered: () => this.#reached("answered", process),
+      admin: journaledStore(charging.store, journal, ({ kind, id }) => {
+        note(process.name, `${kind} ${id} is in the store only`);
+        truth.unrecordedWrites.add(id);
+      }),
+    };
+  }
+
+  /** What is told to the operator's log is what an outsider knows. */
+  #log(process: Process): Log {
+    const { truth, count, note, name } = this.#parts;
+    const tell = (facts: object, message: string): void => {
+      if (!process.alive) return;
+      const { request = "", reason = "", write = "", id = "", problem = "" } = facts as Record<string, string>;
+      note(name, `log: ${message} ${request.slice(-6)}${write} ${id} ${problem}${reason.split("\n")[0]}`);
+      if (message.includes("the store is asked")) {
+        count("unrecorded");
+        const seen = truth.requests.get(request as never);
+        if (seen) seen.unrecorded = true;
+      }
+      if (message.includes("dead letter")) truth.letters.set(request, reason);
+      if (message.includes("does not take a write again")) truth.refusedAgain.push({ write, id, problem });
+      if (message.includes("has it again")) count("replayed");
+      if (message.includes("given up before their time")) truth.forgetful.add(name);
+    };
+    return { info: tell, warn: tell, error: tell, debug: tell };
+  }
+}
+
+/** Numbers for dashboards are nobody's business here. */
+const METRICS = {
+  restoredCharges: { inc: () => {} },
+  addUsd: () => {},
+  storeOlder: { set: () => {} },
+  storeBreakerOpen: { set: () => {} },
+  storeSeconds: { observe: () => {} },
+} as unknown as Metrics;

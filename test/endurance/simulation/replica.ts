@@ -1,0 +1,143 @@
+/**
+ * One history of the modelled store: the real embedded store over tables in memory, and the list of operations that led
+ * to its state. A failover keeps a prefix of that list and carries it out again on empty tables, each operation at the
+ * time at which it happened: prefix consistency, as Redis has it for a slot (docs/failure-model.md invariant 36).
+ */
+import type { Store } from "../../../src/store/contract.ts";
+import { Context } from "../../../src/store/embedded/context.ts";
+import { type Database, memoryDatabase } from "../../../src/store/embedded/database.ts";
+import { embeddedOver } from "../../../src/store/embedded/store.ts";
+
+export type Operation = keyof Store;
+
+/** Operations that change something; the others need not be repeated. */
+const WRITES: ReadonlySet<Operation> = new Set<Operation>([
+  "admit",
+  "settle",
+  "createAccount",
+  "setPlan",
+  "createKey",
+  "setKeyGroup",
+  "revokeKey",
+  "credit",
+  "grant",
+  "createCodes",
+  "voidCode",
+  "redeem",
+  "extend",
+  "countEpoch",
+  "stopEpoch",
+  "renewEpoch",
+]);
+/** Those that the embedded store does not force to the disk. */
+const LAZY: ReadonlySet<Operation> = new Set<Operation>([
+  "admit",
+  "settle",
+  "extend",
+  "countEpoch",
+  "stopEpoch",
+  "renewEpoch",
+]);
+
+export interface Done {
+  readonly operation: Operation;
+  readonly values: readonly unknown[];
+  /** The store's clock, and true time. */
+  readonly storeMs: number;
+  readonly trueMs: number;
+  readonly answer: unknown;
+}
+
+/** Tables are costly to make and cheap to empty. */
+const spare: Database[] = [];
+
+export class Replica {
+  readonly #clock: () => number;
+  #replayedMs: number | undefined;
+  #db = emptyTables();
+  #context = this.#newContext();
+  #store = embeddedOver(this.#context);
+  #history: Done[] = [];
+
+  /** @param clock the store's clock, milliseconds since the epoch. */
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  get context(): Context {
+    return this.#context;
+  }
+
+  get store(): Store {
+    return this.#store;
+  }
+
+  get history(): readonly Done[] {
+    return this.#history;
+  }
+
+  async run(operation: Operation, values: readonly unknown[], trueMs: number): Promise<unknown> {
+    const storeMs = this.#clock();
+    const answer = await this.#call(operation, values);
+    if (WRITES.has(operation)) this.#history.push({ operation, values, storeMs, trueMs, answer });
+    return answer;
+  }
+
+  /** Forgets everything from the `kept`th operation on. @returns what is lost. */
+  async keep(kept: number): Promise<readonly Done[]> {
+    const lost = this.#history.slice(kept);
+    if (lost.length > 0) await this.become(this.#history.slice(0, kept));
+    return lost;
+  }
+
+  /** A backup is put in place of what is there. */
+  async become(again: readonly Done[]): Promise<void> {
+    spare.push(this.#db);
+    this.#db = emptyTables();
+    this.forgetLive();
+    this.#history = [];
+    for (const done of again) {
+      this.#replayedMs = done.storeMs;
+      await this.#call(done.operation, done.values);
+      this.#history.push(done);
+    }
+    this.#replayedMs = undefined;
+  }
+
+  /** What an embedded store has in memory goes with its process. */
+  forgetLive(): void {
+    this.#context = this.#newContext();
+    this.#store = embeddedOver(this.#context);
+  }
+
+  /** How much of its history an embedded store has on the disk for sure: up to its last forced commit. */
+  forced(): number {
+    const index = this.#history.findLastIndex(({ operation }) => !LAZY.has(operation));
+    return index + 1;
+  }
+
+  /** Gives the tables back. */
+  dispose(): void {
+    spare.push(this.#db);
+  }
+
+  #newContext(): Context {
+    return new Context(this.#db, () => this.#replayedMs ?? this.#clock());
+  }
+
+  #call(operation: Operation, values: readonly unknown[]): Promise<unknown> {
+    const call = this.#store[operation] as (...values: readonly unknown[]) => Promise<unknown>;
+    return call.apply(this.#store, [...values]);
+  }
+}
+
+function emptyTables(): Database {
+  const used = spare.pop();
+  if (!used) return memoryDatabase();
+  used.commitNormal(() => {
+    for (const { name } of used.all("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'identity'")) {
+      used.run(`DELETE FROM ${name}`);
+    }
+  });
+  return used;
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { exchange } from "../../rig/raw-socket.ts";
+import { CHAT_BODY, request, startEcho } from "./echo.ts";
+
+const BASE = ["Content-Type: application/json", `Content-Length: ${CHAT_BODY.length}`];
+
+test("a unix socket has mode 0660, replaces a stale file and never a live one", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "accept-"));
+  t.after(() => rm(dir, { recursive: true }));
+  const path = join(dir, "a.sock");
+  const address = { kind: "unix", path } as const;
+  const echo = await startEcho(t, { address, trustProxy: ["unix"] });
+  assert.equal((await stat(path)).mode & 0o777, 0o660);
+  await exchange(echo.target, request({ headers: [...BASE, "X-Forwarded-For: 9.9.9.9"] }));
+  assert.equal(echo.requests[0]?.clientAddress, "9.9.9.9");
+  await assert.rejects(startEcho(t, { address }), { code: "EADDRINUSE" });
+  assert.equal((await exchange(echo.target, request({})))[0]?.status, 200);
+  const file = join(dir, "no-socket");
+  await writeFile(file, "");
+  await assert.rejects(startEcho(t, { address: { kind: "unix", path: file } }), { code: "EADDRINUSE" });
+});
+
+test("listening on a port that is taken fails", async (t) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  t.after(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  await assert.rejects(startEcho(t, { address: { kind: "tcp", host: "127.0.0.1", port } }), { code: "EADDRINUSE" });
+});

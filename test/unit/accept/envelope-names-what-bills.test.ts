@@ -1,0 +1,379 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type ReadBody, readEnvelope } from "../../../src/accept/envelope.ts";
+import { isRefusal, type Refusal } from "../../../src/values/errors.ts";
+import type { Protocol } from "../../../src/values/protocol.ts";
+
+const MESSAGE = { role: "user", content: "hi" };
+const CHAT = { model: "m", messages: [MESSAGE] };
+const MESSAGES = { model: "m", max_tokens: 10, messages: [MESSAGE] };
+const RESPONSES = { model: "m", input: "hi" };
+const BASE: Readonly<Record<Protocol, object>> = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
+
+function read(protocol: Protocol, body: object | string): ReadBody | Refusal {
+  return readEnvelope(protocol, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
+}
+
+function envelope(protocol: Protocol, more: object = {}) {
+  const found = read(protocol, { ...BASE[protocol], ...more });
+  assert.ok(!isRefusal(found), JSON.stringify(found));
+  return found.envelope;
+}
+
+function fault(protocol: Protocol, body: object | string): string {
+  const found = read(protocol, body);
+  assert.ok(isRefusal(found), "a refusal");
+  return found.facts.param === undefined ? found.cause : `${found.cause} ${found.facts.param}`;
+}
+
+/** Row, protocol, body, refusal. */
+const REFUSED: readonly (readonly [string, Protocol, object | string, string])[] = [
+  ["row 44", "chat", "[".repeat(5_000_000), "not_json"],
+  ["row 44", "chat", `{"messages":${"[".repeat(5_000)}${"]".repeat(5_000)},"model":"m"}`, "not_json"],
+  ["row 44", "chat", '{"a":'.repeat(1_000_000), "not_json"],
+  ["row 45", "chat", `{"model":"m","messages":[${"{},".repeat(1_000_000)}{}]}`, "body_too_large"],
+  ["row 47", "chat", '{"model":"cheap","model":"dear","messages":[]}', "duplicate_field model"],
+  ["row 47", "chat", '{"model":"cheap","mod\\u0065l":"dear","messages":[]}', "duplicate_field model"],
+  ["row 49", "chat", { ...CHAT, max_tokens: -1 }, "wrong_type max_tokens"],
+  ["row 49", "chat", { ...CHAT, max_tokens: 0 }, "wrong_type max_tokens"],
+  ["row 49", "chat", { ...CHAT, max_tokens: 1.5 }, "wrong_type max_tokens"],
+  ["row 49", "chat", '{"model":"m","messages":[],"max_tokens":1e400}', "wrong_type max_tokens"],
+  ["row 49", "chat", { ...CHAT, max_completion_tokens: "100" }, "wrong_type max_completion_tokens"],
+  ["row 49", "chat", { ...CHAT, max_tokens: 2 ** 53 }, "wrong_type max_tokens"],
+  ["row 49", "chat", '{"model":"m","messages":[],"max_tokens":NaN}', "not_json"],
+  ["row 49", "responses", { ...RESPONSES, max_output_tokens: 0 }, "wrong_type max_output_tokens"],
+  ["row 49", "messages", { ...MESSAGES, max_tokens: -1 }, "wrong_type max_tokens"],
+  ["row 49", "messages", { ...MESSAGES, max_tokens: null }, "wrong_type max_tokens"],
+  ["row 56", "messages", { model: "m", messages: [] }, "missing_field max_tokens"],
+  ["row 56", "chat", RESPONSES, "wrong_protocol input"],
+  ["row 56", "responses", CHAT, "wrong_protocol messages"],
+  ["row 56", "messages", RESPONSES, "wrong_protocol input"],
+  ["row 56", "messages", { ...CHAT, max_completion_tokens: 5 }, "wrong_protocol max_completion_tokens"],
+  ["row 33", "chat", { ...CHAT, model: null }, "wrong_type model"],
+  ["row 33", "chat", { ...CHAT, model: ["m"] }, "wrong_type model"],
+  ["row 33", "chat", { ...CHAT, model: "" }, "wrong_type model"],
+  ["a missing model", "chat", { messages: [] }, "missing_field model"],
+  ["messages as text", "chat", { model: "m", messages: "hi" }, "wrong_type messages"],
+  ["input as object", "responses", { model: "m", input: {} }, "wrong_type input"],
+  ["stream as text", "chat", { ...CHAT, stream: "true" }, "wrong_type stream"],
+  ["n 0", "chat", { ...CHAT, n: 0 }, "wrong_type n"],
+  ["n of a fraction", "chat", { ...CHAT, n: 1.5 }, "wrong_type n"],
+  ["n without bound", "chat", { ...CHAT, n: 1_000_000 }, "wrong_type n"],
+  ["a tier that is no text", "chat", { ...CHAT, service_tier: ["priority"] }, "wrong_type service_tier"],
+  ["a limit by another name", "chat", { ...CHAT, n_predict: 9 }, "unsupported_parameter n_predict"],
+  ["a limit of another protocol", "responses", { ...RESPONSES, max_tokens: 9 }, "unsupported_parameter max_tokens"],
+  ["a name that Go reads as another", "chat", { ...CHAT, Model: "o1-pro" }, "unsupported_parameter Model"],
+  ["the same in place of it", "chat", { Model: "m", messages: [] }, "unsupported_parameter Model"],
+  ["a limit that Go reads", "chat", { ...CHAT, Max_Tokens: 100_000 }, "unsupported_parameter Max_Tokens"],
+  ["choices that Go reads", "chat", { ...CHAT, N: 64 }, "unsupported_parameter N"],
+  ["an escaped name", "chat", '{"mod\\u0065l":"m","messages":[]}', "unsupported_parameter model"],
+  [
+    "a tool's type that Go reads",
+    "chat",
+    { ...CHAT, tools: [{ Type: "web_search" }] },
+    "unsupported_parameter tools.Type",
+  ],
+  [
+    "a type that stands twice",
+    "chat",
+    '{"model":"m","messages":[],"tools":[{"type":"a","type":"b"}]}',
+    "duplicate_field tools.type",
+  ],
+  [
+    "a file that Go reads",
+    "responses",
+    { ...RESPONSES, input: [{ role: "user", content: [{ type: "input_file", File_Id: "file-1" }] }] },
+    "unsupported_parameter content[].File_Id",
+  ],
+  [
+    "a source that Go reads",
+    "messages",
+    { ...MESSAGES, messages: [{ role: "user", content: [{ type: "image", Source: {} }] }] },
+    "unsupported_parameter content[].Source",
+  ],
+  ["an array", "chat", "[]", "not_json"],
+  ["nothing", "chat", "", "not_json"],
+];
+
+for (const [name, protocol, body, expected] of REFUSED) {
+  const shown = typeof body === "string" ? body.slice(0, 60) : JSON.stringify(body);
+  test(`${name}: ${shown} on ${protocol} is ${expected}`, () => {
+    assert.equal(fault(protocol, body), expected);
+  });
+}
+
+for (const hidden of ["type", "source", "data"]) {
+  test(`"${hidden}" is not hidden by V8's memory of names with a backslash (nodejs/node#63785)`, () => {
+    const escaped = `\\u00${hidden.charCodeAt(0).toString(16)}${hidden.slice(1)}`;
+    const mistaken = escaped.slice(0, hidden.length);
+    // A text that anybody may have sent before. From then on V8 gives the first name for the second one.
+    JSON.parse(`{"before ${hidden}":0,${JSON.stringify(mistaken)}:0}`);
+    const block = `{"before ${hidden}":0,"${escaped}":"document"}`;
+    const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[${block}]}]}`;
+    const found = read("messages", body);
+    // A V8 that reads it right passes the name; one that does not must not pass the body.
+    const readRight = !isRefusal(found) && JSON.stringify(found.json).includes(`"${hidden}":"document"`);
+    assert.ok(readRight || fault("messages", body) === `unsupported_parameter content[].${mistaken}`);
+  });
+}
+
+test("row 46: 50,000 integer-like names are read in bounded time", () => {
+  const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 65_536}":0`).join(",");
+  const found = read("chat", `{"model":"m","messages":[],"metadata":{${names}}}`);
+  assert.ok(!isRefusal(found));
+});
+
+test("row 48: names of prototypes are data", () => {
+  const found = read(
+    "chat",
+    '{"model":"m","messages":[],"__proto__":{"stream":true},"constructor":{"prototype":{"n":5}}}',
+  );
+  assert.ok(!isRefusal(found));
+  assert.equal(found.envelope.stream, false);
+  assert.equal(({} as { stream?: boolean }).stream, undefined);
+});
+
+test("row 56: routing fields of other gateways mean nothing", () => {
+  const foreign = {
+    api_base: "http://evil",
+    base_url: "http://evil",
+    api_key: "sk-x",
+    user_config: {},
+    mock_response: "x",
+  };
+  assert.deepEqual({ ...envelope("chat", foreign), textBytes: 0 }, { ...envelope("chat"), textBytes: 0 });
+  const found = read("chat", { ...CHAT, ...foreign });
+  assert.ok(!isRefusal(found));
+  assert.deepEqual(found.surplus, Object.keys(foreign));
+});
+
+test("row 49: the limit is the first that is present, and messages may warm a cache with 0", () => {
+  assert.deepEqual(envelope("chat", { max_tokens: 5, max_completion_tokens: 7 }).limit, {
+    field: "max_completion_tokens",
+    value: 7,
+  });
+  assert.deepEqual(envelope("chat", { max_tokens: 5, max_completion_tokens: null }).limit, {
+    field: "max_tokens",
+    value: 5,
+  });
+  assert.equal(envelope("chat").limit, undefined);
+  assert.deepEqual(envelope("messages", { max_tokens: 0 }).limit, { field: "max_tokens", value: 0 });
+  assert.deepEqual(envelope("responses", { max_output_tokens: 16 }).limit, { field: "max_output_tokens", value: 16 });
+});
+
+test("null is absent, and usage and choices belong to chat", () => {
+  const plain = envelope("chat", { stream: null, n: null, service_tier: null });
+  assert.deepEqual([plain.stream, plain.choices, plain.serviceTier, plain.includeUsage], [false, 1, undefined, false]);
+  const asked = envelope("chat", { stream: true, n: 3, stream_options: { include_usage: true } });
+  assert.deepEqual([asked.stream, asked.choices, asked.includeUsage], [true, 3, true]);
+  assert.equal(envelope("responses", { n: 3 }).choices, 1);
+});
+
+const kinds = ({ media }: { media: readonly { kind: string }[] }) =>
+  ["image", "file"].map((kind) => media.filter((piece) => piece.kind === kind).length);
+
+test("media counts by the piece, and its base64 is no text", () => {
+  const data = "A".repeat(10_000);
+  const url = `data:image/png;base64,${data}`;
+  const chat = envelope("chat", {
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "image_url", image_url: { url } },
+          { type: "image_url", image_url: { url: "https://x.test/a.png" } },
+          { type: "input_audio", input_audio: { data, format: "wav" } },
+          { type: "file", file: { file_data: `data:application/pdf;base64,${data}` } },
+        ],
+      },
+    ],
+  });
+  assert.deepEqual(kinds(chat), [2, 2]);
+  assert.ok(chat.textBytes < 1_000);
+  const source = { type: "base64", media_type: "image/png", data };
+  const messages = envelope("messages", {
+    messages: [
+      { role: "user", content: [{ type: "image", source }] },
+      {
+        role: "user",
+        content: [
+          {
+            type: "tool_result",
+            content: [
+              { type: "image", source },
+              { type: "document", source },
+            ],
+          },
+        ],
+      },
+      { role: "user", content: [{ type: "document", source: { type: "text", data } }] },
+    ],
+  });
+  assert.deepEqual(kinds(messages), [2, 1], "a document that is text is no file");
+  assert.ok(messages.textBytes > 10_000 && messages.textBytes < 11_000, "a document that is text counts as text");
+  const responses = envelope("responses", {
+    input: [
+      {
+        role: "user",
+        content: [
+          { type: "input_image", image_url: url },
+          { type: "input_file", file_data: data },
+        ],
+      },
+      { type: "function_call_output", call_id: "c", output: [{ type: "input_image", image_url: url }] },
+    ],
+  });
+  assert.deepEqual(kinds(responses), [2, 1]);
+  assert.ok(responses.textBytes < 1_000);
+});
+
+test("text that pretends to be media stays text", () => {
+  const text = "these are words ".repeat(1_000);
+  const image = envelope("chat", {
+    messages: [{ content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${text}` } }] }],
+  });
+  assert.ok(image.textBytes > text.length);
+});
+
+test("row 59: 20 MB of base64 are looked at in linear time", () => {
+  const found = envelope("chat", {
+    messages: [
+      { content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(20_000_000)}!` } }] },
+    ],
+  });
+  assert.ok(found.textBytes > 20_000_000);
+});
+
+test("promise 14: tiers, speed and hosted tools are named; the client's own tools are not", () => {
+  for (const tier of ["auto", "default", "standard_only"])
+    assert.equal(envelope("chat", { service_tier: tier }).serviceTier, undefined);
+  assert.equal(envelope("chat", { service_tier: "priority" }).serviceTier, "priority");
+  assert.equal(envelope("messages", { speed: "fast" }).serviceTier, "fast");
+  assert.equal(envelope("messages", { speed: "standard" }).serviceTier, undefined);
+  const own = ["function", "custom", "local_shell", "shell", "apply_patch"].map((type) => ({ type, name: "a" }));
+  const tools = [
+    ...own,
+    { type: "tool_search", execution: "client" },
+    { type: "namespace", tools: [{ type: "function" }] },
+  ];
+  assert.deepEqual(envelope("responses", { tools }).hostedTools, []);
+  const hosted = [
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "computer_use_preview",
+  ];
+  assert.deepEqual(envelope("responses", { tools: hosted.map((type) => ({ type })) }).hostedTools, hosted);
+  const nested = [{ type: "additional_tools", tools: [{ type: "namespace", tools: [{ type: "web_search" }] }] }];
+  assert.deepEqual(envelope("responses", { input: nested }).hostedTools, ["web_search"]);
+  const client = ["bash_20250124", "text_editor_20250728", "memory_20250818", "custom"].map((type) => ({ type }));
+  assert.deepEqual(envelope("messages", { tools: [...client, { name: "untyped" }] }).hostedTools, []);
+  const server = ["web_search_20250305", "web_fetch_20250910", "code_execution_20250825"].map((type) => ({ type }));
+  assert.deepEqual(
+    envelope("messages", { tools: server }).hostedTools,
+    server.map((tool) => tool.type),
+  );
+});
+
+test("promise 14: the tools that a client runs are listed; every other type is somebody's to bill", () => {
+  const chat = ["web_search", "browser_search", "builtin_function", "google_search", "retrieval", "mcp"];
+  assert.deepEqual(envelope("chat", { tools: chat.map((type) => ({ type })) }).hostedTools, chat);
+  const own = [
+    { type: "function", function: { name: "f" } },
+    { type: "custom", custom: { name: "c" } },
+    { function: {} },
+  ];
+  assert.deepEqual(envelope("chat", { tools: own }).hostedTools, []);
+  assert.deepEqual(envelope("chat", { tools: [{ type: ["web_search"] }] }).hostedTools, ["unknown"]);
+  assert.deepEqual(envelope("chat", { tool_choice: { type: "web_search" } }).hostedTools, ["web_search"]);
+  const allowed = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [{ type: "file_search" }] } };
+  assert.deepEqual(envelope("chat", { tool_choice: allowed }).hostedTools, ["file_search"]);
+  // Some servers take tools from a message.
+  assert.deepEqual(envelope("chat", { messages: [{ role: "system", tools: [{ type: "search" }] }] }).hostedTools, [
+    "search",
+  ]);
+  // Another model, at its own price.
+  const advisor = { type: "advisor_20260301", name: "advisor", model: "dear-1" };
+  assert.deepEqual(envelope("messages", { tools: [advisor] }).hostedTools, ["advisor_20260301"]);
+  const added = {
+    type: "tool_addition",
+    tool: { type: "tool_definition", definition: { type: "web_fetch_20260318" } },
+  };
+  const messages = [MESSAGE, { role: "system", content: [added] }];
+  assert.deepEqual(envelope("messages", { messages }).hostedTools, ["web_fetch_20260318"]);
+  assert.deepEqual(envelope("messages", { tools: [{ type: "tool_search_tool_bm25_20251119" }] }).hostedTools, []);
+  const shells = [
+    { type: "shell", environment: { type: "local" } },
+    { type: "shell", environment: { type: "container_auto" } },
+  ];
+  assert.deepEqual(envelope("responses", { tools: shells }).hostedTools, ["shell"]);
+  const elsewhere = [
+    { type: "container_reference", container_id: "c" },
+    "container_auto",
+    { type: "Container_auto" },
+    {},
+  ];
+  for (const environment of elsewhere) {
+    assert.deepEqual(envelope("responses", { tools: [{ type: "shell", environment }] }).hostedTools, ["shell"]);
+  }
+  for (const environment of [undefined, null, { type: "local" }]) {
+    assert.deepEqual(envelope("responses", { tools: [{ type: "shell", environment }] }).hostedTools, []);
+  }
+  const found = [{ type: "tool_search_output", call_id: "c", tools: [{ type: "mcp", server_label: "x" }] }];
+  assert.deepEqual(envelope("responses", { input: found }).hostedTools, ["mcp"]);
+});
+
+test("promise 14: what changes the price is one tier, and the member that asks for it is named", () => {
+  const tier = (protocol: Protocol, more: object) => {
+    const { serviceTier, tierParam } = envelope(protocol, more);
+    return [serviceTier, tierParam];
+  };
+  assert.deepEqual(tier("messages", { inference_geo: "us" }), ["us", "inference_geo"]);
+  assert.deepEqual(tier("messages", { inference_geo: "global", speed: "standard" }), [undefined, undefined]);
+  assert.deepEqual(tier("messages", { speed: "fast", inference_geo: "us" }), ["fast+us", "speed"]);
+  assert.deepEqual(tier("chat", { modalities: ["text"] }), [undefined, undefined]);
+  assert.deepEqual(tier("chat", { modalities: ["text", "audio"], audio: { voice: "a" } }), ["audio", "modalities"]);
+  assert.deepEqual(tier("chat", { audio: { voice: "a" } }), ["audio", "audio"]);
+  assert.deepEqual(tier("chat", { modalities: ["image", "text"] }), ["image", "modalities"]);
+  assert.deepEqual(tier("responses", { reasoning: { mode: "pro" } }), ["pro", "reasoning.mode"]);
+  assert.deepEqual(tier("responses", { reasoning: { mode: "standard" } }), [undefined, undefined]);
+  assert.equal(fault("chat", { ...CHAT, modalities: "audio" }), "wrong_type modalities");
+  assert.equal(fault("messages", { ...MESSAGES, inference_geo: 1 }), "wrong_type inference_geo");
+});
+
+test("promise 14: members that buy something else are named, those that say no are not", () => {
+  const options = (more: object) => envelope("chat", more).options;
+  const bought = {
+    models: ["o1-pro"],
+    route: "fallback",
+    plugins: [{ id: "web" }],
+    search_parameters: { mode: "on" },
+    web_search_options: {},
+    best_of: 4,
+    enable_search: true,
+  };
+  assert.deepEqual(options(bought), Object.keys(bought));
+  const off = {
+    models: [],
+    route: null,
+    plugins: [],
+    search_parameters: { mode: "off" },
+    best_of: 1,
+    enable_search: false,
+    priority: 0,
+  };
+  assert.deepEqual(options(off), []);
+  assert.deepEqual(envelope("responses", { n: 3 }).options, ["n"]);
+  assert.deepEqual(envelope("responses", { access_programs: { cyber: "standard" } }).options, []);
+});
+
+test("a conversation that the upstream may shorten is read twice", () => {
+  const managed = (edits: object[]) => envelope("messages", { context_management: { edits } }).compacts;
+  assert.equal(managed([{ type: "clear_thinking_20251015", keep: "all" }]), false);
+  assert.equal(managed([{ type: "clear_tool_uses_20250919" }, { type: "compact_20260112" }]), true);
+  const responses = envelope("responses", { context_management: [{ type: "compaction", compact_threshold: 1_000 }] });
+  assert.equal(responses.compacts, true);
+  assert.equal(envelope("messages").compacts, false);
+});

@@ -1,0 +1,340 @@
+/** What an image or a file can cost at most, from its bytes and its header; neither is believed against the other. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { deflateSync } from "node:zlib";
+import fc from "fast-check";
+import { imageSize } from "../../../src/accept/envelope/image-size.ts";
+import type { MediaPiece } from "../../../src/accept/envelope/media.ts";
+import { pdfSize, readingBudget } from "../../../src/accept/envelope/pdf-size.ts";
+import { readEnvelope } from "../../../src/accept/envelope.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import { pdf, stream } from "../../rig/pdf.ts";
+
+function piecesOf(content: readonly object[]): readonly MediaPiece[] {
+  const body = { model: "m", messages: [{ role: "user", content }] };
+  const read = readEnvelope("chat", Buffer.from(JSON.stringify(body)));
+  assert.ok(!isRefusal(read), JSON.stringify(read));
+  return read.envelope.media;
+}
+
+const image = (data: Buffer) => ({
+  type: "image_url",
+  image_url: { url: `data:image/png;base64,${data.toString("base64")}` },
+});
+const file = (data: Buffer) => ({
+  type: "file",
+  file: { file_data: `data:application/pdf;base64,${data.toString("base64")}` },
+});
+const tokensOf = (part: object) => piecesOf([part])[0]?.tokens;
+
+function png(width: number, height: number, bytes = 60): Buffer {
+  const head = Buffer.alloc(bytes);
+  head.write("\x89PNG\r\n\x1a\n", 0, "latin1");
+  head.writeUInt32BE(13, 8);
+  head.write("IHDR", 12, "latin1");
+  head.writeUInt32BE(width, 16);
+  head.writeUInt32BE(height, 20);
+  return head;
+}
+
+/** Segments before the frame header: an application segment that holds a preview of its own. */
+function jpeg(width: number, height: number, segmentBytes: number, bytes = segmentBytes + 1_000): Buffer {
+  const data = Buffer.alloc(bytes);
+  let at = data.writeUInt16BE(0xffd8, 0);
+  for (let left = segmentBytes; left > 0; left -= 60_000) {
+    const length = Math.min(left, 60_000);
+    data.writeUInt16BE(0xffe1, at);
+    data.writeUInt16BE(length + 2, at + 2);
+    // The preview's own frame header, which must not be taken for the image's.
+    if (length > 30) jpegFrame(data, at + 10, 8, 8);
+    at += length + 4;
+    if (at + 20 > data.length) break;
+  }
+  jpegFrame(data, at, width, height);
+  return data;
+}
+
+function jpegFrame(data: Buffer, at: number, width: number, height: number): void {
+  data.writeUInt16BE(0xffc0, at);
+  data.writeUInt16BE(17, at + 2);
+  data[at + 4] = 8;
+  data.writeUInt16BE(height, at + 5);
+  data.writeUInt16BE(width, at + 7);
+}
+
+function gif(screen: readonly [number, number], frame: readonly [number, number]): Buffer {
+  const data = Buffer.alloc(80);
+  data.write("GIF89a", 0, "latin1");
+  data.writeUInt16LE(screen[0], 6);
+  data.writeUInt16LE(screen[1], 8);
+  data[10] = 0x80; // Two colours.
+  Buffer.from([0x21, 0xf9, 4, 0, 0, 0, 0, 0]).copy(data, 19);
+  data[27] = 0x2c;
+  data.writeUInt16LE(frame[0], 32);
+  data.writeUInt16LE(frame[1], 34);
+  return data;
+}
+
+function webp(kind: "VP8X" | "VP8L" | "VP8 ", width: number, height: number): Buffer {
+  const data = Buffer.alloc(64);
+  data.write("RIFF\0\0\0\0WEBP", 0, "latin1");
+  data.write(kind, 12, "latin1");
+  if (kind === "VP8X") {
+    data.writeUIntLE(width - 1, 24, 3);
+    data.writeUIntLE(height - 1, 27, 3);
+  } else if (kind === "VP8L") {
+    data[20] = 0x2f;
+    data.writeUInt32LE(((width - 1) | ((height - 1) << 14)) >>> 0, 21);
+  } else {
+    data.writeUIntBE(0x9d012a, 23, 3);
+    data.writeUInt16LE(width, 26);
+    data.writeUInt16LE(height, 28);
+  }
+  return data;
+}
+
+/** Name, bytes, size. */
+const SIZES: readonly (readonly [string, Buffer, readonly [number, number] | undefined])[] = [
+  ["PNG", png(1920, 1080), [1920, 1080]],
+  ["PNG without a size", png(0, 10), undefined],
+  ["JPEG", jpeg(4032, 3024, 40), [4032, 3024]],
+  ["JPEG behind a preview", jpeg(640, 480, 3_000), [640, 480]],
+  ["GIF", gif([100, 50], [100, 50]), [100, 50]],
+  ["GIF whose frame is larger than its screen", gif([1, 1], [3_000, 2_000]), [3_000, 2_000]],
+  ["WebP, extended", webp("VP8X", 5_000, 4_000), [5_000, 4_000]],
+  ["WebP, lossless", webp("VP8L", 800, 600), [800, 600]],
+  ["WebP, lossy", webp("VP8 ", 800, 600), [800, 600]],
+  ["text", Buffer.from("no picture at all, but long enough to be looked at"), undefined],
+  ["nothing", Buffer.alloc(0), undefined],
+];
+
+for (const [name, data, size] of SIZES) {
+  test(`the size of a ${name}`, () => {
+    const found = imageSize(data);
+    assert.deepEqual(found && [found.width, found.height], size);
+  });
+}
+
+test("whatever the bytes, a size is found or not, in bounded time and without an exception", () => {
+  const begun = fc.constantFrom(
+    "\x89PNG\r\n\x1a\n",
+    "\xff\xd8\xff",
+    "GIF89a",
+    "RIFFxxxxWEBPVP8L",
+    "RIFFxxxxWEBPVP8X",
+    "",
+  );
+  fc.assert(
+    fc.property(begun, fc.uint8Array({ maxLength: 400 }), (head, rest) => {
+      const size = imageSize(Buffer.concat([Buffer.from(head, "latin1"), rest]));
+      assert.ok(size === undefined || (size.width > 0 && size.height > 0));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+/** What vendors publish, or bill: width, height, tokens. Sources: docs/decisions/a-hold-follows-what-is-held.md. */
+const PUBLISHED: readonly (readonly [string, number, number, number])[] = [
+  ["width x height / 750", 1092, 1092, 1_590],
+  ["width x height / 750, at the size of 4,784 tokens", 2_576, 1_449, 4_784],
+  ["patches of 28", 8_000, 1, 286],
+  ["512-pixel tiles of 170 and 85", 2_048, 2_048, 765],
+  ["32-pixel patches at 1.2", 1_024, 1_024, 1_229],
+  ["32-pixel patches at 1.2, without a cap", 4_032, 3_024, 14_364],
+  ["32-pixel patches at 1.2, a wide screen", 3_840, 2_160, 9_792],
+  ["768-pixel tiles of 258", 3_840, 2_160, 3_870],
+];
+
+for (const [rule, width, height, tokens] of PUBLISHED) {
+  test(`${width} x ${height} is never held below ${tokens}: ${rule}`, () => {
+    const held = tokensOf(image(png(width, height)));
+    assert.ok(held !== undefined && held >= tokens, String(held));
+  });
+}
+
+test("a header that makes an image small is believed only as far as its bytes allow", () => {
+  assert.equal(tokensOf(image(png(8, 8))), 1);
+  const tokens = tokensOf(image(png(8, 8, 1_000_000)));
+  assert.ok(tokens !== undefined && tokens >= 5_000, String(tokens));
+  assert.equal(tokensOf(image(png(60_000, 60_000))), Math.ceil(60_000 / 27) ** 2);
+});
+
+test("a long way to the size of a JPEG is gone, an endless one is not", () => {
+  assert.ok((tokensOf(image(jpeg(4_000, 3_000, 500_000))) ?? 0) >= 16_000);
+  assert.equal(tokensOf(image(jpeg(4_000, 3_000, 3_000_000))), undefined);
+});
+
+test("what tells no size is unknown, and is an image or a file by what it claims", () => {
+  const unknown: readonly (readonly [object, MediaPiece["kind"]])[] = [
+    [{ type: "image_url", image_url: { url: "https://x.test/a.png" } }, "image"],
+    [{ type: "image_url", image_url: { url: "data:image/heic;base64,AAAAHGZ0eXBoZWlj" } }, "image"],
+    [{ type: "image", image: "https://x.test/a.png" }, "image"],
+    [{ type: "video_url", video_url: { url: "https://x.test/a.mp4" } }, "file"],
+    [{ type: "text", text: "x", video_url: { url: "https://x.test/a.mp4" } }, "file"],
+    [{ type: "audio_url", audio_url: { url: "https://x.test/a.mp3" } }, "file"],
+    [{ type: "input_file", file_url: "https://x.test/a.pdf" }, "file"],
+    [{ type: "hologram", data: "x" }, "file"],
+    [{ type: "video", name: "a" }, "file"],
+  ];
+  for (const [part, kind] of unknown) assert.deepEqual(piecesOf([part]), [{ kind, tokens: undefined }]);
+  assert.deepEqual(piecesOf([{ type: "text", text: "https://x.test/a.png" }]), []);
+});
+
+test("an image without a type, and one in a place of another, count all the same", () => {
+  assert.deepEqual(piecesOf([{ image_url: { url: "https://x.test/a.png" } }]), [{ kind: "image", tokens: undefined }]);
+  const tokens = tokensOf(file(png(1_000, 1_000)));
+  assert.ok(tokens !== undefined && tokens >= 1_334);
+  const [piece] = piecesOf([
+    { type: "image_url", image_url: { url: `data:image/png;base64,${pdf({ pages: 3 }).toString("base64")}` } },
+  ]);
+  assert.deepEqual([piece?.kind, piece?.tokens], ["file", 3 * 4_600]);
+});
+
+/** How a PDF hides its pages, and what it is held at. */
+const PAGES: readonly (readonly [string, Buffer, number | undefined])[] = [
+  ["in the clear", pdf({ pages: 12 }), 12 * 4_600],
+  ["in a compressed object stream", pdf({ pages: 12, objectStreams: true }), 12 * 4_600],
+  ["one page that is listed 300 times", pdf({ pages: 300, objectStreams: true, oneObject: true }), 300 * 4_600],
+  ["names spelled with escapes", pdf({ pages: 12, escapedNames: true }), 12 * 4_600],
+  ["without any", Buffer.from("%PDF-1.7\nnothing to see\n%%EOF"), undefined],
+];
+
+for (const [name, data, tokens] of PAGES) {
+  test(`a PDF's pages, ${name}: ${tokens ?? "unknown"}`, () => {
+    assert.equal(tokensOf(file(data)), tokens);
+  });
+}
+
+const BOOK = "the quick brown fox jumps over the lazy dog ".repeat(17_046); // 750,000 bytes: 250,000 tokens.
+
+/** How the text of one page is packed. */
+const TEXTS: readonly (readonly [string, Buffer])[] = [
+  ["plain", pdf({ pages: 1, text: BOOK, packed: "none" })],
+  ["deflated", pdf({ pages: 1, text: BOOK })],
+  ["deflated and in base 85", pdf({ pages: 1, text: BOOK, packed: "ascii85" })],
+  [
+    "deflated, in a stream that says it is a picture",
+    pdf({ pages: 1, extra: stream(9, "/Subtype /Image", content(BOOK), "flate") }),
+  ],
+  ["deflated, behind a comment that cuts the dictionary", cutDictionary()],
+  ["deflated, with a word that ends the stream inside", pdf({ pages: 1, text: `endstream ${BOOK}` })],
+];
+
+function content(text: string): Buffer {
+  return Buffer.from(`BT (${text}) Tj ET`);
+}
+
+function cutDictionary(): Buffer {
+  const [head, ...rest] = stream(9, "", content(BOOK), "flate");
+  const cut = String(head).replace("/Length", "% 1 0 obj\n/Length");
+  return pdf({ pages: 1, extra: [cut, ...rest] });
+}
+
+for (const [name, data] of TEXTS) {
+  test(`250,000 tokens of text on one page are held, ${name} (${data.length} bytes)`, () => {
+    const tokens = tokensOf(file(data));
+    assert.ok(tokens !== undefined && tokens >= 250_000 && tokens < 260_000, String(tokens));
+  });
+}
+
+test("pictures, fonts and drawings in a PDF are not taken for text", () => {
+  const noise = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7_919) % 251));
+  const lines = Buffer.from("10 20 m 30 40 l S ".repeat(20_000));
+  const data = pdf({
+    pages: 2,
+    extra: [
+      ...stream(20, "/Subtype /Image /Width 500 /Height 200", noise, "flate"),
+      ...stream(21, "/Subtype /Image /Filter /DCTDecode", noise, "none"),
+      ...stream(22, "/Length1 300000", noise, "flate"),
+      ...stream(23, "", lines, "flate"),
+    ],
+  });
+  assert.equal(tokensOf(file(data)), 2 * 4_600);
+});
+
+test("a PDF that does not let itself be read is not believed to be small", () => {
+  const hidden: readonly Buffer[] = [
+    pdf({ pages: 1, extra: ["9 0 obj\n<< /Filter /LZWDecode /Length 9 >>\nstream\nxxxxxxxxx\nendstream\n"] }),
+    pdf({
+      pages: 1,
+      extra: ["9 0 obj\n<< /Filter /FlateDecode /Length 9 >>\nstream\n\x01\x02 encrypted\nendstream\n"],
+    }),
+    pdf({ pages: 1, extra: ["<< /Type /Pages /Kids 7 0 R >>"] }),
+    pdf({ pages: 1, extra: stream(9, "", Buffer.alloc(9 * 1024 * 1024, "("), "flate") }),
+    pdf({
+      pages: 1,
+      extra: Array.from({ length: 1_500 }, (_, id) => stream(id, "", Buffer.from("x"), "flate")).flat(),
+    }),
+  ];
+  for (const data of hidden) assert.equal(tokensOf(file(data)), undefined, `${data.length} bytes`);
+});
+
+test("what PDFs cost to look at is bounded for one request, however they are made", () => {
+  const bomb = pdf({ pages: 1, extra: stream(9, "", deflateBomb(), "none") });
+  const streams = Buffer.concat([Buffer.from("%PDF-1.7 /Page "), Buffer.from("stream\n".repeat(1_000_000))]);
+  const ends = Buffer.concat([Buffer.from("%PDF-1.7 /Page "), Buffer.from("endstream\n".repeat(800_000))]);
+  const kids = Buffer.concat([Buffer.from("%PDF-1.7 /Page "), Buffer.from("/Kids [".repeat(1_000_000))]);
+  const names = Buffer.concat([Buffer.from("%PDF-1.7 /Page "), Buffer.from("/P#".repeat(2_000_000))]);
+  for (const data of [bomb, streams, ends, kids, names]) {
+    const before = process.cpuUsage();
+    const budget = readingBudget();
+    for (let files = 0; files < 3; files++) pdfSize(data, budget);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 1_500_000, `${data.length} bytes: ${user + system} us`);
+  }
+});
+
+function deflateBomb(): Buffer {
+  return deflateSync(Buffer.alloc(64 * 1024 * 1024));
+}
+
+test("whatever stands behind the mark of a PDF, reading it throws nothing", () => {
+  const words = fc.constantFrom(
+    "/Page",
+    "/Kids [",
+    "]",
+    "stream\n",
+    "endstream",
+    "/Filter /FlateDecode",
+    "/Filter [/ASCII85Decode",
+    "obj",
+    "~>",
+    "(",
+    "<",
+    "x\x9c",
+  );
+  const piece = fc.oneof(
+    words,
+    fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString("latin1")),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+      const tokens = tokensOf(file(Buffer.from(`%PDF-${pieces.join(" ")}`, "latin1")));
+      assert.ok(tokens === undefined || tokens > 0);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("sound is held by its seconds: by header and samples, else at the least bitrate of speech", () => {
+  const audio = (data: Buffer) => ({
+    type: "input_audio",
+    input_audio: { data: data.toString("base64"), format: "wav" },
+  });
+  const wav = (rate: number, frame: number, bytes: number) => {
+    const data = Buffer.alloc(bytes);
+    data.write("RIFF\0\0\0\0WAVEfmt ", 0, "latin1");
+    data.writeUInt16LE(1, 20);
+    data.writeUInt32LE(rate, 24);
+    data.writeUInt16LE(frame, 32);
+    return data;
+  };
+  assert.equal(tokensOf(audio(wav(16_000, 2, 320_000))), 320); // Ten seconds at 32 tokens.
+  assert.equal(tokensOf(audio(wav(0xffffffff, 0xffff, 1_920_000))), 320); // No recording is as fast as its header says.
+  assert.equal(tokensOf(audio(Buffer.alloc(60_000, 1))), 1_920); // A minute at 8 kbit/s.
+});
+
+test("files of text are held like text, all others at a token a byte", () => {
+  assert.equal(tokensOf(file(Buffer.from("a,b,c\n".repeat(500)))), 1_000);
+  assert.equal(tokensOf(file(Buffer.from(`PK\x03\x04${"\0".repeat(996)}`))), 1_000);
+});

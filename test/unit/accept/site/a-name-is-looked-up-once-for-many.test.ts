@@ -1,0 +1,71 @@
+/** docs/failure-model.md row H7: visitors do not take the threads in which names are looked up. */
+import assert from "node:assert/strict";
+import { PerformanceObserver } from "node:perf_hooks";
+import test from "node:test";
+import { type AskSystem, sharedLookup } from "../../../../src/accept/site/lookup.ts";
+import { startRawSite } from "../../../rig/raw-site.ts";
+import { exchange } from "../../../rig/raw-socket.ts";
+import { startEcho } from "../echo.ts";
+
+const ADDRESSES = [
+  { address: "192.0.2.1", family: 4 },
+  { address: "2001:db8::1", family: 6 },
+];
+
+test("row H7: one question for many requests, an answer for ten seconds, an error for none", async () => {
+  const asked: Parameters<AskSystem>[1][] = [];
+  let nowMs = 0;
+  const lookup = sharedLookup(
+    (hostname, answer) => {
+      assert.equal(hostname, "site.test");
+      asked.push(answer);
+    },
+    () => nowMs,
+  );
+  const look = (all: boolean) =>
+    new Promise((resolve) => {
+      lookup("site.test", { all }, (error, address, family) => resolve(error?.message ?? [address, family]));
+    });
+  const failing = [look(true), look(false)];
+  assert.equal(asked.length, 1);
+  asked[0]?.(new Error("no name server"), []);
+  assert.deepEqual(await Promise.all(failing), ["no name server", "no name server"]);
+  const waiting = [look(true), look(false), look(true)];
+  assert.equal(asked.length, 2);
+  asked[1]?.(null, ADDRESSES);
+  const whole = [ADDRESSES, undefined];
+  assert.deepEqual(await Promise.all(waiting), [whole, ["192.0.2.1", 4], whole]);
+  nowMs = 9_999;
+  assert.deepEqual(await look(false), ["192.0.2.1", 4]);
+  assert.equal(asked.length, 2);
+  nowMs = 10_000;
+  const again = look(true);
+  assert.equal(asked.length, 3);
+  asked[2]?.(null, ADDRESSES);
+  assert.deepEqual(await again, whole);
+});
+
+test("row H7: all visits to a site share what was looked up", async (t) => {
+  const site = await startRawSite(t);
+  // What Node has noted of each question to the system, behind its answer.
+  const noted: PerformanceEntry[] = [];
+  const looks = new PerformanceObserver((list) => void noted.push(...list.getEntries()));
+  looks.observe({ entryTypes: ["dns"] });
+  t.after(() => looks.disconnect());
+  const asked = () => [...noted, ...looks.takeRecords()].length;
+  const { target } = await startEcho(t, { siteUrl: () => `http://localhost:${site.port}` });
+  const visit = async () => (await exchange(target, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"))[0]?.status;
+  assert.deepEqual([await visit(), await visit(), await visit()], [200, 200, 200]);
+  assert.equal(asked(), 1);
+});
+
+test("row H4: a site may have a name, and a name that nobody knows is 502", async (t) => {
+  const site = await startRawSite(t);
+  const named = await startEcho(t, { siteUrl: () => `http://localhost:${site.port}` });
+  for (const path of ["/a", "/b"]) {
+    const [answer] = await exchange(named.target, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    assert.equal(answer?.body, `GET ${path} for 127.0.0.1\n`);
+  }
+  const unknown = await startEcho(t, { siteUrl: () => "http://no-such-name.invalid" });
+  assert.equal((await exchange(unknown.target, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"))[0]?.status, 502);
+});

@@ -1,0 +1,112 @@
+/**
+ * What an account is held for whose charges exceeded their holds again and again (promise 1), and what every hold has beside
+ * the tokens. A part left out here is a part that somebody who knows of it has for nothing.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import {
+  affordableLimit,
+  measure,
+  type OfferedTerms,
+  type RequestFacts,
+  type Terms,
+} from "../../../src/admit/terms.ts";
+import type { Model } from "../../../src/values/catalog.ts";
+import type { Multiplier } from "../../../src/values/price.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+// Nano-dollars a token: figures that nobody has to round.
+const PRICE = { ...MODEL.price, input: 1_000_000n, output: 5_000_000n };
+const INPUT = 2n;
+const OUTPUT = 5n;
+const PRICED: Model = {
+  ...{
+    ...MODEL,
+    price: {
+      ...PRICE,
+      tools: new Map([
+        ["web_search", 7_000n],
+        ["zoom", 11n],
+      ]),
+      extras: new Set(["zoom"]),
+    },
+  },
+};
+
+const FACTS: RequestFacts = {
+  ...{ protocol: "chat", model: MODEL.name, stream: true, choices: 1, textBytes: 3_000, media: [], compacts: false },
+  ...{ limit: { field: "max_tokens", value: 100 }, serviceTier: undefined, tierParam: undefined },
+  ...{ hostedTools: [], options: [] },
+};
+
+function measured(
+  facts: Partial<RequestFacts>,
+): Terms & { readonly paying: OfferedTerms; readonly double: OfferedTerms } {
+  const terms = measure({ ...FACTS, ...facts }, PRICED, CATALOG);
+  assert.ok("groups" in terms);
+  const [paying, double] = ["money", "double"].map((name) => terms.groups.find(({ group }) => group === name));
+  assert.ok(paying && double);
+  return { ...terms, paying, double };
+}
+
+/** A hold in nano-dollars. */
+const held = (input: number, output: number) => BigInt(input) * INPUT + BigInt(output) * OUTPUT;
+
+test("the dearest is a token a byte and the model's most; its least is a useful answer to the same input", () => {
+  const { paying, double } = measured({});
+  assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 100), held(1_000, 16)]);
+  assert.deepEqual(paying.dear, {
+    ...{ holdFull: held(3_000, MODEL.maxOutputTokens), holdMin: held(3_000, 16), inputTokens: 3_000 },
+  });
+  assert.deepEqual(
+    [double.dear.holdFull, double.dear.holdMin],
+    [2n * held(3_000, MODEL.maxOutputTokens), 2n * held(3_000, 16)],
+  );
+});
+
+test("each choice is held, at the dearest as well", () => {
+  const { paying } = measured({ choices: 4 });
+  assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 400), held(1_000, 64)]);
+  assert.deepEqual(
+    [paying.dear.holdFull, paying.dear.holdMin],
+    [held(3_000, 4 * MODEL.maxOutputTokens), held(3_000, 64)],
+  );
+});
+
+test("a thinking budget above the limit is held beside it, and no answer is bought with its part", () => {
+  const limit = (value: number) => ({ field: "max_tokens", value });
+  const { paying, groups: _, double: __, ...terms } = measured({ limit: limit(16), thinkingBudget: 500, choices: 2 });
+  assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 2 * 516), held(1_000, 2 * 516)]);
+  assert.equal(affordableLimit(terms, 1_000_000n as Multiplier, paying.holdFull), 16);
+  // Within the limit it is the limit's; never more than the model gives; a stream without a limit grows instead.
+  assert.equal(measured({ limit: limit(600), thinkingBudget: 500 }).paying.holdFull, held(1_000, 600));
+  const most = 16 + MODEL.maxOutputTokens;
+  assert.equal(measured({ limit: limit(16), thinkingBudget: 1e9 }).paying.holdFull, held(1_000, most));
+  const open = { limit: undefined, stream: true, thinkingBudget: 1e9 };
+  assert.equal(measured(open).paying.holdFull, measured({ ...open, thinkingBudget: 0 }).paying.holdFull);
+});
+
+test("what an upstream may read twice is held twice, at the dearest as well", () => {
+  const { paying } = measured({ compacts: true });
+  assert.deepEqual([paying.inputTokens, paying.holdFull], [2_000, held(2_000, 100)]);
+  assert.deepEqual([paying.dear.inputTokens, paying.dear.holdMin], [6_000, held(6_000, 16)]);
+});
+
+test("at the dearest whatever is no text may fill the context, a small figure of the operator's or not", () => {
+  for (const compacts of [false, true]) {
+    const { paying } = measured({ media: [{ kind: "file", tokens: 10 }], compacts });
+    const input = MODEL.contextTokens * (compacts ? 2 : 1);
+    assert.deepEqual([paying.dear.inputTokens, paying.dear.holdMin], [input, held(input, 16)]);
+  }
+});
+
+test("calls of hosted tools and extras are held beside the tokens, and no output is bought with their part", () => {
+  const { paying, double, groups: _, ...terms } = measured({ hostedTools: ["web_search"], options: ["zoom"] });
+  const beside = 10n * 7_000n + 11n;
+  assert.equal(paying.holdFull, held(1_000, 100) + beside);
+  assert.equal(paying.dear.holdMin, held(3_000, 16) + beside);
+  assert.equal(double.holdFull, 2n * (held(1_000, 100) + beside));
+  const one = 1_000_000n as Multiplier;
+  assert.equal(affordableLimit(terms, one, paying.holdFull), 100);
+  assert.equal(affordableLimit({ ...terms, choices: 4 }, one, paying.holdFull), 25);
+});

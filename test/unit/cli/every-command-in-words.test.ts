@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readKey } from "../../../src/values/key.ts";
+import { startGateway } from "./captured-run.ts";
+
+test("account: create, list, show, set-plan, adjust", async (t) => {
+  const { tollgate } = await startGateway(t);
+  assert.deepEqual(await tollgate("account", "list"), { status: 0, out: "No accounts.\n", err: "" });
+  const made = await tollgate("account", "create", "alice", "--plan", "pro");
+  assert.deepEqual(made, { status: 0, out: "Created the account alice with the plan pro.\n", err: "" });
+  const again = await tollgate("account", "create", "alice", "--plan", "pro");
+  assert.equal(again.status, 0);
+  assert.match(again.out, /exists already/);
+  await tollgate("account", "create", "bob-with-a-long-name");
+
+  const listed = await tollgate("account", "list");
+  const lines = listed.out.split("\n");
+  assert.match(lines[0] as string, /^NAME +PLAN +BALANCE USD +AVAILABLE USD +SPENT USD +CREATED$/);
+  assert.match(lines[1] as string, /^alice +pro +0\.00 +0\.00 +0\.00 +\d{4}-/);
+  assert.match(lines[2] as string, /^bob-with-a-long-name +free /);
+  assert.equal(lines[1]?.indexOf("pro"), lines[2]?.indexOf("free"), "columns are aligned");
+
+  assert.match((await tollgate("account", "show", "alice")).out, /^Name +alice\n[\s\S]*^Balance USD +0\.00$/m);
+  const moved = await tollgate("account", "set-plan", "alice", "free");
+  assert.equal(moved.out, "The account alice is on the plan free.\n");
+  const given = await tollgate("account", "adjust", "alice", "--usd", "2.00", "--id", "adj_1", "--note", "goodwill");
+  assert.equal(given.out, "Adjusted alice by 2.00 USD. The balance is 2.00 USD.\n");
+  const taken = await tollgate("account", "adjust", "alice", "--usd", "-1.50", "--id", "adj_2", "--note", "typo");
+  assert.deepEqual(taken, { status: 0, out: "Adjusted alice by -1.50 USD. The balance is 0.50 USD.\n", err: "" });
+});
+
+test("account list says how to get the next page", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  await tollgate("account", "create", "bob");
+  const first = await tollgate("account", "list", "--limit", "1");
+  const command = /^More accounts: tollgate (account list --cursor .+)\n$/.exec(first.err)?.[1];
+  assert.ok(command);
+  const second = await tollgate(...command.split(" "));
+  assert.match(second.out, /^bob /m);
+  assert.doesNotMatch(second.out, /^alice /m);
+});
+
+test("key: create, list, set-group, revoke", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  assert.equal((await tollgate("key", "list", "--account", "alice")).out, "No keys.\n");
+  const made = await tollgate("key", "create", "--account", "alice", "--group", "big");
+  const [words, key] = made.out.split("\n");
+  const id = /^Created the key (key_\w+) of account alice in group big\.$/.exec(words as string)?.[1];
+  assert.ok(id);
+  assert.equal(typeof readKey(key as string), "object");
+  assert.match(made.err, /only time/);
+
+  const listed = await tollgate("key", "list", "--account", "alice");
+  assert.match(listed.out, new RegExp(`^ID +GROUP +STATUS +CREATED\n${id} +big +normal +`));
+  assert.ok(!listed.out.includes(key as string));
+  assert.match((await tollgate("key", "set-group", id, "cards")).out, /is in group cards/);
+  assert.match((await tollgate("key", "revoke", id)).out, /is revoked/);
+  assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +revoked /);
+});
+
+test("topup and ledger show", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  assert.equal((await tollgate("ledger", "show", "--account", "alice")).out, "No ledger lines.\n");
+  const topup = ["topup", "--account", "alice", "--usd", "10.00", "--id", "pay_1"];
+  assert.equal((await tollgate(...topup)).out, "Topped up alice by 10.00 USD. The balance is 10.00 USD.\n");
+  const again = await tollgate(...topup);
+  assert.equal(again.status, 0);
+  assert.equal(again.out, "The id pay_1 was counted before; nothing changed. The balance is 10.00 USD.\n");
+  await tollgate("topup", "--account", "alice", "--usd", "5", "--id", "pay_2");
+
+  const shown = await tollgate("ledger", "show", "--account", "alice");
+  assert.match(shown.out, /^SEQ +AT +KIND +USD +FROM +TO +BALANCE USD +MODEL +REFERENCE +NOTE\n/);
+  assert.match(shown.out, /^ +1 .* topup +10\.00 .* pay_1 /m);
+  assert.match(shown.out, /^ +2 .* topup +5\.00 .* 15\.00 .* pay_2 /m);
+  const page = await tollgate("ledger", "show", "--account", "alice", "--limit", "1");
+  assert.match(page.err, /--account alice --after 1\n$/);
+  const rest = await tollgate("ledger", "show", "--account", "alice", "--after", "1");
+  assert.doesNotMatch(rest.out, /pay_1/);
+  assert.match(rest.out, /pay_2/);
+});

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { demoConfig, formatProblem, loadConfig } from "../../../src/config/config.ts";
+import type { Settings } from "../../../src/values/settings.ts";
+
+const ENV = {
+  TOLLGATE_ADMIN_TOKEN: "admin-token-0123456789",
+  TOLLGATE_SEALING_KEY: "0123456789abcdef0123456789abcdef",
+  EAST_KEY: "east-credential",
+  WEST_KEY: "west-credential",
+};
+
+function settingsOf(text: string): Settings {
+  const loaded = loadConfig({ text, env: ENV });
+  if ("problems" in loaded) assert.fail(loaded.problems.map(formatProblem).join("\n"));
+  return loaded.settings;
+}
+
+const example = readFileSync(new URL("../../../tollgate.example.yaml", import.meta.url), "utf8");
+const least = `
+upstreams: {east: {protocol: chat, base_url: "https://models.example/v1/"}, west: {protocol: responses, base_url: "http://[::1]:1"}}
+plans: {free: {}}
+models:
+  big-1:
+    plans: [free]
+    price: {input: "0.000000003", output: 10}
+    context_tokens: 4000
+    capabilities: {vision: false, efforts: []}
+    routes: [{upstream: east}, {upstream: west, capabilities: {vision: true, max_tokens_field: max_completion_tokens}}]
+groups: {use: {kind: pay_per_use, models: ["*"]}}
+`;
+
+test("the example file is good and reads as it says", () => {
+  const settings = settingsOf(example);
+  assert.equal(settings.adminToken?.reveal(), ENV.TOLLGATE_ADMIN_TOKEN);
+  assert.equal(settings.sealingKeys[0]?.reveal(), ENV.TOLLGATE_SEALING_KEY);
+  assert.deepEqual(settings.trustProxy, ["127.0.0.1/32", "unix"]);
+  const big = settings.catalog.models.get("big-1");
+  assert.equal(big?.price.cachedInput, 125_000_000n);
+  assert.equal(big?.price.cacheWrite, 1_562_500_000n);
+  assert.equal(big?.price.tiers.get("priority")?.cacheWrite1h, 5_000_000_000n);
+  assert.equal(big?.price.tiers.get("priority")?.aboveTokens?.[0]?.prices.cacheWrite, 6_250_000_000n);
+  assert.equal(big?.price.aboveTokens[0]?.prices.cachedInput, 2_500_000_000n);
+  assert.deepEqual(big?.toolCalls, { held: 10, max: 50 });
+  assert.equal(big?.price.tools.get("web_search"), 10_000_000n);
+  assert.equal(big?.price.tools.get("search_parameters"), 25_000_000n);
+  assert.equal(big?.price.tools.get("provider"), 0n);
+  assert.equal(big?.price.tiers.get("priority+us")?.output, 22_000_000_000n);
+  assert.deepEqual(big?.routes[0]?.passedMembers, { all: false, names: new Set(["documents"]) });
+  assert.deepEqual(big?.routes[0]?.answersAs, ["big-1-turbo"]);
+  assert.deepEqual(big?.routes[1]?.passedMembers, { all: false, names: new Set() });
+  assert.equal(big?.routes[0]?.cost.output, 8_000_000_000n);
+  assert.equal(big?.routes[0]?.upstreamModel, "big-1-2026-08");
+  assert.equal(big?.routes[1]?.cost, big?.price);
+  assert.equal(big?.routes[1]?.capabilities.thinking, "adaptive");
+  assert.equal(settings.catalog.cards.get("day")?.quotaSpend, 5_000_000_000n);
+  assert.equal(settings.catalog.cards.get("month")?.starts, "after_previous");
+  assert.equal(settings.catalog.cards.get("month")?.quotaSpend, undefined);
+  assert.equal(settings.catalog.groups.get("big")?.multiplier, 1_000_000n);
+});
+
+test("what the example calls defaults are the defaults", () => {
+  const bare = settingsOf(least);
+  const said = settingsOf(example);
+  const keys = [
+    "listen",
+    "admin",
+    "journal",
+    "leftAllowanceNano",
+    "bodyBytesMax",
+    "drain",
+    "heartbeatMs",
+    "idempotency",
+    "log",
+    "overload",
+    "workers",
+  ] as const;
+  for (const key of keys) {
+    assert.deepEqual(bare[key], said[key], key);
+  }
+  assert.equal(bare.upstreamUnavailableStatus, 403);
+  assert.deepEqual(bare.upstreams.get("east")?.timeouts, said.upstreams.get("east")?.timeouts);
+  assert.deepEqual(bare.upstreams.get("east")?.timeouts, {
+    connectMs: 3_000,
+    firstByteMs: 60_000,
+    wholeMs: 600_000,
+    idleMs: 120_000,
+    totalMs: 1_200_000,
+  });
+  assert.equal(bare.catalog.groups.get("use")?.limits.concurrency, 100);
+});
+
+test("defaults that depend on other values", () => {
+  const settings = settingsOf(least);
+  const big = settings.catalog.models.get("big-1");
+  assert.equal(settings.upstreams.get("east")?.baseUrl, "https://models.example/v1");
+  assert.equal(settings.upstreams.get("west")?.baseUrl, "http://[::1]:1");
+  assert.equal(settings.catalog.defaultPlan, "free");
+  assert.equal(big?.maxOutputTokens, 4_000, "never above the context");
+  assert.equal(big?.defaultOutputTokens, 4_000, "never above the maximum");
+  assert.equal(big?.price.cachedInput, 3n);
+  assert.equal(big?.price.cacheWrite, 4n, "3.75 rounded up");
+  assert.equal(big?.price.cacheWrite1h, 6n);
+  const [east, west] = big?.routes ?? [];
+  assert.deepEqual([east?.capabilities.vision, west?.capabilities.vision], [false, true]);
+  assert.deepEqual([east?.capabilities.stop, west?.capabilities.stop], ["native", "emulate"]);
+  assert.deepEqual([east?.capabilities.efforts, west?.capabilities.efforts], [[], []]);
+  assert.equal(west?.capabilities.maxTokensField, "max_completion_tokens");
+});
+
+test("what an image or a file is held at has a least and a most, and one of the two may be left out", () => {
+  const tokens = (text: string) =>
+    settingsOf(least.replace("    context_tokens", `    media_tokens: ${text}\n    context_tokens`)).catalog.models.get(
+      "big-1",
+    )?.mediaTokens;
+  assert.deepEqual(tokens("{}"), { image: 1_600, file: 3_000, imageMax: undefined, fileMax: undefined });
+  assert.deepEqual(tokens("{image_max: 800, file_max: 9}"), { image: 800, file: 9, imageMax: 800, fileMax: 9 });
+  assert.deepEqual(tokens("{image: 5, image_max: 5}"), { image: 5, file: 3_000, imageMax: 5, fileMax: undefined });
+});
+
+test("the demonstration is good, its simulator's address with or without /v1", () => {
+  for (const upstreamUrl of ["http://127.0.0.1:9000", "http://127.0.0.1:9000/v1/"]) {
+    const settings = settingsOf(demoConfig({ upstreamUrl, dataDir: "./data: #1" }));
+    assert.deepEqual(settings.store, { kind: "embedded", dir: "./data: #1" });
+    assert.deepEqual([...settings.catalog.models.keys()], ["demo-chat", "demo-messages", "demo-responses"]);
+    assert.deepEqual([...settings.catalog.cards.keys()], ["day", "week", "month"]);
+    for (const upstream of settings.upstreams.values()) assert.equal(upstream.baseUrl, "http://127.0.0.1:9000/v1");
+  }
+});
+
+test("JSON is YAML, aliases repeat, keys of Object.prototype are names like others", () => {
+  settingsOf(JSON.stringify({ ...JSON.parse('{"plans":{"constructor":{}}}'), ...minimal("constructor") }));
+  settingsOf(`plans: {p: {}}\n${least.replace("plans: {free: {}}\n", "").replace("plans: [free]", "plans: &p [p]")}`);
+});
+
+function minimal(plan: string): object {
+  return {
+    upstreams: { east: { protocol: "chat", base_url: "https://models.example/v1" } },
+    models: {
+      toString: {
+        plans: [plan],
+        price: { input: "1", output: "1" },
+        context_tokens: 10,
+        routes: [{ upstream: "east" }],
+      },
+    },
+    groups: { g: { kind: "pay_per_use", models: ["toString"] } },
+  };
+}
+
+test("the catalog's version is of its content, not of its spelling", () => {
+  const version = (text: string): string => settingsOf(text).catalog.version;
+  assert.match(version(least), /^[0-9a-f]{12}$/);
+  assert.equal(version(`${least}heartbeat: 11s\n# a comment\n`), version(least));
+  assert.equal(
+    version(least.replace('{input: "0.000000003", output: 10}', '{output: "10.0", input: "0.000000003"}')),
+    version(least),
+  );
+  assert.notEqual(version(least.replace("output: 10}", "output: 11}")), version(least));
+});
+
+test("every form of the store's address", () => {
+  const shared = `sealing_keys: [${ENV.TOLLGATE_SEALING_KEY}]\n${least}`;
+  const storeOf = (store: string) => settingsOf(`store: ${store}\n${shared}`).store;
+  const nodes = [
+    { host: "10.0.0.1", port: 7000 },
+    { host: "::1", port: 6379 },
+  ];
+  const single = storeOf("rediss://user:p%40ss@redis.example:6380/2");
+  assert.ok(single.kind === "redis" && single.url.reveal() === "rediss://user:p%40ss@redis.example:6380/2");
+  const cluster = storeOf("redis-cluster://user:p%40ss@10.0.0.1:7000,[::1]:6379");
+  assert.ok(cluster.kind === "redis-cluster" && cluster.password?.reveal() === "p@ss");
+  assert.deepEqual([cluster.nodes, cluster.tls, cluster.username], [nodes, false, "user"]);
+  const sentinel = storeOf("redis-sentinel://:word@s1:26379,s2/tollgate");
+  assert.ok(sentinel.kind === "redis-sentinel" && sentinel.password?.reveal() === "word");
+  assert.deepEqual([sentinel.name, sentinel.username, sentinel.sentinels[1]?.port], ["tollgate", undefined, 26_379]);
+  assert.deepEqual(storeOf("embedded:/var/lib/tollgate"), { kind: "embedded", dir: "/var/lib/tollgate" });
+});

@@ -1,0 +1,100 @@
+/**
+ * docs/failure-model.md rows 84 and G4: a bad file leaves the running configuration as it was, and so do the secrets of
+ * the start.
+ */
+import assert from "node:assert/strict";
+import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import test from "node:test";
+import { diffSettings, keepUntilRestart, loadConfig } from "../../../src/config/config.ts";
+import type { Settings } from "../../../src/values/settings.ts";
+import { bad, better, good, watched } from "./watched.ts";
+
+test("a changed file becomes settings, a bad one problems and nothing else", async (t) => {
+  const { file, settings, problems, look } = await watched(t);
+  writeFileSync(`${file}.new`, better);
+  await look(2);
+  assert.equal(settings.length + problems.length, 0, "a neighbour is no change");
+  renameSync(`${file}.new`, file);
+  await look(2);
+  assert.deepEqual(
+    settings.map((next) => next.heartbeatMs),
+    [7_000],
+  );
+  writeFileSync(file, bad);
+  await look(4);
+  assert.equal(settings.length, 1);
+  assert.equal(problems.length, 1, "told once");
+  assert.equal(problems[0]?.[0]?.key, "hartbeat");
+});
+
+test("touching the file changes nothing", async (t) => {
+  const { file, settings, problems, look } = await watched(t);
+  utimesSync(file, 1, 1);
+  await look(3);
+  assert.equal(settings.length + problems.length, 0);
+});
+
+test("reload reads at once, even an unchanged file; a missing one is a problem", async (t) => {
+  const { file, settings, problems, watch, look } = await watched(t);
+  watch.reload();
+  assert.equal(settings.length, 1);
+  rmSync(file);
+  watch.reload();
+  assert.match(problems[0]?.[0]?.message ?? "", /ENOENT/);
+  await look(3);
+  assert.equal(problems.length, 1, "that it is still missing is no news");
+  writeFileSync(file, better);
+  await look(2);
+  assert.equal(settings.at(-1)?.heartbeatMs, 7_000);
+  watch.close();
+  watch.reload();
+  assert.deepEqual([settings.length, problems.length], [2, 1], "nothing after close");
+});
+
+const settingsOf = (text: string): Settings => {
+  const loaded = loadConfig({ text, env: {} });
+  assert.ok("settings" in loaded, JSON.stringify(loaded));
+  return loaded.settings;
+};
+const KEY = "0123456789abcdef0123456789abcdef";
+const redis = (password: string, more = ""): Settings =>
+  settingsOf(good.replace(/store: .*/, `store: redis://:${password}@h/0\nsealing_keys: [${KEY}]\n${more}`));
+
+test("what waits for a restart is named", () => {
+  const old = settingsOf(good);
+  assert.deepEqual(diffSettings(old, settingsOf(better)), { restart: [] });
+  const moved = settingsOf(good.replace("8787", "8789").replace("./data", "./other"));
+  assert.deepEqual(diffSettings(old, moved), { restart: ["listen", "store", "journal"] });
+  assert.deepEqual(diffSettings(redis("a"), redis("b")), { restart: ["store"] }, "a password alone");
+});
+
+test("and stays what it was: the secrets of the start, too", () => {
+  const more = (n: number) => `admin_token: token-of-the-admin-${n}
+trust_proxy: [10.0.0.${n}/32]
+cors_origins: ["https://${n}.example"]
+body_bytes_max: ${n}MiB
+log: {level: ${n === 1 ? "info" : "debug"}}
+workers: ${n}
+traces: {endpoint: "http://127.0.0.1:4318/v1/traces", headers: {x-token: "secret-${n}"}}
+heartbeat: ${n}s
+`;
+  const started = redis("a", more(1));
+  const next = redis("b", more(2));
+  const { restart } = diffSettings(started, next);
+  assert.deepEqual(restart, [
+    "admin_token",
+    "store",
+    "trust_proxy",
+    "body_bytes_max",
+    "cors_origins",
+    "workers",
+    "log",
+    "traces",
+  ]);
+  const kept = keepUntilRestart(started, next);
+  assert.deepEqual(diffSettings(started, kept), { restart: [] });
+  assert.equal(kept.heartbeatMs, 2_000, "all else is new");
+  const otherKeys = { ...next, sealingKeys: [] };
+  assert.ok(diffSettings(started, otherKeys).restart.includes("sealing_keys"));
+  assert.deepEqual(keepUntilRestart(started, otherKeys).sealingKeys, started.sealingKeys);
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readKey } from "../../../src/values/key.ts";
+import { startConsole } from "./running-console.ts";
+
+test("a key is shown when it is created and never again, nor logged", async (t) => {
+  const { ask, log, store } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const made = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" });
+  assert.equal(made.status, 201);
+  assert.equal(made.headers.get("cache-control"), "no-store");
+  assert.equal(made.json.group, "big");
+  assert.equal(made.json.account, "alice");
+  assert.match(made.json.id, /^key_[0-9A-Za-z]{18}$/);
+  const form = readKey(made.json.key);
+  assert.ok(typeof form === "object", "the key has the written form and a true checksum");
+  assert.equal((await store.findAccount("alice"))?.tag, form.tag);
+
+  const listed = await ask("GET", "/admin/v1/accounts/alice/keys");
+  assert.deepEqual(Object.keys(listed.json.items[0]).sort(), ["account", "created_at", "group", "id", "status"]);
+  assert.equal(listed.json.items[0].id, made.json.id);
+  const everything = JSON.stringify(log) + listed.text;
+  assert.ok(!everything.includes(made.json.key));
+  assert.ok(!everything.includes(form.hash));
+});
+
+test("the created key is the one that the store knows", async (t) => {
+  const { ask, store } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const made = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" });
+  const form = readKey(made.json.key);
+  assert.ok(typeof form === "object");
+  const view = await store.readKey(form.tag, form.hash);
+  assert.equal(view?.key.id, made.json.id);
+  assert.equal(view?.key.group, "big");
+});
+
+test("asking again makes a second key", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const first = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" });
+  const second = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" });
+  assert.notEqual(first.json.key, second.json.key);
+  assert.equal((await ask("GET", "/admin/v1/accounts/alice/keys")).json.items.length, 2);
+});
+
+test("a key moves to a configured group, and an unknown group is refused with the nearest name", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  const moved = await ask("PUT", `/admin/v1/keys/${id}/group`, { group: "cards" });
+  assert.equal(moved.status, 200);
+  assert.equal(moved.json.group, "cards");
+  const typo = await ask("PUT", `/admin/v1/keys/${id}/group`, { group: "card" });
+  assert.equal(typo.status, 400);
+  assert.equal(typo.json.error.code, "unknown_group");
+  assert.match(typo.json.error.remedy, /Did you mean `cards`\?/);
+  const create = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "BIG" });
+  assert.equal(create.status, 400);
+  assert.match(create.json.error.remedy, /Did you mean `big`\?/);
+});
+
+test("a revoked key stays revoked and keeps its group", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  const revoked = await ask("POST", `/admin/v1/keys/${id}/revoke`);
+  assert.equal(revoked.status, 200);
+  assert.equal(revoked.json.status, "revoked");
+  assert.equal((await ask("POST", `/admin/v1/keys/${id}/revoke`)).status, 200);
+  const moved = await ask("PUT", `/admin/v1/keys/${id}/group`, { group: "cards" });
+  assert.equal(moved.status, 409);
+  assert.equal(moved.json.error.code, "key_revoked");
+  const [key] = (await ask("GET", "/admin/v1/accounts/alice/keys")).json.items;
+  assert.equal(key.status, "revoked");
+  assert.equal(key.group, "big");
+});
+
+test("an unknown key id is 404, and a pasted key is 400 and not repeated", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id, key } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  const wrongTail = id.slice(0, -8) + (id.endsWith("0".repeat(8)) ? "1" : "0").repeat(8);
+  for (const unknown of ["key_000000000000000000", wrongTail]) {
+    assert.equal((await ask("POST", `/admin/v1/keys/${unknown}/revoke`)).status, 404);
+    assert.equal((await ask("PUT", `/admin/v1/keys/${unknown}/group`, { group: "cards" })).status, 404);
+  }
+  const pasted = await ask("POST", `/admin/v1/keys/${key}/revoke`);
+  assert.equal(pasted.status, 400);
+  assert.ok(!pasted.text.includes(key));
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import test from "node:test";
+import { Audit } from "../../../src/console/audit.ts";
+import type { ConsoleRoute } from "../../../src/console/route.ts";
+import { systemClock } from "../../../src/values/time.ts";
+import { ADMIN_TOKEN, startConsole } from "./running-console.ts";
+
+test("every write leaves one line that says who, what, to whom and how much", async (t) => {
+  const { ask, log } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/alice/plan", { plan: "pro" });
+  const { id, key } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  await ask("PUT", `/admin/v1/keys/${id}/group`, { group: "cards" });
+  await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id: "pay_1" });
+  await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "11.00", id: "pay_1" });
+  await ask("POST", "/admin/v1/accounts/alice/adjustments", { usd: "-1.50", id: "adj_1", note: "typo" });
+  await ask("POST", `/admin/v1/keys/${id}/revoke`);
+  const who = `token:${createHash("sha256").update(ADMIN_TOKEN).digest("hex").slice(0, 8)}`;
+  const requests = new Set(log.map(({ request }) => request));
+  assert.equal(requests.size, log.length, "each has the id of its own request");
+  const facts = log.map(({ event, at, who: named, from, request, ...rest }) => {
+    assert.equal(event, "audit");
+    assert.equal(named, who);
+    assert.match(String(request), /^req_[0-9A-Za-z]{24}$/);
+    assert.equal(from, "127.0.0.1");
+    assert.ok(!Number.isNaN(Date.parse(at as string)));
+    return rest;
+  });
+  assert.deepEqual(facts, [
+    { what: "account.create", target: "alice", plan: "free", outcome: "done" },
+    { what: "account.create", target: "alice", plan: "free", outcome: "repeated" },
+    { what: "account.set_plan", target: "alice", plan: "pro", outcome: "done" },
+    { what: "key.create", target: "alice", group: "big", outcome: "done", key_id: id },
+    { what: "key.set_group", target: id, group: "cards", outcome: "done" },
+    { what: "topup", target: "alice", usd: "10.00", id: "pay_1", outcome: "done" },
+    { what: "topup", target: "alice", usd: "11.00", id: "pay_1", outcome: "refused", cause: "id_used" },
+    { what: "account.adjust", target: "alice", usd: "-1.50", id: "adj_1", note: "typo", outcome: "done" },
+    { what: "key.revoke", target: id, outcome: "done" },
+  ]);
+  assert.ok(!JSON.stringify(log).includes(key));
+  assert.ok(!JSON.stringify(log).includes(ADMIN_TOKEN));
+});
+
+test("reading leaves no line", async (t) => {
+  const { ask, log } = await startConsole(t);
+  await ask("GET", "/admin/v1/accounts");
+  await ask("GET", "/metrics");
+  await ask("GET", "/admin/v1/nothing");
+  assert.deepEqual(log, []);
+});
+
+test("the lines are read again, newest first, page by page, and say how each write ended", async (t) => {
+  const { ask, log } = await startConsole(t);
+  const made = await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  await ask("POST", "/admin/v1/accounts", { name: "alice", plan: "pro" });
+  await ask("POST", "/admin/v1/accounts/nobody/topups", { usd: "1.00", id: "pay_1" });
+  const first = await ask("GET", "/admin/v1/audit?limit=3");
+  assert.deepEqual(
+    first.json.items.map(({ outcome, cause }: Record<string, unknown>) => [outcome, cause]),
+    [
+      ["refused", "unknown_account"],
+      ["refused", "account_exists"],
+      ["repeated", null],
+    ],
+  );
+  const second = await ask("GET", `/admin/v1/audit?limit=3&cursor=${first.json.next}`);
+  assert.equal(second.json.next, null);
+  const [line] = second.json.items;
+  assert.equal(line.request_id, made.headers.get("x-request-id"));
+  assert.deepEqual(line.facts, { plan: "free" });
+  assert.equal(log.length, 4, "reading leaves no line");
+});
+
+test("as many lines are remembered as there are places, and all of them are logged", async () => {
+  const logged: object[] = [];
+  const audit = new Audit(systemClock, (line) => logged.push(line), 3);
+  const write = { what: "account.create", target: () => "alice", whenUnknown: "" };
+  const asker = { who: "local", from: "127.0.0.1", requestId: "req_1" };
+  const input = { params: {}, query: {}, body: {} };
+  for (let i = 0; i < 5; i++) {
+    await audit.run({ write } as unknown as ConsoleRoute, input, asker, async () => ({ status: 200, body: {} }));
+  }
+  const { items, next } = audit.page(Number.POSITIVE_INFINITY, 10);
+  assert.deepEqual([items.map(({ seq }) => seq), next], [[5, 4, 3], null]);
+  assert.equal(logged.length, 5);
+});

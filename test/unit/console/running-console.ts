@@ -1,0 +1,96 @@
+/**
+ * A real admin listener on a free port of 127.0.0.1 with a real embedded store in a folder of its own, for tests.
+ */
+import { randomBytes } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import { type ConsoleOptions, createConsole } from "../../../src/console/server.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import type { Catalog, Group } from "../../../src/values/catalog.ts";
+import { MULTIPLIER_ONE } from "../../../src/values/price.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { systemClock } from "../../../src/values/time.ts";
+import { openTestStore } from "./test-store.ts";
+
+export const ADMIN_TOKEN = "admin-token-for-tests-0123456789";
+
+const limits = { requestsPerMinute: undefined, tokensPerMinute: undefined, concurrency: 100, perKey: false };
+
+function group(name: string, kind: Group["kind"]): [string, Group] {
+  return [name, { name, kind, models: ["*"], multiplier: MULTIPLIER_ONE, limits, rules: [], addedInputBytes: 0 }];
+}
+
+/** Two plans and two groups, no models: the console looks at nothing else. */
+export const CATALOG: Catalog = {
+  models: new Map(),
+  groups: new Map([group("cards", "time_card"), group("big", "pay_per_use")]),
+  cards: new Map(),
+  plans: new Set(["free", "pro"]),
+  defaultPlan: "free",
+  version: "test",
+};
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; `{}` when it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape and fail on the wrong one.
+  readonly json: any;
+}
+
+export interface RunningConsole {
+  readonly url: string;
+  readonly store: Store;
+  /** Everything that was logged, audit lines included. */
+  readonly log: readonly Record<string, unknown>[];
+  /** Asks with the admin token, unless `headers` says otherwise; `body` is sent as JSON, a string as it is. */
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+}
+
+/** Starts a console; everything is closed when the test ends. */
+export async function startConsole(t: TestContext, changes: Partial<ConsoleOptions> = {}): Promise<RunningConsole> {
+  const store = changes.store ?? (await openTestStore(t));
+  const log: Record<string, unknown>[] = [];
+  const app = createConsole({
+    store,
+    catalog: () => CATALOG,
+    adminToken: new Secret(ADMIN_TOKEN),
+    random: randomBytes,
+    metrics: async () => ({ contentType: "text/plain; version=0.0.4", body: "up 1\n" }),
+    readiness: () => ({ ready: true, reasons: [], notes: [] }),
+    clock: systemClock,
+    log: (line) => log.push(line as Record<string, unknown>),
+    ...changes,
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  t.after(() => app.close());
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  return {
+    url,
+    store,
+    log,
+    async ask(method, path, body, headers = {}) {
+      const response = await fetch(url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${ADMIN_TOKEN}`,
+          connection: "close",
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: readJson(text) };
+    },
+  };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * The embedded store in a folder of its own, closed and removed when the test ends.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { Store } from "../../../src/store/contract.ts";
+import { openEmbedded } from "../../../src/store/embedded/store.ts";
+import { openStore } from "../../../src/store/open.ts";
+
+/** The same, at one instant for ever. */
+export async function openStandingStore(t: TestContext, nowMs = Date.now()): Promise<Store> {
+  const dir = await mkdtemp(join(tmpdir(), "tollgate-console-"));
+  const store = openEmbedded(dir, () => nowMs);
+  t.after(async () => {
+    await store.close();
+    await rm(dir, { recursive: true });
+  });
+  return store;
+}
+
+export async function openTestStore(t: TestContext): Promise<Store> {
+  const dir = await mkdtemp(join(tmpdir(), "tollgate-console-"));
+  const store = await openStore({ kind: "embedded", dir }, {});
+  t.after(async () => {
+    await store.close();
+    await rm(dir, { recursive: true });
+  });
+  return store;
+}

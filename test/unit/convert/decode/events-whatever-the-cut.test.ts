@@ -1,0 +1,40 @@
+/**
+ * However an upstream's bytes are cut, the events are the same (ARCHITECTURE.md promise 7): each recorded stream, cut
+ * at every byte.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
+import { decodeBytes, planFor, streamBytes } from "./decoding.ts";
+
+const BEHAVIOUR: Behaviour = {
+  thinking: "denk 🤔 nach",
+  text: "Grüße 👋",
+  tools: [
+    { name: "f", arguments: { a: "ü" } },
+    { name: "g", arguments: { b: 2 } },
+  ],
+  interleave: true,
+  pings: 2,
+};
+
+for (const protocol of PROTOCOL_NAMES) {
+  for (const lineEnd of ["\n", "\r\n", "\r"] as const) {
+    test(`${protocol} with ${JSON.stringify(lineEnd)}`, () => {
+      const plan = planFor(protocol);
+      const bytes = streamBytes(protocol, { ...BEHAVIOUR, lineEnd });
+      const { events, decoder } = decodeBytes([bytes], plan);
+      assert.equal(decoder.fault, undefined);
+      for (let at = 1; at < bytes.length; at++) {
+        const cut = decodeBytes([bytes.subarray(0, at), bytes.subarray(at)], plan);
+        assert.deepEqual(cut.events, events, `cut at ${at}`);
+      }
+      const crumbs = decodeBytes(
+        Array.from(bytes, (byte) => Uint8Array.of(byte)),
+        plan,
+      );
+      assert.deepEqual(crumbs.events, events);
+    });
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * Responses servers tell their items in many ways; each word arrives once and in its item (docs/translation-rules.md
+ * rule 55).
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ReplyEvent } from "../../../../src/convert/hub.ts";
+import { decodePayloads, gather, outline, planFor } from "./decoding.ts";
+
+const PLAN = planFor("responses");
+const CREATED = { type: "response.created", response: { id: "resp_1", created_at: 7.5, service_tier: "default" } };
+const completed = (output: readonly object[], rest: object = {}) => ({
+  type: "response.completed",
+  response: { id: "resp_1", status: "completed", output, ...rest },
+});
+const message = (...texts: readonly string[]) => ({
+  id: "msg_1",
+  type: "message",
+  content: texts.map((text) => ({ type: "output_text", text })),
+});
+const call = (id: string, args: string) => ({
+  ...{ id: `fc_${id}`, type: "function_call", call_id: id, name: "f", arguments: args },
+});
+const added = (output_index: number, item: object) => ({ type: "response.output_item.added", output_index, item });
+const done = (output_index: number, item: object) => ({ type: "response.output_item.done", output_index, item });
+
+function decode(...payloads: readonly object[]): readonly ReplyEvent[] {
+  return decodePayloads([CREATED, ...payloads], PLAN).events;
+}
+
+/** Items as short words. */
+function itemsOf(events: readonly ReplyEvent[]): readonly string[] {
+  return gather(events).items.map((item) => {
+    if (item.type === "tool-call") return `${item.id} ${item.input}`;
+    return item.type === "text" && item.startsMessage ? `text! ${item.text}` : `${item.type} ${item.text}`;
+  });
+}
+
+test("an empty output at the end takes nothing back", () => {
+  const events = decode(
+    added(0, message()),
+    { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "hey" },
+    completed([]),
+  );
+  assert.deepEqual(itemsOf(events), ["text! hey"]);
+  assert.deepEqual(outline(events).slice(-3), ["text-end", "reply-stop", "reply-end"]);
+});
+
+test("a reply that is told in the last event only", () => {
+  const reasoning = { id: "rs", type: "reasoning", summary: [{ text: "a" }, { text: "b" }], encrypted_content: "enc" };
+  const output = [reasoning, message("x", "y"), { type: "web_search_call", id: "ws" }, call("c1", '{"a":1}')];
+  assert.deepEqual(itemsOf(decode(completed(output))), ["reasoning a\n\nb", "text! x", "text y", 'c1 {"a":1}']);
+});
+
+test("a reply whose only event is the last one", () => {
+  const { events } = decodePayloads([completed([message("x")])], PLAN);
+  assert.deepEqual(itemsOf(events), ["text! x"]);
+});
+
+test("items by output_index where the ids change from event to event", () => {
+  const events = decode(
+    added(0, { ...call("c1", ""), id: "one" }),
+    { type: "response.function_call_arguments.delta", item_id: "two", output_index: 0, delta: '{"a":' },
+    { type: "response.function_call_arguments.delta", item_id: "three", output_index: 0, delta: "1}" },
+    done(0, { ...call("c1", '{"a":1}'), id: "four" }),
+    completed([{ ...call("c1", '{"a":1}'), id: "five" }]),
+  );
+  assert.deepEqual(itemsOf(events), ['c1 {"a":1}']);
+});
+
+test("items that interleave", () => {
+  const piece = (id: string, output_index: number, delta: string) => ({
+    ...{ type: "response.function_call_arguments.delta", item_id: `fc_${id}`, output_index, delta },
+  });
+  const events = decode(
+    ...[added(0, call("a", "")), added(1, call("b", "")), piece("b", 1, '{"y"'), piece("a", 0, '{"x"')],
+    ...[piece("b", 1, ":2}"), piece("a", 0, ":1}"), done(1, call("b", '{"y":2}')), done(0, call("a", '{"x":1}'))],
+    completed([]),
+  );
+  assert.deepEqual(itemsOf(events), ['a {"x":1}', 'b {"y":2}']);
+});
+
+test("deltas for nothing open open it (rule 52)", () => {
+  const events = decode(
+    { type: "response.output_text.delta", item_id: "m", output_index: 0, content_index: 0, delta: "a" },
+    { type: "response.reasoning_summary_text.delta", item_id: "r", output_index: 1, summary_index: 0, delta: "b" },
+    { type: "response.function_call_arguments.delta", item_id: "fc_c", output_index: 2, delta: "{}" },
+    done(2, call("c", "{}")),
+    completed([]),
+  );
+  assert.deepEqual(itemsOf(events), ["text! a", "reasoning b", "c {}"]);
+});
+
+test("words behind an item's end are a text of their own, and end as well", () => {
+  const delta = (text: string) => ({
+    ...{ type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: text },
+  });
+  const events = decode(added(0, message()), delta("a"), done(0, message("a")), delta("b"), completed([message("a")]));
+  assert.deepEqual(itemsOf(events), ["text! a", "text b"]);
+});
+
+test("deltas that name neither item nor place belong to the newest of their kind", () => {
+  const delta = (text: string) => ({ type: "response.output_text.delta", delta: text });
+  assert.deepEqual(itemsOf(decode(added(0, message()), delta("he"), delta("y"), completed([]))), ["text! hey"]);
+});
+
+test("final forms fill in what was not streamed, and repeat nothing", () => {
+  const part = { type: "output_text", text: "hey", annotations: [{ type: "url_citation", url: "u", title: "t" }] };
+  const at = { item_id: "msg_1", output_index: 0, content_index: 0 };
+  const events = decode(
+    added(0, message()),
+    { type: "response.content_part.done", ...at, part },
+    done(0, { ...message(), content: [part] }),
+    completed([{ ...message(), content: [part] }]),
+  );
+  const [item] = gather(events).items;
+  assert.deepEqual(item, {
+    type: "text",
+    text: "hey",
+    startsMessage: true,
+    citations: [{ url: "u", title: "t", startIndex: undefined, endIndex: undefined }],
+    logprobs: undefined,
+  });
+  assert.equal(events.filter((event) => event.type === "text-delta").length, 1);
+});
+
+test("parts of one message, and probabilities", () => {
+  const at = (content_index: number) => ({ item_id: "msg_1", output_index: 0, content_index });
+  const events = decode(
+    added(0, message()),
+    { type: "response.output_text.delta", ...at(0), delta: "a", logprobs: [{ token: "a" }] },
+    { type: "response.refusal.delta", ...at(1), delta: "no" },
+    { type: "response.output_text.delta", ...at(2), delta: "b", logprobs: [] },
+    completed([]),
+  );
+  const { items, stop } = gather(events);
+  assert.deepEqual(itemsOf(events), ["text! a", "refusal no", "text b"]);
+  assert.deepEqual(items[0]?.type === "text" && items[0].logprobs, [{ token: "a" }]);
+  assert.equal(stop.reason, "end");
+});
+
+test("summary parts are parted by a blank line; the done item has what must come back", () => {
+  const piece = (summary_index: number, delta: string) => ({
+    ...{ type: "response.reasoning_summary_text.delta", item_id: "rs", output_index: 0, summary_index, delta },
+  });
+  const final = { id: "rs", type: "reasoning", summary: [{ text: "ab" }, { text: "c" }], encrypted_content: "whole" };
+  const events = decode(
+    added(0, { id: "rs", type: "reasoning", summary: [], encrypted_content: "part" }),
+    ...[piece(0, "a"), piece(0, "b"), piece(1, "c"), done(0, final), completed([final])],
+  );
+  assert.deepEqual(gather(events).items, [
+    { type: "reasoning", text: "ab\n\nc", opaque: "whole", native: final, redacted: false },
+  ]);
+});
+
+test("reasoning without a word: told when there is something to bring back, else not at all", () => {
+  const silent = { id: "rs", type: "reasoning", summary: [], encrypted_content: "enc" };
+  const [item] = gather(decode(added(0, silent), done(0, silent), completed([]))).items;
+  assert.deepEqual(item, { type: "reasoning", text: "", opaque: "enc", native: silent, redacted: true });
+  const empty = { id: "rs", type: "reasoning", summary: [] };
+  assert.deepEqual(gather(decode(added(0, empty), done(0, empty), completed([empty]))).items, []);
+});
+
+test("incomplete replies say why", () => {
+  const reasonOf = (reason: string, output: readonly object[] = []) => {
+    const response = { status: "incomplete", incomplete_details: { reason }, output };
+    return gather(decode({ type: "response.incomplete", response })).stop.reason;
+  };
+  assert.equal(reasonOf("max_output_tokens", [call("c", "{}")]), "output-limit");
+  assert.equal(reasonOf("content_filter"), "refusal");
+  assert.equal(reasonOf("max_messages"), "end");
+  assert.equal(reasonOf("steered", [call("c", "{}")]), "tool-calls");
+});
+
+test("a native freeform call, a wrapped one, and one with a namespace of the server's own", () => {
+  const tools = { patch: { kind: "custom", name: "patch" }, ns__log: { kind: "function", name: "log" } } as const;
+  const native = { type: "custom_tool_call", id: "ctc", call_id: "a", name: "patch", input: '{"input":"raw"}' };
+  const wrapped = { type: "function_call", id: "f1", call_id: "b", name: "patch", arguments: '{"input":"text"}' };
+  const spaced = { type: "function_call", id: "f2", call_id: "c", name: "log", namespace: "ns", arguments: "" };
+  const { events } = decodePayloads([CREATED, completed([native, wrapped, spaced])], planFor("responses", tools));
+  assert.deepEqual(gather(events).items, [
+    { type: "tool-call", id: "a", tool: tools.patch, input: '{"input":"raw"}' },
+    { type: "tool-call", id: "b", tool: tools.patch, input: "text" },
+    { type: "tool-call", id: "c", tool: tools.ns__log, input: "{}" },
+  ]);
+});
+
+test("keepalives, hosted tools and events from the future", () => {
+  const events = decode(
+    { type: "keepalive" },
+    added(0, { type: "web_search_call", id: "ws" }),
+    { type: "response.web_search_call.searching", item_id: "ws", output_index: 0 },
+    done(0, { type: "web_search_call", id: "ws" }),
+    { type: "response.telepathy.delta", delta: "x" },
+    completed([], { usage: { input_tokens: 3, output_tokens: 2 } }),
+  );
+  assert.deepEqual(outline(events), ["reply-start", "ping", "reply-stop", "reply-end"]);
+  assert.deepEqual(events[0], { type: "reply-start", upstreamId: "resp_1", serviceTier: "default", createdS: 7 });
+});

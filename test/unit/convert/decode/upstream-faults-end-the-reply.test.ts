@@ -1,0 +1,109 @@
+/**
+ * What an upstream does wrong becomes a fault, never an answer (docs/translation-rules.md rules 46, 49 and 50;
+ * docs/failure-model.md rows C4 and C6).
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
+import { decodeBytes, decodePayloads, decodeWhole, outline, planFor, streamBytes } from "./decoding.ts";
+
+const BAD_BODIES: Readonly<Record<Protocol, readonly object[]>> = {
+  chat: [{}, { choices: [] }, { choices: null }, { choices: [null] }, { choices: [{ index: 0 }] }],
+  messages: [{}, { type: "message" }, { type: "message", content: "text" }],
+  responses: [{}, { output: null }, { status: "in_progress", output: [] }, { status: "queued", output: [] }],
+};
+
+for (const protocol of PROTOCOL_NAMES) {
+  test(`${protocol}: a body of another shape is invalid`, () => {
+    for (const body of BAD_BODIES[protocol]) {
+      const decoded = decodeWhole(body, planFor(protocol));
+      assert.equal("cause" in decoded && decoded.cause, "upstream_invalid", JSON.stringify(body));
+    }
+  });
+
+  test(`${protocol}: an error body inside a 200 is the upstream's failure`, () => {
+    const body = { type: "error", error: { type: "overloaded_error", message: "sk-secret" } };
+    const decoded = decodeWhole(body, planFor(protocol));
+    assert.ok("cause" in decoded);
+    assert.equal(decoded.cause, "upstream_unavailable");
+    assert.doesNotMatch(decoded.reason, /secret/);
+  });
+
+  test(`${protocol}: an error event ends the stream, whatever follows`, () => {
+    const fault = { errorEventAfter: { n: 3, type: "rate_limit_error", code: "rate_limit_exceeded", message: "slow" } };
+    const bytes = streamBytes(protocol, { text: "some text", fault });
+    const { events, decoder } = decodeBytes([bytes, streamBytes(protocol, {})], planFor(protocol));
+    assert.deepEqual(events.at(-1), { type: "reply-error", code: "rate_limit_exceeded", message: "slow" });
+    assert.equal(decoder.fault?.cause, "upstream_rate_limit");
+  });
+
+  test(`${protocol}: an error as the first event is a reply without a start`, () => {
+    const bytes = streamBytes(protocol, { fault: { errorEventAfter: { n: 0 } } });
+    assert.deepEqual(outline(decodeBytes([bytes], planFor(protocol)).events), ["reply-error"]);
+  });
+
+  test(`${protocol}: garbage between the events is invalid`, () => {
+    const bytes = streamBytes(protocol, { text: "some text", fault: { garbageAfterEvents: 3 } });
+    const { events, decoder } = decodeBytes([bytes], planFor(protocol));
+    assert.equal(events.at(-1)?.type, "reply-error");
+    assert.equal(decoder.fault?.cause, "upstream_invalid");
+  });
+
+  test(`${protocol}: a stream cut after any event has an end only when its stop was seen`, () => {
+    const behaviour = { thinking: "hm", text: "text", tools: [{ name: "f", arguments: { a: 1 } }] };
+    const frames = streamBytes(protocol, behaviour)
+      .toString()
+      .split(/(?<=\n\n)/);
+    const marker = { chat: '"finish_reason":"tool_calls"', messages: "message_delta", responses: "response.completed" };
+    for (let kept = 0; kept < frames.length; kept++) {
+      const text = frames.slice(0, kept).join("");
+      const { decoder } = decodeBytes([Buffer.from(text)], planFor(protocol));
+      const isWhole = text.includes(marker[protocol]);
+      assert.equal(decoder.fault?.code, isWhole ? undefined : "upstream_stream_truncated", `${kept} frames`);
+      assert.equal(decoder.counts().final && decoder.fault !== undefined, false);
+    }
+  });
+
+  test(`${protocol}: without usage the count is not final, and what was produced is known`, () => {
+    const { decoder } = decodeBytes([streamBytes(protocol, { text: "grüße", noUsage: true })], planFor(protocol));
+    assert.deepEqual(decoder.counts(), {
+      usage: undefined,
+      final: false,
+      produced: { bytes: 7, tokens: 2, deltas: 1 },
+    });
+  });
+}
+
+test("chat: a finish reason that means failure is one", () => {
+  const choices = [
+    { delta: { content: "x" }, message: { content: "x" }, finish_reason: "insufficient_system_resource" },
+  ];
+  const { decoder } = decodePayloads([{ choices }, "[DONE]"], planFor("chat"));
+  assert.equal(decoder.fault?.cause, "upstream_unavailable");
+  assert.equal("cause" in decodeWhole({ choices }, planFor("chat")), true);
+});
+
+test("chat: [DONE] before anything is no reply", () => {
+  assert.equal(decodePayloads(["[DONE]"], planFor("chat")).decoder.fault?.cause, "upstream_invalid");
+});
+
+test("messages, responses: content before the opening event is invalid", () => {
+  const early = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x" } };
+  assert.equal(decodePayloads([early], planFor("messages")).decoder.fault?.cause, "upstream_invalid");
+  const delta = { type: "response.output_text.delta", item_id: "m", delta: "x" };
+  assert.equal(decodePayloads([delta], planFor("responses")).decoder.fault?.cause, "upstream_invalid");
+});
+
+test("responses: codes of a failed response keep their meaning", () => {
+  const causeOf = (code: string) => {
+    const decoded = decodeWhole({ status: "failed", error: { code } }, planFor("responses"));
+    return "cause" in decoded ? decoded.cause : undefined;
+  };
+  assert.equal(causeOf("server_error"), "upstream_unavailable");
+  assert.equal(causeOf("rate_limit_exceeded"), "upstream_rate_limit");
+  assert.equal(causeOf("invalid_prompt"), "upstream_rejected");
+  assert.equal(causeOf("image_too_large"), "upstream_rejected");
+  assert.equal(causeOf("failed_to_download_image"), "upstream_rejected");
+  assert.equal(causeOf("slow_down"), "upstream_unavailable");
+  assert.equal("cause" in decodeWhole({ status: "cancelled", output: [] }, planFor("responses")), true);
+});

@@ -1,0 +1,81 @@
+/**
+ * ARCHITECTURE.md promise 9: what is left out and means something is named; a strict request is refused instead. The
+ * rules are those of docs/translation-rules.md.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Capabilities } from "../../../../src/values/catalog.ts";
+import { isRefusal } from "../../../../src/values/errors.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type Body, routeTo, translate } from "./translate.ts";
+
+type Row = readonly [
+  rule: string,
+  from: Protocol,
+  to: Protocol,
+  members: Body,
+  dropped: readonly string[],
+  capabilities?: Partial<Capabilities>,
+];
+
+const search = { type: "web_search_20250305", name: "web_search" };
+const own = { name: "f", input_schema: { type: "object" } };
+const fn = { type: "function", name: "f", parameters: null };
+
+const ROWS: readonly Row[] = [
+  ["rule 31", "chat", "messages", { seed: 1, prediction: { type: "content", content: "x" } }, ["seed", "prediction"]],
+  ["rule 31", "chat", "messages", { frequency_penalty: 1, logit_bias: { 5: 1 } }, ["frequency_penalty", "logit_bias"]],
+  ["rule 31 neutral values", "chat", "messages", { frequency_penalty: 0, presence_penalty: 0, logit_bias: {} }, []],
+  ["rule 31 hints", "chat", "messages", { store: true, metadata: { a: "b" }, prompt_cache_key: "k" }, []],
+  ["rule 31", "chat", "messages", { verbosity: "low" }, ["verbosity"]],
+  ["rule 28", "chat", "messages", { service_tier: "flex" }, ["service_tier"]],
+  ["rule 28", "chat", "messages", { service_tier: "auto" }, []],
+  ["rule 26", "chat", "messages", { response_format: { type: "json_object" } }, ["response_format"]],
+  ["rule 27", "chat", "messages", { reasoning_effort: "high" }, ["reasoning_effort"]],
+  ["rule 27 off is not lost", "chat", "messages", { reasoning_effort: "none" }, []],
+  ["rule 27", "messages", "chat", { output_config: { effort: "high" } }, ["output_config.effort"], { efforts: [] }],
+  ["rule 31", "chat", "responses", { seed: 1, presence_penalty: 0.5 }, ["seed", "presence_penalty"]],
+  ["rule 28", "chat", "responses", { moderation: { model: "m" } }, ["moderation"]],
+  ["rule 28 native", "chat", "responses", { moderation: { model: "m" } }, [], { openaiNative: true }],
+  ["rule 23", "messages", "chat", { top_k: 5 }, ["top_k"]],
+  ["rule 23", "messages", "chat", { temperature: 0.5, top_p: 0.5 }, ["temperature", "top_p"], { sampling: "none" }],
+  ["rule 23 neutral values", "messages", "chat", { temperature: 1, top_p: 1 }, [], { sampling: "none" }],
+  ["rule 31", "messages", "chat", { speed: "fast", fallbacks: [{ model: "x" }] }, ["fallbacks", "speed"]],
+  ["rule 31 hints", "messages", "chat", { speed: "standard", diagnostics: {}, cache_control: {} }, []],
+  [
+    "rule 26",
+    "messages",
+    "chat",
+    { output_config: { format: { type: "json_schema", schema: {} } } },
+    ["output_config.format"],
+    { structuredOutputs: false },
+  ],
+  ["rule 33 hosted", "messages", "chat", { tools: [own, search] }, ["tools.web_search"]],
+  [
+    "rule 31",
+    "responses",
+    "chat",
+    { truncation: "auto", context_management: [{}] },
+    ["context_management", "truncation"],
+  ],
+  ["rule 31 hints", "responses", "chat", { store: true, client_metadata: {}, max_tool_calls: 3 }, []],
+  ["rule 28", "responses", "messages", { text: { verbosity: "high" } }, ["text.verbosity"]],
+  ["rule 33 hosted", "responses", "messages", { tools: [fn, { type: "mcp", server_label: "x" }] }, ["tools.mcp"]],
+];
+
+for (const [rule, from, to, members, dropped, capabilities] of ROWS) {
+  const conversation = from === "responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }] };
+  const body = { max_tokens: from === "messages" ? 100 : undefined, ...conversation, ...members };
+  const route = routeTo(to, capabilities);
+  test(`${rule}, ${from} to ${to}: ${Object.keys(members).join(", ")} leaves ${dropped.join(", ") || "nothing"}`, () => {
+    const lenient = translate(from, body, route);
+    assert.ok(!isRefusal(lenient));
+    assert.deepEqual(lenient.dropped, dropped);
+
+    const strict = translate(from, body, route, { outputLimit: undefined, strict: true });
+    assert.equal(isRefusal(strict), dropped.length > 0);
+    if (!isRefusal(strict)) return;
+    assert.equal(strict.cause, "untranslatable");
+    assert.ok(dropped.some((name) => strict.facts.param?.startsWith(name.split(".")[0] ?? name)));
+  });
+}

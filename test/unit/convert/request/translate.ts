@@ -1,0 +1,69 @@
+/** What the request tests share: a route, a context without chance, and one call from a client's body to an upstream's. */
+import * as chat from "../../../../src/convert/chat/request.ts";
+import type { ConvertContext, Permitted, RouteFacts } from "../../../../src/convert/exchange.ts";
+import type { Encoded, HubRequest, RequestFacts } from "../../../../src/convert/hub.ts";
+import * as messages from "../../../../src/convert/messages/request.ts";
+import * as responses from "../../../../src/convert/responses/request.ts";
+import { type Capabilities, defaultCapabilities } from "../../../../src/values/catalog.ts";
+import { isRefusal, type Refusal } from "../../../../src/values/errors.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+
+export type Body = Readonly<Record<string, unknown>>;
+
+interface RequestTranslator {
+  decodeRequest(json: Body, facts: RequestFacts): HubRequest | Refusal;
+  encodeRequest(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded | Refusal;
+}
+
+export const TRANSLATORS: Readonly<Record<Protocol, RequestTranslator>> = { chat, messages, responses };
+
+/** Seals without secrets, so that a test can see what is inside; opens only what it sealed for the same binding. */
+export const CONTEXT: ConvertContext = {
+  nowS: 1_795_000_000,
+  randomId: (length) => "0".repeat(length),
+  seal: (content, binding) => `gw1.${Buffer.from(`${binding}\n${Buffer.from(content)}`).toString("base64url")}`,
+  open: (envelope, binding) => {
+    const [bound, ...content] = Buffer.from(envelope.slice(4), "base64url").toString().split("\n");
+    return bound === binding ? Buffer.from(content.join("\n")) : undefined;
+  },
+};
+
+export const UPSTREAM_MODEL = "upstream-model";
+
+/** A route with the default capabilities but for those named. */
+export function routeTo(protocol: Protocol, capabilities: Partial<Capabilities> = {}): RouteFacts {
+  return {
+    upstream: "east",
+    protocol,
+    upstreamModel: UPSTREAM_MODEL,
+    capabilities: { ...defaultCapabilities(protocol), ...capabilities },
+    maxOutputTokens: 32_000,
+    defaultOutputTokens: 8192,
+  };
+}
+
+export const PERMITTED: Permitted = { outputLimit: undefined, strict: false };
+
+/** One request from a client's body to the upstream's. */
+export function translate(
+  from: Protocol,
+  body: Body,
+  route: RouteFacts,
+  permitted: Permitted = PERMITTED,
+): Encoded | Refusal {
+  const facts = { model: typeof body.model === "string" ? body.model : "", stream: body.stream === true };
+  const hub = TRANSLATORS[from].decodeRequest(body, facts);
+  return isRefusal(hub) ? hub : TRANSLATORS[route.protocol].encodeRequest(hub, route, permitted, CONTEXT);
+}
+
+/** The upstream's body as JSON; a refusal fails the test. */
+export function upstreamBody(
+  from: Protocol,
+  body: Body,
+  route: RouteFacts,
+  permitted: Permitted = PERMITTED,
+): Record<string, unknown> {
+  const encoded = translate(from, body, route, permitted);
+  if (isRefusal(encoded)) throw new Error(`refused: ${JSON.stringify(encoded.facts)}`);
+  return JSON.parse(new TextDecoder().decode(encoded.body));
+}

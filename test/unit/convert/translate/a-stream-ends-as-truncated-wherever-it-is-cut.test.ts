@@ -1,0 +1,100 @@
+/**
+ * The hold extension may end an open-ended stream behind any of its frames (ARCHITECTURE.md promises 1 and 8): in all
+ * nine directions every recording is cut behind each frame, and the strictest reader of the client's protocol must find
+ * a whole, truncated reply.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openExchange } from "../../../../src/convert/bridge.ts";
+import type { StreamConverter } from "../../../../src/convert/exchange.ts";
+import { isRefusal } from "../../../../src/values/errors.ts";
+import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
+import { NO_USAGE } from "../../../../src/values/tokens.ts";
+import { accumulateChat, accumulateMessages, accumulateResponses } from "../encode/accumulate.ts";
+import { clientRequest, countingContext, routeOf } from "./rig.ts";
+import { bodyOf, type Recording, recordings } from "./stream-cases.ts";
+
+type Json = Record<string, unknown>;
+
+const READERS: Readonly<Record<Protocol, (text: string) => Json>> = {
+  chat: accumulateChat,
+  messages: accumulateMessages,
+  responses: accumulateResponses,
+};
+const USAGE = { ...NO_USAGE, input: 11, output: 7 };
+
+function converterOf(client: Protocol, upstream: Protocol): StreamConverter {
+  const permitted = { outputLimit: undefined, openEnded: true, strict: false };
+  const request = clientRequest(client, bodyOf(client));
+  const exchange = openExchange(request, routeOf(upstream), permitted, countingContext());
+  assert.ok(!isRefusal(exchange));
+  return exchange.stream();
+}
+
+/** The frames of a recording, each with its blank line. */
+function framesOf(bytes: Buffer): string[] {
+  return bytes
+    .toString()
+    .replaceAll("\r\n", "\n")
+    .split("\n\n")
+    .filter((frame) => frame !== "")
+    .map((frame) => `${frame}\n\n`);
+}
+
+/** Tells the first `count` frames and truncates. @returns undefined where the stream was over, or not yet open, by then. */
+function truncated(client: Protocol, upstream: Protocol, frames: readonly string[], count: number): string | undefined {
+  const converter = converterOf(client, upstream);
+  const pieces = converter.push(Buffer.from(frames.slice(0, count).join("")));
+  if (converter.ended || converter.fault || converter.draining || !converter.opened) return undefined;
+  const last = converter.truncate(USAGE);
+  assert.ok(converter.ended && last.some((frame) => frame.terminal));
+  assert.deepEqual([converter.push(Buffer.from(frames.slice(count).join(""))), converter.end()], [[], []]);
+  const text = Buffer.concat([...pieces, ...last].map((frame) => frame.bytes)).toString();
+  return text.replaceAll(/^:.*\n\n/gm, ""); // Comments pass, and are no frames to a reader.
+}
+
+/** Why the reply ended and how much output it is said to have had, in the words of each protocol. */
+const ENDING: Readonly<Record<Protocol, (reply: Json) => unknown[]>> = {
+  chat: (reply) => [reply.finish_reason, (reply.usage as Json).completion_tokens],
+  messages: (reply) => [reply.stop_reason, (reply.usage as Json).output_tokens],
+  responses: (reply) => [
+    reply.status,
+    (reply.incomplete_details as Json | null)?.reason,
+    (reply.usage as Json).output_tokens,
+  ],
+};
+const CUT: Readonly<Record<Protocol, unknown[]>> = {
+  chat: ["length", 7],
+  messages: ["max_tokens", 7],
+  responses: ["incomplete", "max_output_tokens", 7],
+};
+
+/** A frame behind which the upstream has said why it stopped: what is left is its end. */
+const STOPPED = /"finish_reason":"|"stop_reason":"/;
+
+/** Items that take turns pass as they came; the strict reader of this test wants them one after the other. */
+function isReadable({ name }: Recording, client: Protocol, upstream: Protocol): boolean {
+  return !(client === upstream && name === "interleaved-calls");
+}
+
+for (const client of PROTOCOL_NAMES) {
+  for (const upstream of PROTOCOL_NAMES) {
+    test(`${client} client, ${upstream} upstream`, () => {
+      const names = new Map(recordings(upstream).map((recording) => [recording.name, recording]));
+      let cuts = 0;
+      for (const recording of names.values()) {
+        if (!isReadable(recording, client, upstream)) continue;
+        const frames = framesOf(recording.bytes);
+        for (let count = 1; count <= frames.length; count++) {
+          const text = truncated(client, upstream, frames, count);
+          if (text === undefined) continue;
+          const reply = READERS[client](text);
+          if (frames.slice(0, count).some((frame) => STOPPED.test(frame))) continue;
+          assert.deepEqual(ENDING[client](reply), CUT[client], `${recording.name} behind frame ${count}`);
+          cuts++;
+        }
+      }
+      assert.ok(cuts > 50, `${cuts} cuts`);
+    });
+  }
+}

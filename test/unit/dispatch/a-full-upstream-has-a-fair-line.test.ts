@@ -1,0 +1,211 @@
+/** `max_concurrency` and ARCHITECTURE.md promise 13: a fair bounded wait before any 429. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { FairQueue } from "../../../src/dispatch/fair-queue.ts";
+import { answerOf } from "../../../src/values/errors.ts";
+import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, settled, upstream } from "./rig.ts";
+
+interface One {
+  readonly owner: { readonly account: string; readonly key: string };
+  readonly name: string;
+}
+
+/** `a1/2` is the second request of key 1 of account a. */
+function one(name: string): One {
+  const [owner = ""] = name.split("/");
+  return { owner: { account: owner.slice(0, 1), key: owner }, name };
+}
+
+function emptied(line: FairQueue<One>): string[] {
+  const names: string[] = [];
+  for (let next = line.next(); next; next = line.next()) names.push(next.name);
+  return names;
+}
+
+test("accounts take turns, inside an account its keys, inside a key its requests in their order", () => {
+  const line = new FairQueue<One>(100);
+  for (const name of ["a1/1", "a1/2", "a1/3", "a2/1", "b1/1", "b1/2", "c1/1"]) line.enter(one(name));
+  assert.equal(line.length, 7);
+  assert.deepEqual(emptied(line), ["a1/1", "b1/1", "c1/1", "a2/1", "b1/2", "a1/2", "a1/3"]);
+  assert.equal(line.length, 0);
+});
+
+test("a full line makes room for whoever has clearly less in it, and for nobody else", () => {
+  const line = new FairQueue<One>(4);
+  const names = (put: One | undefined) => put?.name;
+  const last = one("a1/4");
+  for (const name of ["a1/1", "a1/2", "a1/3"]) line.enter(one(name));
+  line.enter(last);
+  assert.equal(names(line.enter(one("b1/1"))), "a1/4", "the newest of the account that has most");
+  assert.equal(names(line.enter(one("a1/5"))), "a1/5", "nobody displaces their own");
+  assert.equal(names(line.enter(one("a2/1"))), "a1/3", "a key of the same account counts too");
+  assert.equal(names(line.enter(one("b1/2"))), "a1/2", "two less than the account that has most");
+  assert.equal(names(line.enter(one("b1/3"))), "b1/3", "as many as the others have is enough");
+  line.leave(last);
+  assert.deepEqual(emptied(line), ["a1/1", "b1/1", "a2/1", "b1/2"]);
+});
+
+test("a line of 0 takes nobody", () => {
+  const line = new FairQueue<One>(0);
+  const first = one("a1/1");
+  assert.equal(line.enter(first), first);
+  assert.equal(line.next(), undefined);
+});
+
+const QUEUE = { maxConcurrency: 1, queue: { max: 3, waitMs: 5_000 } };
+const ONE_JSON = { stream: false, deadlineMs: 100_000, owner: { account: "a", key: "a1" } } as const;
+
+function asked(name: string, more = {}) {
+  return ask([route("east", { upstreamModel: name })], { ...ONE_JSON, owner: one(name).owner, ...more });
+}
+
+test("whoever waits is served in turn, as slots come free, and no newcomer overtakes", async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher, waits } = rig(t, [upstream("east", east.base, QUEUE)], clock);
+  const running = ["a1/1", "a1/2", "a1/3", "b1/1"].map((name) => dispatcher.run(asked(name)));
+  const order: string[] = [];
+  const first = await east.next();
+  assert.equal(dispatcher.report()[0]?.queued, 3);
+  clock.advance(1_000);
+  first.answer();
+  // Asks in the very tick in which the slot comes free.
+  await running[0];
+  const late = dispatcher.run(asked("c1/1"));
+  for (let at = 0; at < 4; at++) {
+    const held = await east.next();
+    order.push((held.json as { model: string }).model);
+    held.answer();
+  }
+  for (const result of await Promise.all([...running, late])) assertAnswered(result);
+  assert.deepEqual(order, ["a1/2", "b1/1", "a1/3", "c1/1"]);
+  assert.deepEqual(waits[0], ["east", 1_000]);
+  assert.equal(waits.length, 4);
+  assert.equal(dispatcher.report()[0]?.queued, 0);
+  assert.equal(dispatcher.inFlight().get("east"), 0);
+});
+
+test("at the end of the wait, and when the line is full, the answer is 429 with the time that requests take", async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", east.base, { ...QUEUE, queue: { max: 1, waitMs: 5_000 } })], clock);
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const waiting = dispatcher.run(asked("a1/2"));
+  clock.advance(4_000);
+  const tooMany = refusalIn(await dispatcher.run(asked("b1/1")));
+  assert.equal(tooMany.cause, "upstream_rate_limit");
+  assert.equal(answerOf(tooMany).status, 429);
+  assert.equal(answerOf(tooMany).retryAfterS, 8, "two slots of 4 seconds, one at a time");
+  clock.advance(1_000);
+  const refused = refusalIn(await waiting);
+  assert.equal(refused.cause, "upstream_rate_limit");
+  assert.equal(answerOf(refused).retryAfterS, 5, "nobody else is in line");
+  assert.equal(dispatcher.report()[0]?.queued, 0);
+  held.answer();
+  assertAnswered(await first);
+});
+
+test("a wait never outlasts the request's own deadline", async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], clock);
+  void dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const waiting = dispatcher.run(asked("a1/2", { deadlineMs: clock.monotonicMs() + 300 }));
+  clock.advance(300);
+  assert.equal(refusalIn(await waiting).cause, "upstream_rate_limit");
+  held.answer();
+});
+
+test("a client that leaves the line leaves no trace in it", async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], clock);
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const client = new AbortController();
+  const timers = clock.pending;
+  const waiting = dispatcher.run(asked("a1/2", { signal: client.signal }));
+  client.abort();
+  const result = await waiting;
+  assert.ok(!result.answered && result.clientGone);
+  assert.deepEqual(result.attempts, []);
+  assert.equal(dispatcher.report()[0]?.queued, 0);
+  assert.equal(clock.pending, timers);
+  held.answer();
+  assertAnswered(await first);
+  assert.equal(dispatcher.inFlight().get("east"), 0);
+});
+
+test("a client that leaves as its slot comes free gives the slot back", async (t) => {
+  const east = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
+  const running = new AbortController();
+  const waiting = new AbortController();
+  void dispatcher.run(asked("a1/1", { signal: running.signal }));
+  await east.next();
+  const second = dispatcher.run(asked("a1/2", { signal: waiting.signal }));
+  running.abort();
+  waiting.abort();
+  const result = await second;
+  assert.ok(!result.answered && result.clientGone);
+  assert.equal(dispatcher.inFlight().get("east"), 0);
+});
+
+test("another route with room comes before any wait; who waits takes the first of all slots", async (t) => {
+  const east = await heldServer(t);
+  const west = await heldServer(t);
+  const upstreams = [upstream("east", east.base, QUEUE), upstream("west", west.base, QUEUE)];
+  const { dispatcher, waits } = rig(t, upstreams, new FakeClock());
+  const both = ask([route("east"), route("west")], ONE_JSON);
+  const first = dispatcher.run(both);
+  const second = dispatcher.run(both);
+  const heldEast = await east.next();
+  const heldWest = await west.next();
+  assert.equal(waits.length, 0);
+  const third = dispatcher.run(both);
+  assert.deepEqual(
+    dispatcher.report().map(({ queued }) => queued),
+    [1, 1],
+  );
+  heldWest.answer();
+  const heldThird = await west.next();
+  assert.deepEqual(
+    dispatcher.report().map(({ queued }) => queued),
+    [0, 0],
+  );
+  heldEast.answer();
+  heldThird.answer();
+  for (const result of await Promise.all([first, second, third])) assertAnswered(result);
+  assert.deepEqual(
+    waits.map(([name]) => name),
+    ["west"],
+  );
+});
+
+test("a reload sends those in line to the new settings", async (t) => {
+  const east = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const waiting = dispatcher.run(asked("a1/2"));
+  dispatcher.replace(new Map([["east", upstream("east", east.base, { ...QUEUE, maxConcurrency: 2 })]]));
+  (await east.next()).answer();
+  assertAnswered(await waiting);
+  held.answer();
+  assertAnswered(await first);
+  await settled();
+  assert.deepEqual([...dispatcher.inFlight().values()], [0]);
+});
+
+test("a request that is nobody's in particular, such as a token count, does not wait", async (t) => {
+  const east = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const nobodys = await dispatcher.run(ask([route("east")], { stream: false, deadlineMs: 100_000 }));
+  assert.equal(refusalIn(nobodys).cause, "upstream_rate_limit");
+  held.answer();
+  assertAnswered(await first);
+});

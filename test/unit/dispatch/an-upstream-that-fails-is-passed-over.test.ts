@@ -1,0 +1,388 @@
+/** An upstream that fails is passed over and probed again, after Envoy's outlier detection. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Ejection, Health, type Verdict } from "../../../src/dispatch/health.ts";
+import { answerOf } from "../../../src/values/errors.ts";
+import type { UpstreamSettings } from "../../../src/values/settings.ts";
+import {
+  ask,
+  assertAnswered,
+  closedPort,
+  FakeClock,
+  HEALTH,
+  heldServer,
+  httpServer,
+  jsonReply,
+  refusalIn,
+  replying,
+  rig,
+  route,
+  upstream,
+} from "./rig.ts";
+
+const STRICT: UpstreamSettings["health"] = {
+  failures: 3,
+  failurePercent: 50,
+  outcomesMin: 10,
+  windowMs: 30_000,
+  coolDownMs: 4_000,
+  coolDownMaxMs: 60_000,
+};
+
+interface Watched {
+  readonly health: Health;
+  readonly clock: FakeClock;
+  readonly ejections: Ejection[];
+  returned: number;
+  tell(kind: Verdict["kind"], more?: Partial<Verdict>): void;
+}
+
+function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = () => 0.5): Watched {
+  const clock = new FakeClock();
+  const ejections: Ejection[] = [];
+  const made: Watched = {
+    clock,
+    ejections,
+    returned: 0,
+    health: new Health(
+      { ...STRICT, ...settings },
+      {
+        clock,
+        random,
+        onEjected: (ejection) => ejections.push(ejection),
+        onReturned: () => {
+          made.returned += 1;
+        },
+      },
+    ),
+    tell: (kind, more = {}) =>
+      made.health.tell({
+        kind,
+        model: "m",
+        retryAfterS: undefined,
+        startedAtMs: clock.monotonicMs(),
+        probe: false,
+        ...more,
+      }),
+  };
+  return made;
+}
+
+test("failures in a row eject, each side counted apart, and any answer begins anew", () => {
+  const { health, tell, ejections } = watched();
+  for (const kind of ["local", "local", "alive", "local", "local", "ok", "remote", "remote"] as const) tell(kind);
+  assert.equal(health.standing("m"), "usable");
+  // A server that answers 500 can at least be reached.
+  for (const kind of ["local", "local", "remote"] as const) tell(kind);
+  assert.equal(health.standing("m"), "resting");
+  assert.deepEqual(ejections, [{ reason: "failures", restMs: 4_000, repeated: 1 }]);
+});
+
+test("too large a share of failures ejects once there are enough outcomes, and only those of the window count", () => {
+  const { health, tell, clock, ejections } = watched({ failures: 100 });
+  for (let at = 0; at < 4; at++) tell("remote");
+  for (let at = 0; at < 4; at++) tell("ok");
+  tell("remote");
+  assert.equal(health.standing("m"), "usable", "9 outcomes are too few");
+  clock.advance(31_000);
+  tell("remote");
+  assert.equal(health.standing("m"), "usable", "the window has passed");
+  for (let at = 0; at < 5; at++) tell("ok");
+  for (let at = 0; at < 3; at++) tell("local");
+  assert.equal(ejections.length, 0);
+  tell("remote");
+  assert.deepEqual(
+    ejections.map(({ reason }) => reason),
+    ["failure_rate"],
+  );
+});
+
+test("neither the caller's faults nor rate limits nor our own troubles are failures", () => {
+  const { health, tell, ejections } = watched();
+  for (let at = 0; at < 100; at++) for (const kind of ["alive", "none"] as const) tell(kind);
+  for (let at = 0; at < 100; at++) tell("rate_limited", { model: "other" });
+  assert.equal(health.standing("m"), "usable");
+  assert.equal(health.standing("other"), "resting");
+  assert.deepEqual(ejections, []);
+  assert.equal(health.state().outcomes.rate_limited, 100);
+});
+
+test("the cool-down doubles with each repetition up to the longest, spread by chance, and forgets after a good time", () => {
+  let chance = 0.5;
+  const { health, tell, clock, ejections } = watched({}, () => chance);
+  for (let at = 0; at < 3; at++) tell("local");
+  const failProbe = () => {
+    clock.advance(ejections.at(-1)?.restMs ?? 0);
+    assert.equal(health.begin("m"), true);
+    tell("local", { probe: true });
+  };
+  for (let at = 0; at < 5; at++) failProbe();
+  assert.deepEqual(
+    ejections.map(({ restMs }) => restMs),
+    [4_000, 8_000, 16_000, 32_000, 60_000, 60_000],
+  );
+  clock.advance(60_000);
+  assert.equal(health.begin("m"), true);
+  tell("ok", { probe: true });
+  clock.advance(1_000);
+  for (let at = 0; at < 3; at++) tell("local");
+  assert.equal(ejections.at(-1)?.restMs, 60_000, "so soon after it counts as a repetition");
+  clock.advance(60_000);
+  assert.equal(health.begin("m"), true);
+  tell("ok", { probe: true });
+  clock.advance(60_001);
+  chance = 0;
+  for (let at = 0; at < 3; at++) tell("local");
+  assert.equal(ejections.at(-1)?.restMs, 3_200, "a fifth less at one end of chance");
+});
+
+test("one probe at a time; only what was asked after the ejection speaks for the upstream", () => {
+  const made = watched();
+  const { health, tell, clock } = made;
+  const beforeMs = clock.monotonicMs();
+  clock.advance(10);
+  for (let at = 0; at < 3; at++) tell("remote");
+  tell("ok", { startedAtMs: beforeMs });
+  assert.equal(health.standing("m"), "resting");
+  // A crowd that was under way fails too, and that is one ejection.
+  for (let at = 0; at < 50; at++) tell("remote", { startedAtMs: beforeMs });
+  assert.equal(made.ejections.length, 1);
+  clock.advance(4_000);
+  assert.equal(health.standing("m"), "probe");
+  assert.equal(health.begin("m"), true);
+  assert.equal(health.standing("m"), "resting");
+  assert.equal(health.begin("m"), false);
+  // Its client left: the next one probes.
+  tell("none", { probe: true });
+  assert.equal(health.begin("m"), true);
+  tell("alive", { probe: true });
+  assert.equal(health.standing("m"), "usable");
+  assert.equal(made.returned, 1);
+});
+
+test("a retry-after is obeyed within the longest cool-down: a 429's for its model, an overload's for all", () => {
+  const { health, tell, clock, ejections } = watched();
+  tell("rate_limited", { retryAfterS: 7 });
+  assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["resting", "usable", 7_000]);
+  clock.advance(7_000);
+  assert.equal(health.standing("m"), "usable", "without a probe: it was never ill");
+  tell("remote", { retryAfterS: 3_600 });
+  assert.deepEqual([health.standing("other"), health.restMs("other")], ["resting", 60_000]);
+  assert.equal(health.state().reason, "retry_after");
+  clock.advance(60_000);
+  assert.equal(health.standing("m"), "usable");
+  assert.deepEqual(ejections, []);
+});
+
+test("a pause of milliseconds is kept to the millisecond", () => {
+  const { health, tell, clock } = watched();
+  tell("rate_limited", { retryAfterS: 0.251 });
+  assert.equal(health.restMs("m"), 251);
+  clock.advance(250);
+  assert.equal(health.standing("m"), "resting");
+  clock.advance(1);
+  assert.equal(health.standing("m"), "usable");
+});
+
+test("a refused credential is cooled down at once", () => {
+  const { health, tell, ejections } = watched();
+  tell("forbidden");
+  assert.equal(health.standing("m"), "resting");
+  assert.deepEqual(
+    ejections.map(({ reason }) => reason),
+    ["forbidden"],
+  );
+});
+
+const ONE_JSON = { stream: false, deadlineMs: 1_000_000, owner: { account: "a", key: "a1" } } as const;
+const HOT = { ...HEALTH, failures: 2, coolDownMs: 4_000 };
+
+test("requests pass an ill upstream over, a probe brings it back, and its failures cost no client an answer", async (t) => {
+  let broken = true;
+  let asked = 0;
+  const bad = await httpServer(t, (_request, response) => {
+    asked += 1;
+    response.writeHead(broken ? 503 : 200, { "content-type": "application/json" }).end("{}");
+  });
+  const good = await replying(t, jsonReply());
+  const clock = new FakeClock();
+  const upstreams = [upstream("bad", bad, { health: HOT }), upstream("good", good)];
+  const { dispatcher, turns } = rig(t, upstreams, clock);
+  const routes = [route("bad"), route("good", { priority: 1 })];
+  const once = async () => {
+    const result = await dispatcher.run(ask(routes, ONE_JSON));
+    assertAnswered(result);
+    return result.attempts.map(({ upstream: name }) => name).join(" ");
+  };
+  assert.deepEqual([await once(), await once(), await once()], ["bad good", "bad good", "good"]);
+  assert.deepEqual(turns, ["bad: failures"]);
+  const [state] = dispatcher.report();
+  assert.equal(state?.standing, "resting");
+  assert.equal(state?.restMs, 4_000);
+  assert.deepEqual({ ...state?.outcomes }, { ok: 0, local: 0, remote: 2, rate_limited: 0, forbidden: 0 });
+  clock.advance(4_000);
+  assert.equal(await once(), "bad good", "the probe fails");
+  clock.advance(4_000);
+  assert.equal(await once(), "good", "so it rests for twice as long");
+  clock.advance(4_000);
+  broken = false;
+  assert.deepEqual([await once(), await once()], ["bad", "bad"]);
+  assert.deepEqual(turns, ["bad: failures", "bad: failures", "bad: returned"]);
+  assert.equal(asked, 5);
+});
+
+test("only one request probes while the others go elsewhere", async (t) => {
+  const bad = await heldServer(t);
+  const clock = new FakeClock();
+  const upstreams = [upstream("bad", bad.base, { health: HOT }), upstream("good", await replying(t, jsonReply()))];
+  const { dispatcher } = rig(t, upstreams, clock);
+  const routes = [route("bad"), route("good", { priority: 1 })];
+  for (let at = 0; at < 2; at++) {
+    const running = dispatcher.run(ask(routes, ONE_JSON));
+    (await bad.next()).answer(500);
+    assertAnswered(await running);
+  }
+  clock.advance(4_000);
+  const probing = dispatcher.run(ask(routes, ONE_JSON));
+  const probe = await bad.next();
+  for (let at = 0; at < 3; at++) {
+    const result = await dispatcher.run(ask(routes, ONE_JSON));
+    assertAnswered(result);
+    assert.equal(result.route.upstream, "good");
+  }
+  probe.answer();
+  const result = await probing;
+  assertAnswered(result);
+  assert.equal(result.route.upstream, "bad");
+});
+
+test("the last route of a model is asked however ill, and the one that rests least comes first", async (t) => {
+  const clock = new FakeClock();
+  const bad = await replying(t, jsonReply("{}", "500 Oops"));
+  const upstreams = [
+    upstream("east", bad, { health: { ...HOT, failures: 1, coolDownMs: 9_000 } }),
+    upstream("west", bad, { health: { ...HOT, failures: 1 } }),
+  ];
+  const { dispatcher, turns } = rig(t, upstreams, clock);
+  const routes = [route("east"), route("west", { priority: 1 })];
+  refusalIn(await dispatcher.run(ask(routes, ONE_JSON)));
+  assert.deepEqual(turns, ["east: failures", "west: failures"]);
+  const again = await dispatcher.run(ask(routes, ONE_JSON));
+  assert.deepEqual(
+    again.attempts.map(({ upstream: name }) => name),
+    ["west", "west"],
+    "asked all the same, and once more as any last route is",
+  );
+});
+
+test("a client's own 4xx never ejects, however often", async (t) => {
+  const bad = await replying(t, jsonReply('{"error":{"message":"prompt is too long"}}', "400 Bad"));
+  const { dispatcher, turns } = rig(t, [upstream("east", bad, { health: { ...HOT, failures: 1 } })]);
+  for (let at = 0; at < 20; at++) {
+    const result = await dispatcher.run(ask([route("east")], { stream: false }));
+    assert.equal(refusalIn(result).cause, "upstream_rejected");
+  }
+  assert.deepEqual(turns, []);
+  assert.equal(dispatcher.report()[0]?.standing, "usable");
+});
+
+test("401 and 403 warn the operator and cool the upstream down", async (t) => {
+  for (const status of ["401 No", "403 No"]) {
+    const bad = await replying(t, jsonReply("{}", status));
+    const upstreams = [upstream("bad", bad), upstream("good", await replying(t, jsonReply()))];
+    const { dispatcher, turns, warnings } = rig(t, upstreams);
+    const routes = [route("bad"), route("good", { priority: 1 })];
+    for (let at = 0; at < 3; at++) assertAnswered(await dispatcher.run(ask(routes, { stream: false })));
+    assert.deepEqual(turns, ["bad: forbidden"]);
+    assert.deepEqual(
+      warnings.map(({ kind, upstream: name }) => [kind, name]),
+      [["forbidden", "bad"]],
+    );
+  }
+});
+
+for (const name of ["retry-after-ms", "x-ms-retry-after-ms"]) {
+  test(`a 429 with ${name} is asked again after those milliseconds and not after the seconds beside them`, async (t) => {
+    let asked = 0;
+    const east = await httpServer(t, (_request, response) => {
+      asked += 1;
+      const headers = { "content-type": "application/json", "retry-after": "1", [name]: "40" };
+      response
+        .writeHead(asked === 1 ? 429 : 200, asked === 1 ? headers : { "content-type": "application/json" })
+        .end("{}");
+    });
+    const west = await replying(t, jsonReply());
+    const clock = new FakeClock();
+    const { dispatcher } = rig(t, [upstream("east", east, { health: HOT }), upstream("west", west)], clock);
+    const routes = [
+      { ...route("east"), priority: 0 },
+      { ...route("west"), priority: 1 },
+    ];
+    const asking = () => dispatcher.run(ask(routes, ONE_JSON));
+    assert.equal((await asking()).attempts.at(-1)?.upstream, "west");
+    clock.advance(39);
+    assert.equal((await asking()).attempts[0]?.upstream, "west", "it still rests");
+    clock.advance(1);
+    assert.equal((await asking()).attempts[0]?.upstream, "east");
+    assert.equal(asked, 2);
+  });
+}
+
+test("a 503 with retry-after is not asked again before, and the client hears how long", async (t) => {
+  let asked = 0;
+  const bad = await httpServer(t, (_request, response) => {
+    asked += 1;
+    response.writeHead(503, { "content-type": "application/json", "retry-after": "9" }).end("{}");
+  });
+  const { dispatcher } = rig(t, [upstream("east", bad)]);
+  const result = await dispatcher.run(ask([route("east")], { stream: false }));
+  assert.equal(asked, 1);
+  assert.equal(answerOf(refusalIn(result)).retryAfterS, 9);
+});
+
+test("a stream that breaks behind its beginning counts, and a connection that is refused does", async (t) => {
+  const cut = await httpServer(t, (_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: a\n\n", () => response.destroy());
+  });
+  const upstreams = [upstream("cut", cut), upstream("dead", await closedPort())];
+  const { dispatcher } = rig(t, upstreams);
+  const result = await dispatcher.run(ask([route("cut")]));
+  assertAnswered(result);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  result.body?.consume({ data() {}, end: resolve, error: () => resolve() });
+  await promise;
+  await dispatcher.run(ask([route("dead")]));
+  const counts = dispatcher.report().map(({ outcomes }) => [outcomes.ok, outcomes.local, outcomes.remote]);
+  assert.deepEqual(counts, [
+    [1, 1, 0],
+    [0, 2, 0],
+  ]);
+});
+
+test("those in line at an upstream that falls ill wait for another, though its places are free now", async (t) => {
+  const east = await heldServer(t);
+  const west = await heldServer(t);
+  const one = { maxConcurrency: 1, queue: { max: 5, waitMs: 5_000 }, health: { ...HOT, failures: 1 } };
+  const upstreams = [upstream("east", east.base, one), upstream("west", west.base, one)];
+  const { dispatcher } = rig(t, upstreams, new FakeClock());
+  const first = dispatcher.run(ask([route("east")], ONE_JSON));
+  const atWest = dispatcher.run(ask([route("west")], ONE_JSON));
+  const [heldEast, heldWest] = [await east.next(), await west.next()];
+  const waiting = dispatcher.run(ask([route("east"), route("west")], ONE_JSON));
+  heldEast.answer(500, { "retry-after": "1" });
+  refusalIn(await first);
+  assert.deepEqual(
+    dispatcher.report().map(({ inFlight, queued }) => [inFlight, queued]),
+    [
+      [0, 0],
+      [1, 1],
+    ],
+  );
+  heldWest.answer();
+  (await west.next()).answer();
+  const result = await waiting;
+  assertAnswered(result);
+  assert.equal(result.route.upstream, "west");
+  assertAnswered(await atWest);
+});

@@ -1,0 +1,174 @@
+/**
+ * docs/failure-model.md rows C11, 60, 61 and 62, docs/translation-rules.md rule 47: of an upstream's answer only its
+ * human words are passed on.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { answerOf } from "../../../src/values/errors.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { ask, assertAnswered, jsonReply, refusalIn, replying, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
+
+const refuse = (status: string, message: unknown) => jsonReply(ascii(JSON.stringify({ error: { message } })), status);
+
+/** The same JSON without a byte above ASCII. */
+function ascii(json: string): string {
+  return json.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+async function refusalFor(t: test.TestContext, reply: string) {
+  const base = await replying(t, reply);
+  const settings = upstream("east", base, { headers: new Map([["x-team", new Secret("configured-canary-9")]]) });
+  const made = rig(t, [settings]);
+  const result = await made.dispatcher.run(ask([route("east")], { stream: false }));
+  return { refusal: refusalIn(result), result, base, warnings: made.warnings };
+}
+
+test("60: an echoed credential, id or address is taken out, and the wording stays", async (t) => {
+  const message =
+    `prompt is too long: 210000 tokens > 200000 maximum (Authorization: Bearer ${UPSTREAM_KEY}, ` +
+    "org-AbC123xyz, req_011CabcDEF, acct_98765, configured-CANARY-9, http://10.1.2.3:9000/internal, sk-proj-abcdef123)";
+  const { refusal } = await refusalFor(t, refuse("400 Bad", message));
+  assert.equal(refusal.cause, "upstream_rejected");
+  assert.equal(refusal.status, 400);
+  const said = refusal.upstreamMessage ?? "";
+  assert.match(said, /^prompt is too long: 210000 tokens > 200000 maximum \(/);
+  assert.doesNotMatch(said, /canary|AbC123xyz|011Cabc|98765|10\.1\.2\.3|abcdef123|Bearer/i);
+});
+
+test("60: the upstream's own host and base URL are taken out", async (t) => {
+  const base = await replying(t, "unused");
+  const { host } = new URL(base);
+  const { readUpstreamWords } = await import("../../../src/dispatch/upstream-words.ts");
+  const body = Buffer.from(
+    JSON.stringify({ error: { message: `no route ${base}/x via ${host.toUpperCase()} or gw.example` } }),
+  );
+  const named = upstream("east", "https://gw.example:8443/v1");
+  assert.equal(readUpstreamWords(body, named).message, "no route [removed] via [removed] or [removed]");
+});
+
+test("every shape of an upstream's 400, 413 and 422 gives its message", async (t) => {
+  const cases: readonly (readonly [string, unknown, number])[] = [
+    ["400 Bad", { error: { message: "too long", type: "invalid_request_error", param: null, code: null } }, 400],
+    [
+      "400 Bad",
+      { type: "error", error: { type: "invalid_request_error", message: "too long" }, request_id: "req_x" },
+      400,
+    ],
+    ["413 Large", { message: "too long" }, 413],
+    ["422 Odd", { detail: [{ loc: ["body"], msg: "too long" }] }, 400],
+    ["400 Bad", { detail: "too long" }, 400],
+    ["400 Bad", { error: "too long" }, 400],
+  ];
+  for (const [status, body, answered] of cases) {
+    const { refusal, result } = await refusalFor(t, jsonReply(JSON.stringify(body), status));
+    assert.equal(refusal.upstreamMessage, "too long");
+    assert.equal(answerOf(refusal).status, answered);
+    assert.equal(result.attempts.length, 1);
+  }
+});
+
+test("a message is cut at 2,000 characters and its control characters are escaped", async (t) => {
+  const long = await refusalFor(t, refuse("400 Bad", "x".repeat(5_000)));
+  assert.equal(long.refusal.upstreamMessage?.length, 2_000);
+  const odd = await refusalFor(t, refuse("400 Bad", "a\u001b[31mb\r\nc\u202ed"));
+  assert.equal(odd.refusal.upstreamMessage, "a\\u001b[31mb\\u000d\\u000ac\\u202ed");
+});
+
+test("a 400 that is not JSON, or too long to read, is refused in our own words", async (t) => {
+  for (const body of ["<html>canary</html>", `{"error":{"message":"${"canary ".repeat(12_000)}"}}`]) {
+    const { refusal } = await refusalFor(t, jsonReply(body, "400 Bad"));
+    assert.equal(refusal.cause, "upstream_rejected");
+    assert.equal(refusal.upstreamMessage, undefined);
+  }
+});
+
+test("C11: 401, 402, 403, 429 and 5xx are told in our words only", async (t) => {
+  for (const [status, cause] of [
+    ["401 No", "upstream_forbidden"],
+    ["402 Pay", "upstream_forbidden"],
+    ["403 No", "upstream_forbidden"],
+    ["429 Slow", "upstream_rate_limit"],
+    ["500 Oops", "upstream_unavailable"],
+  ] as const) {
+    const { refusal, result, warnings } = await refusalFor(t, refuse(status, `canary ${UPSTREAM_KEY}`));
+    assert.equal(refusal.cause, cause);
+    assert.doesNotMatch(JSON.stringify([refusal, answerOf(refusal), result.attempts, warnings]), /canary/);
+    assert.equal(warnings.length, cause === "upstream_forbidden" ? 1 : 0);
+  }
+});
+
+test("C11: a sane retry-after is kept, any other is ours", async (t) => {
+  for (const [sent, kept] of [
+    ["7", 7],
+    ["0", 1],
+    ["3600", 3600],
+    ["3601", 5],
+    ["-1", 5],
+    ["soon", 5],
+    ["1e3", 5],
+  ] as const) {
+    const { refusal } = await refusalFor(t, jsonReply("{}", "429 Slow", `retry-after: ${sent}\r\n`));
+    assert.equal(answerOf(refusal).retryAfterS, kept, sent);
+  }
+});
+
+test("C11: retry-after-ms says it finer and is heard first; one that is none leaves the word to retry-after", async (t) => {
+  for (const [sent, kept] of [
+    ["retry-after-ms: 1500", 2],
+    ["retry-after-ms: 12", 1],
+    ["Retry-After-Ms: 30000", 30],
+    ["x-ms-retry-after-ms: 4000", 4],
+    ["retry-after: 9\r\nretry-after-ms: 2500", 3],
+    ["retry-after-ms: 2500\r\nretry-after: 9", 3],
+    ["retry-after-ms: 2500\r\nx-ms-retry-after-ms: 9000", 3],
+    ["retry-after: 9\r\nretry-after-ms: 3600001", 9],
+    ["retry-after: 9\r\nretry-after-ms: -5", 9],
+    ["retry-after: 9\r\nretry-after-ms: soon", 9],
+    ["retry-after-ms: 1e3", 5],
+  ] as const) {
+    const { refusal } = await refusalFor(t, jsonReply("{}", "429 Slow", `${sent}\r\n`));
+    assert.equal(answerOf(refusal).retryAfterS, kept, sent);
+  }
+});
+
+test("61, 62: of a reply's head only the content-type is passed on", async (t) => {
+  const headers =
+    "set-cookie: a=b\r\nserver: x\r\nx-accel-redirect: /protected/x\r\nx-sendfile: /etc/passwd\r\nlocation: /x\r\n" +
+    "alt-svc: h3\r\naccess-control-allow-origin: *\r\nx-ratelimit-limit: 1\r\nopenai-organization: org-1\r\n" +
+    "connection: x-billing\r\nx-billing: 1\r\ntrailer: x\r\nrequest-id: req_1\r\n";
+  const { dispatcher } = rig(t, [upstream("east", await replying(t, jsonReply("{}", "200 OK", headers)))]);
+  const result = await dispatcher.run(ask([route("east")], { stream: false }));
+  assertAnswered(result);
+  assert.deepEqual(result.headers, { "content-type": "application/json" });
+});
+
+test("a model that an upstream does not know goes to the next route, of the same upstream too, with a warning", async (t) => {
+  for (const reply of [
+    jsonReply("{}", "404 Not Found"),
+    jsonReply('{"error":{"message":"x","code":"model_not_found"}}', "400 Bad"),
+    refuse("400 Bad", "The model `big-9` does not exist or you do not have access to it."),
+  ]) {
+    const base = await replying(t, reply);
+    const { dispatcher, warnings } = rig(t, [upstream("east", base)]);
+    const routes = [route("east", { upstreamModel: "a" }), route("east", { upstreamModel: "b", priority: 1 })];
+    const result = await dispatcher.run(ask(routes, { stream: false }));
+    assert.equal(refusalIn(result).cause, "upstream_unavailable");
+    assert.equal(refusalIn(result).upstreamMessage, undefined);
+    assert.deepEqual(
+      result.attempts.map(({ model }) => model),
+      ["a", "b"],
+    );
+    assert.deepEqual(
+      warnings.map(({ kind, model }) => [kind, model]),
+      [
+        ["model_not_found", "a"],
+        ["model_not_found", "b"],
+      ],
+    );
+  }
+});
+
+test("a prompt that is quoted back cannot pass for an unknown model", async (t) => {
+  const { refusal } = await refusalFor(t, refuse("400 Bad", "Invalid value: 'the model x does not exist'."));
+  assert.equal(refusal.cause, "upstream_rejected");
+});

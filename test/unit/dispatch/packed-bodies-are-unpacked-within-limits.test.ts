@@ -1,0 +1,70 @@
+/**
+ * docs/failure-model.md row C7: a body that was packed although nobody asked for that is unpacked within bounds, or
+ * refused.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { WHOLE_BYTES_MAX } from "../../../src/dispatch/attempt.ts";
+import { ask, assertAnswered, rawServer, readRest, refusalIn, rig, route, upstream } from "./rig.ts";
+
+const PACK = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync, zstd: zstdCompressSync } as const;
+
+async function serving(t: test.TestContext, type: string, encoding: string, body: Buffer) {
+  const base = await rawServer(t, ({ socket }) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-encoding: ${encoding}\r\n`);
+    socket.write(`content-length: ${body.length}\r\n\r\n`);
+    socket.write(body);
+  });
+  return rig(t, [upstream("east", base)]).dispatcher;
+}
+
+for (const [encoding, pack] of Object.entries(PACK)) {
+  test(`${encoding}: a whole reply and a stream are unpacked`, async (t) => {
+    const whole = await serving(t, "application/json", encoding, pack(Buffer.from('{"ok":true}')));
+    const reply = await whole.run(ask([route("east")], { stream: false }));
+    assertAnswered(reply);
+    assert.equal(String(Buffer.concat(reply.token.chunks)), '{"ok":true}');
+    const events = "data: hello\n\n".repeat(20_000);
+    const streaming = await serving(t, "text/event-stream", encoding, pack(Buffer.from(events)));
+    const stream = await streaming.run(ask([route("east")]));
+    assertAnswered(stream);
+    const rest = await readRest(stream);
+    assert.equal(rest.fault, undefined);
+    assert.equal(rest.text.length, events.length);
+  });
+
+  test(`${encoding}: a bomb ends as upstream_invalid`, async (t) => {
+    const bomb = pack(Buffer.alloc(WHOLE_BYTES_MAX + 1));
+    assert.ok(bomb.length < 100_000);
+    const dispatcher = await serving(t, "application/json", encoding, bomb);
+    const result = await dispatcher.run(ask([route("east")], { stream: false }));
+    assert.equal(refusalIn(result).cause, "upstream_invalid");
+    assert.equal(result.attempts.length, 1);
+    assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
+  });
+}
+
+test("stacked, unknown and false encodings are upstream_invalid", async (t) => {
+  for (const encoding of ["gzip, gzip", "gzip, br", "compress", "gzip"]) {
+    const dispatcher = await serving(t, "application/json", encoding, Buffer.from("{}"));
+    const result = await dispatcher.run(ask([route("east")], { stream: false }));
+    assert.equal(refusalIn(result).cause, "upstream_invalid", encoding);
+  }
+});
+
+test("a packed stream that is cut is an error, not an end", async (t) => {
+  const packed = gzipSync(Buffer.from(`data: ${Array.from({ length: 40_000 }, Math.random).join()}\n\n`));
+  const dispatcher = await serving(t, "text/event-stream", "gzip", packed.subarray(0, packed.length / 2));
+  const result = await dispatcher.run(ask([route("east")]));
+  assertAnswered(result);
+  assert.equal((await readRest(result)).fault?.cause, "upstream_invalid");
+});
+
+test("identity is no encoding, and a whole reply over the limit is refused unpacked too", async (t) => {
+  const plain = await serving(t, "application/json", "identity", Buffer.from("{}"));
+  assertAnswered(await plain.run(ask([route("east")], { stream: false })));
+  const long = await serving(t, "application/json", "identity", Buffer.alloc(WHOLE_BYTES_MAX + 1, 0x20));
+  const result = await long.run(ask([route("east")], { stream: false }));
+  assert.equal(refusalIn(result).cause, "upstream_invalid");
+});

@@ -1,0 +1,80 @@
+/** docs/failure-model.md row 74: what goes upstream is ours, and only ours. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Protocol } from "../../../src/values/protocol.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { ask, assertAnswered, jsonReply, rawServer, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
+
+async function sentBy(
+  t: test.TestContext,
+  protocol: Protocol,
+  { stream = false, pathSuffix }: { stream?: boolean; pathSuffix?: string } = {},
+): Promise<string[]> {
+  let text = "";
+  const base = await rawServer(t, (request) => {
+    text = request.text;
+    request.socket.write(jsonReply());
+  });
+  const headers = new Map([
+    ["X-Team", new Secret("blue")],
+    ["Content-Length", new Secret("1")],
+    ["Transfer-Encoding", new Secret("chunked")],
+    ["Host", new Secret("evil")],
+  ]);
+  const { dispatcher } = rig(t, [upstream("east", `${base}/?api=2`, { protocol, headers, maxConcurrency: 1 })]);
+  const result = await dispatcher.run(
+    ask([route("east", {}, protocol)], {
+      stream,
+      pathSuffix,
+      headers: [
+        ["Authorization", "Bearer sk-client"],
+        ["x-api-key", "sk-client"],
+        ["cookie", "a=b"],
+        ["Expect", "100-continue"],
+        ["baggage", "a=b"],
+        ["Anthropic-Beta", "one"],
+        ["traceparent", "00-1-2-01\r\nx-evil: 1"],
+      ],
+    }),
+  );
+  if (!stream) assertAnswered(result);
+  return text.split("\r\n");
+}
+
+const COMMON = [
+  "connection: keep-alive",
+  "content-type: application/json",
+  "accept-encoding: identity",
+  "user-agent: tollgate",
+  "x-team: blue",
+  "content-length: 19",
+  "",
+  '{"model":"model-1"}',
+];
+
+const EXPECTED: Readonly<Record<Protocol, readonly string[]>> = {
+  chat: ["POST /v1/chat/completions?api=2 HTTP/1.1", `authorization: Bearer ${UPSTREAM_KEY}`],
+  responses: ["POST /v1/responses?api=2 HTTP/1.1", `authorization: Bearer ${UPSTREAM_KEY}`],
+  messages: [
+    "POST /v1/messages?api=2 HTTP/1.1",
+    `x-api-key: ${UPSTREAM_KEY}`,
+    "anthropic-version: 2023-06-01",
+    "anthropic-beta: one",
+  ],
+};
+
+for (const protocol of ["chat", "responses", "messages"] as const) {
+  test(`${protocol}: exactly our own headers, in one case`, async (t) => {
+    const lines = (await sentBy(t, protocol)).filter((line) => !line.startsWith("host: 127.0.0.1:"));
+    assert.deepEqual(lines.toSorted(), [...EXPECTED[protocol], "accept: application/json", ...COMMON].toSorted());
+  });
+}
+
+test("a stream asks for text/event-stream", async (t) => {
+  assert.ok((await sentBy(t, "chat", { stream: true })).includes("accept: text/event-stream"));
+});
+
+test("a side endpoint's suffix stands behind the protocol's path and before the base address's query", async (t) => {
+  const [line] = await sentBy(t, "messages", { pathSuffix: "/count_tokens" });
+  assert.equal(line, "POST /v1/messages/count_tokens?api=2 HTTP/1.1");
+});

@@ -1,0 +1,79 @@
+/** Group commit: FINAL resolves behind the fdatasync that covers it, within 5 ms of a healthy disk, and not before. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { scan } from "../../../src/settle/journal/scan.ts";
+import { askOf, ManualClock, openOn, turns } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+test("group: written at once, one sync for all that wait, resolved behind it", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock);
+  const gate = Promise.withResolvers<void>();
+  disk.gate = gate.promise;
+  const resolved: number[] = [];
+  const finals = [1, 2, 3].map((number) => journal.final(askOf(number)).then(() => resolved.push(number)));
+  // `kill -9` finds it already.
+  assert.equal(scan(disk.bytesOf(disk.segments()[0] as string)).frames.length, 4);
+  await turns();
+  assert.deepEqual(resolved, []);
+  gate.resolve();
+  await Promise.all(finals);
+  assert.deepEqual(resolved, [1, 2, 3]);
+  assert.equal(disk.syncs, 1);
+  await journal.close();
+});
+
+test("a charge that comes while a sync runs waits for the next one, which begins 2 ms behind", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock);
+  const gate = Promise.withResolvers<void>();
+  disk.gate = gate.promise;
+  const first = journal.final(askOf(1));
+  await turns();
+  let second = false;
+  const late = journal.final(askOf(2)).then(() => {
+    second = true;
+  });
+  gate.resolve();
+  await first;
+  await clock.advance(1);
+  assert.equal(second, false);
+  await clock.advance(1);
+  await late;
+  assert.equal(disk.syncs, 2);
+  await journal.close();
+});
+
+test("always: the sync begins without a wait", async () => {
+  const disk = new SimDisk();
+  const { journal } = await openOn(disk, new ManualClock(), { fsync: "always" });
+  await journal.final(askOf(1));
+  assert.ok(disk.syncs >= 1);
+  await journal.close();
+});
+
+test("an administrative write is durable when it resolves, through a descriptor that fails too", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal, alarms } = await openOn(disk, clock);
+  disk.fault = { at: disk.calls + 2, times: 1, code: "EIO" };
+  const written = journal.adminWrite({ kind: "credit", id: "pay-1", payload: { tag: "TAG", amount: "5" } });
+  await clock.advance(2);
+  await clock.advance(2);
+  await written;
+  assert.match(alarms[0] as string, /segment failed/);
+  const found = disk.segments().flatMap((name) => scan(disk.afterPowerLoss(() => 0).bytesOf(name)).frames);
+  assert.ok(found.some(({ payload }) => payload.toString().includes('"pay-1"')));
+  await journal.close();
+});
+
+test("closing syncs what waits", async () => {
+  const disk = new SimDisk();
+  const { journal } = await openOn(disk, new ManualClock());
+  const final = journal.final(askOf(1));
+  await journal.close();
+  await final;
+  await assert.rejects(journal.final(askOf(2)), { name: "JournalBrokenError" });
+});

@@ -1,0 +1,35 @@
+// A store takes each upstream and model once: tries at the same one, and calls that nobody asked for, add up to one cost.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { absorbedCost, chargedCost, eachOnce } from "../../../src/settle/cost.ts";
+import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
+import { NO_USAGE } from "../../../src/values/tokens.ts";
+
+const EAST = { upstream: "east", upstreamModel: "m" };
+const WEST = { upstream: "west", upstreamModel: "m" };
+const USAGE = { ...NO_USAGE, input: 10, cacheWrite: 1, cacheWrite1h: 2, output: 5 };
+const TOKENS = { input: 10, cachedInput: 0, cacheWrite: 3, output: 5, reasoning: 0 };
+
+test("what is of the same upstream and model adds up, what costs nothing is left out", () => {
+  const costs = eachOnce([
+    chargedCost(EAST, USAGE, nanoUsd(7n)),
+    absorbedCost(EAST, { ...NO_USAGE, input: 4 }, nanoUsd(2n)),
+    // Calls of tools are on the bill of the request that they came with.
+    absorbedCost(EAST, { ...NO_USAGE, toolCalls: { web_search: 3 } }, nanoUsd(30n)),
+    absorbedCost(WEST, USAGE, nanoUsd(1n)),
+    absorbedCost({ ...WEST, upstreamModel: "free" }, USAGE, nanoUsd(0n)),
+  ]);
+  assert.deepEqual(costs, [
+    {
+      ...{ upstream: "east", model: "m", requests: 2, tokens: { ...TOKENS, input: 14 } },
+      ...{ cost: 39n, absorbed: 32n, charged: true },
+    },
+    { upstream: "west", model: "m", requests: 1, tokens: TOKENS, cost: 1n, absorbed: 1n, charged: false },
+  ]);
+});
+
+test("an answer that was charged is there though it costs nothing; a sum stays an amount", () => {
+  assert.equal(eachOnce([chargedCost(EAST, USAGE, nanoUsd(0n))]).length, 1);
+  const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, nanoUsd(1n))]);
+  assert.deepEqual([sum?.cost, sum?.absorbed], [NANO_USD_MAX, NANO_USD_MAX]);
+});

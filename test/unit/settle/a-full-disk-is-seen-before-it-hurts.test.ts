@@ -1,0 +1,132 @@
+/**
+ * docs/failure-model.md row F1, invariant 29: no room for the next segment stops new requests; those that run are still
+ * charged exactly once.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createSettler } from "../../../src/settle/settler.ts";
+import type { SettleAsk } from "../../../src/store/settlement.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { askOf, ForgetfulStore, HurriedClock, idOf, ManualClock, openOn, turns, voidOf } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+function settlerOn(journal: Parameters<typeof createSettler>[0]["journal"], store: ForgetfulStore, clock: ManualClock) {
+  const unrecorded: SettleAsk[] = [];
+  const settler = createSettler({
+    store,
+    journal,
+    clock,
+    deadLetters: { add: async () => {} },
+    onSettled: () => {},
+    onDelay: () => {},
+    onUnrecorded: (ask) => void unrecorded.push(ask),
+  });
+  return { settler, unrecorded };
+}
+
+test("no room for the next segment: not usable, while charges still find room in the current one", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  disk.room = 8_192;
+  const { journal } = await openOn(disk, clock);
+  await turns();
+  assert.match(journal.health().reason ?? "", /no room for the next journal segment: ENOSPC/);
+  assert.equal(journal.health().usable, false);
+  const final = journal.final(askOf(1));
+  await clock.advance(2);
+  await final;
+  disk.room = Number.POSITIVE_INFINITY;
+  await clock.advance(1_000);
+  assert.equal(journal.health().usable, true, "found again as soon as there is room");
+  await journal.close();
+});
+
+test("no room at all: in-flight charges go straight to the store before the client hears the end", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  disk.room = 8_192;
+  const { journal } = await openOn(disk, clock);
+  const store = new ForgetfulStore();
+  const { settler, unrecorded } = settlerOn(journal, store, clock);
+  for (let number = 1; number <= 30; number++) {
+    const settled = settler.settle(askOf(number));
+    await clock.advance(2);
+    await settled;
+    assert.ok(store.settled.has(idOf(number)), "the store has it before the client hears the end");
+  }
+  assert.ok(unrecorded.length > 10 && unrecorded.length < 30);
+  assert.deepEqual(settler.unrecorded(), []);
+  assert.equal(journal.health().usable, false);
+  assert.equal(store.asks.length, 30);
+  await journal.close();
+});
+
+test("neither journal nor store: kept in memory and counted, and settled when the store is back", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock);
+  disk.fault = { at: disk.calls + 1, times: Number.POSITIVE_INFINITY, code: "EIO" };
+  const store = new ForgetfulStore();
+  store.away = true;
+  const { settler } = settlerOn(journal, store, clock);
+  const settled = settler.settle(askOf(1));
+  await clock.advance(2);
+  await clock.advance(2);
+  await settled;
+  assert.deepEqual(settler.unrecorded(), [askOf(1)]);
+  store.away = false;
+  await clock.advance(50);
+  assert.deepEqual(settler.unrecorded(), []);
+  assert.equal(settler.pending(), 0);
+  assert.equal(store.settled.get(idOf(1))?.amount, askOf(1).amount);
+  await journal.close();
+});
+
+test("a broken journal mends itself, and what ran meanwhile is in it", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal, alarms } = await openOn(disk, clock);
+  disk.fault = { at: disk.calls + 1, times: Number.POSITIVE_INFINITY, code: "EIO" };
+  journal.open({ voided: voidOf(1), hold: nanoUsd(1n) });
+  await clock.advance(2);
+  assert.equal(journal.health().usable, false);
+  assert.ok(alarms.some((alarm) => alarm.includes("broken")));
+  await assert.rejects(journal.final(askOf(2)), { name: "JournalBrokenError" });
+  journal.open({ voided: voidOf(3), hold: nanoUsd(1n) });
+  disk.fault = undefined;
+  await clock.advance(1_000);
+  await clock.advance(2);
+  assert.equal(journal.health().usable, true);
+  const { leftovers } = await openOn(disk.afterKill(), new HurriedClock());
+  assert.deepEqual(leftovers.map(({ ask }) => ask.requestId).sort(), [1, 2, 3].map(idOf));
+  await journal.close();
+});
+
+test("at 80 % of bytes_max new requests stop, and a full journal still opens and empties", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock);
+  let count = 0;
+  while (journal.health().usable) {
+    count++;
+    const final = journal.final(askOf(count));
+    await clock.advance(2);
+    await final;
+  }
+  const { fillRatio, unsettled, reason } = journal.health();
+  assert.ok(fillRatio >= 0.8 && fillRatio < 0.9);
+  assert.equal(unsettled, count);
+  assert.match(reason ?? "", /full/);
+  const running = journal.final(askOf(count + 1));
+  await clock.advance(2);
+  await running;
+  await journal.close();
+  const again = await openOn(disk, clock);
+  assert.equal(again.leftovers.length, count + 1);
+  for (const { ask } of again.leftovers) again.journal.ack(ask.requestId, "settled");
+  await turns();
+  await again.log.clean(0);
+  assert.ok(again.journal.health().fillRatio < 0.75);
+  assert.equal(again.journal.health().usable, true);
+  await again.journal.close();
+});

@@ -1,0 +1,69 @@
+/**
+ * docs/failure-model.md invariant 32: the journal does acknowledged writes again in the order of a day. Every kind of
+ * them, done again behind whatever came later, leaves the store exactly as it is.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
+import type { AdminRecord } from "../../../src/settle/journal.ts";
+import { replay } from "../../../src/settle/recovery/replayed-writes.ts";
+import { openStandingStore } from "../console/test-store.ts";
+import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
+
+const TAG = tagOf("Again");
+const DAY_CARD = {
+  card: "day",
+  plan: "pro",
+  group: "cards",
+  lastsMs: 86_400_000,
+  starts: "at_redemption",
+  quota: undefined,
+} as const;
+
+test("all of a day's writes, each of them twice, oldest first and newest first", async (t) => {
+  const store = await openStandingStore(t);
+  const records: AdminRecord[] = [];
+  const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+  const writes = journaledStore(store, journal, (_, error) => assert.fail(String(error)));
+  await writes.createAccount({ tag: TAG, name: "alice", plan: "free" });
+  await writes.setPlan(TAG, "pro");
+  await writes.setPlan(TAG, "free");
+  await writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
+  await writes.createKey(TAG, { id: "key_2", hash: hashOf("2"), group: "big" });
+  for (const group of ["cards", "big", "other"]) await writes.setKeyGroup(TAG, "key_1", group);
+  await writes.setKeyGroup(TAG, "key_2", "cards");
+  await writes.revokeKey(TAG, "key_2");
+  await writes.credit(TAG, { id: "pay_1", amount: 100n, kind: "topup", note: "" });
+  await writes.credit(TAG, { id: "adj_1", amount: -40n, kind: "adjust", note: "typo" });
+  await writes.grant(TAG, { id: "gift", reference: "gift", afterPrevious: false, ...DAY_CARD });
+  const codes = ["a", "b"].map((name) => ({ id: `code_${name}`, hash: codeHashOf(name) }));
+  await writes.createCodes(DAY_CARD, codes);
+  await writes.voidCode("code_a");
+  await writes.redeem({ hash: codeHashOf("b"), tag: TAG });
+  const kinds = new Set(records.map(({ kind }) => kind));
+  assert.deepEqual([...kinds].sort(), [
+    "account_create",
+    "account_plan",
+    "code",
+    "credit",
+    "grant",
+    "key_create",
+    "key_group",
+    "key_revoke",
+  ]);
+
+  const whole = async () => ({ account: await store.inspect(TAG), codes: await store.listCodes(undefined, 10) });
+  const before = await whole();
+  for (const order of [records, records.toReversed()]) {
+    for (const record of [...order, ...order]) {
+      const refused = await replay(record, store);
+      assert.equal(refused, undefined, `${record.kind} ${record.id}`);
+      assert.deepEqual(await whole(), before, `${record.kind} ${record.id}`);
+    }
+  }
+});
+
+/** As it comes back from the journal's file. */
+function asRead(record: AdminRecord): AdminRecord {
+  return JSON.parse(JSON.stringify(record, (_, value) => (typeof value === "bigint" ? `${value}` : value)));
+}

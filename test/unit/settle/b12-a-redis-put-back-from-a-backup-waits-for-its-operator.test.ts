@@ -1,0 +1,92 @@
+/**
+ * docs/failure-model.md row B12: Redis comes back with an older copy of its data; a gateway that cannot know it is told
+ * by one that does.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { startGatewayHere } from "../../rig/gateway.ts";
+import { startRedis } from "../../rig/redis.ts";
+import {
+  admin,
+  balanced,
+  charged,
+  chat,
+  confirmStore,
+  LOST,
+  openAccount,
+  passSeconds,
+  readiness,
+  untilSettled,
+} from "./lossy-scene.ts";
+
+const FOLLOWED = "the journal follows this store";
+const HOUR_S = 3_600;
+
+for (const [form, args] of [
+  ["an RDB file", []],
+  ["an append-only file", ["--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"]],
+] as const) {
+  test(`an older copy of ${form}: nobody is admitted until the operator's word, then the last day is back`, async (t) => {
+    const redis = await startRedis({ args });
+    t.after(() => redis.stop());
+    const here = await startGatewayHere({ store: redis.url });
+    t.after(() => here.close());
+    await here.logged((line) => line.msg === FOLLOWED);
+    const key = await openAccount(here.adminUrl, "backed-up");
+    const asked = [await chat(here.url, key)];
+    await untilSettled(here.adminUrl);
+    const restore = args.length > 0 ? redis.keepAof() : await redis.keepRdb();
+    await passSeconds(redis, here.url, HOUR_S);
+    for (let count = 0; count < 3; count++) asked.push(await chat(here.url, key));
+    await admin(here.adminUrl, "POST", "/accounts/backed-up/topups", { usd: "1", id: "later" });
+    await untilSettled(here.adminUrl);
+    await restore();
+    const lost = await here.logged((line) => LOST.test(String(line.msg)));
+    assert.deepEqual(lost.losses, [{ part: 0, kind: "older" }]);
+    const refused = await chat(here.url, key);
+    assert.deepEqual([refused.status, /"store_older"/.test(refused.text)], [503, true]);
+    const older = await balanced(here.store, "backed-up");
+    assert.deepEqual([charged(older).length, older.payments], [1, ["pay-backed-up"]]);
+
+    // It has never seen this store before, and holds no memory against it.
+    const newcomer = await startGatewayHere({ store: redis.url });
+    t.after(() => newcomer.close());
+    const told = await newcomer.logged((line) => LOST.test(String(line.msg)));
+    assert.deepEqual(told.losses, [{ part: 0, kind: "told" }]);
+    assert.equal((await chat(newcomer.url, key)).status, 503);
+
+    const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
+    await confirmStore(here.adminUrl);
+    await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);
+    await newcomer.logged((line) => line.msg === "the store has its data");
+    assert.equal((await readiness(newcomer.adminUrl)).ready, true);
+    asked.push(await chat(newcomer.url, key), await chat(here.url, key));
+    assert.ok(asked.every(({ status }) => status === 200));
+    await untilSettled(here.adminUrl);
+    await untilSettled(newcomer.adminUrl);
+    const state = await balanced(here.store, "backed-up");
+    assert.deepEqual([charged(state).length, state.payments], [asked.length, ["later", "pay-backed-up"]]);
+    assert.equal(state.account.balance + state.account.spent, 6_000_000_000n);
+  });
+}
+
+test("a loss of a few seconds is no matter for an operator: nobody is refused, and the journal gives it back", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const here = await startGatewayHere({ store: redis.url });
+  t.after(() => here.close());
+  await here.logged((line) => line.msg === FOLLOWED);
+  const key = await openAccount(here.adminUrl, "short");
+  await chat(here.url, key);
+  await untilSettled(here.adminUrl);
+  const restore = await redis.keepRdb();
+  await passSeconds(redis, here.url, 50);
+  await chat(here.url, key);
+  await untilSettled(here.adminUrl);
+  const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
+  await restore();
+  await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);
+  assert.equal(charged(await balanced(here.store, "short")).length, 2);
+  assert.equal(here.log.filter((line) => LOST.test(String(line.msg))).length, 0);
+  assert.equal((await chat(here.url, key)).status, 200);
+});

@@ -1,0 +1,120 @@
+/**
+ * docs/failure-model.md row B12 for the embedded store: its file is removed, or an old copy of it is there at the next
+ * start.
+ */
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { startSimulator } from "../../../src/simulator/server.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { type GatewayProcess, spawnGateway, testConfig } from "../../rig/gateway.ts";
+import {
+  balanced,
+  charged,
+  chat,
+  confirmStore,
+  lookAgain,
+  openAccount,
+  readiness,
+  tollgate,
+  untilSettled,
+} from "./lossy-scene.ts";
+
+const FOLLOWED = "the journal follows this store";
+
+interface House {
+  readonly dir: string;
+  readonly data: string;
+  start(): Promise<GatewayProcess>;
+}
+
+async function house(t: TestContext): Promise<House> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-b12-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const simulator = await startSimulator();
+  t.after(() => simulator.close());
+  return {
+    dir,
+    data: join(dir, "data"),
+    async start() {
+      const gateway = await spawnGateway(testConfig({ upstreamUrl: simulator.url, dir }));
+      t.after(() => gateway.stop("SIGKILL"));
+      return gateway;
+    },
+  };
+}
+
+/** Takes the database away, and leaves what else is in the folder. */
+function removeDatabase(data: string): void {
+  for (const name of readdirSync(data)) if (name.startsWith("tollgate.db")) rmSync(join(data, name));
+}
+
+async function stateOf({ data }: House, name: string) {
+  const store = await openStore({ kind: "embedded", dir: data });
+  try {
+    return await balanced(store, name);
+  } finally {
+    await store.close();
+  }
+}
+
+test("an emptied database: accounts come back after the operator's word, with every charge, and not before", async (t) => {
+  const place = await house(t);
+  const first = await place.start();
+  const key = await openAccount(first.adminUrl, "gone");
+  for (let count = 0; count < 3; count++) assert.equal((await chat(first.url, key)).status, 200);
+  await untilSettled(first.adminUrl);
+  await first.stop();
+  removeDatabase(place.data);
+
+  const second = await place.start();
+  await second.line("THE STORE LOST DATA");
+  const refused = await chat(second.url, key);
+  assert.deepEqual([refused.status, /"store_older"/.test(refused.text)], [503, true]);
+  assert.deepEqual((await readiness(second.adminUrl)).reasons, ["store_older"]);
+  assert.match((await tollgate(second.adminUrl, "account", "list")).out, /No accounts/);
+  await confirmStore(second.adminUrl);
+  await second.line(FOLLOWED);
+  assert.equal((await chat(second.url, key)).status, 200);
+  await untilSettled(second.adminUrl);
+  await second.stop();
+  const state = await stateOf(place, "gone");
+  assert.equal(charged(state).length, 4);
+  assert.equal(state.account.balance + state.account.spent, 5_000_000_000n);
+});
+
+test("the right database put back ends it without a word", async (t) => {
+  const place = await house(t);
+  const first = await place.start();
+  const key = await openAccount(first.adminUrl, "kept");
+  await first.stop();
+  const aside = join(place.dir, "aside");
+  cpSync(place.data, aside, { recursive: true });
+  removeDatabase(place.data);
+  const second = await place.start();
+  await second.line("THE STORE LOST DATA");
+  await second.stop();
+  removeDatabase(place.data);
+  cpSync(aside, place.data, { recursive: true });
+  const third = await place.start();
+  assert.equal((await chat(third.url, key)).status, 200);
+  assert.doesNotMatch(third.output(), /THE STORE LOST DATA/);
+});
+
+test("an empty journal beside a store that is there, and both empty, are no loss", async (t) => {
+  const place = await house(t);
+  const first = await place.start();
+  const key = await openAccount(first.adminUrl, "stays");
+  await first.stop();
+  rmSync(join(place.dir, "journal"), { recursive: true });
+  const second = await place.start();
+  assert.equal((await chat(second.url, key)).status, 200);
+  await second.stop();
+  rmSync(join(place.dir, "journal"), { recursive: true });
+  removeDatabase(place.data);
+  const third = await place.start();
+  await lookAgain(third.url);
+  for (const gateway of [second, third]) assert.doesNotMatch(gateway.output(), /THE STORE LOST DATA/);
+});

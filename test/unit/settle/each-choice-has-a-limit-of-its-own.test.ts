@@ -1,0 +1,112 @@
+/**
+ * Several choices (`n`) are several answers: the limit that was sent is of each, and whatever stands for a count that never
+ * came is bounded by all of them together. A bound of one choice would let the others go unpaid.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { AttemptFacts } from "../../../src/settle/attempts.ts";
+import { costSoFar, type Ending, settlementOf } from "../../../src/settle/charge.ts";
+import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
+import type { Measured } from "../../../src/settle/meter.ts";
+import type { Group, Route } from "../../../src/values/catalog.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
+import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const CHOICES = 3;
+const LIMIT = 100;
+const [ROUTE] = MODEL.routes as [Route];
+
+const TERMS: ChargeTerms = {
+  ...{ requestId: "choices" as RequestId, tag: "tag" as AccountTag, keyId: "key", model: MODEL },
+  group: CATALOG.groups.get("money") as Group,
+  terms: { inputTokens: 10, inputEstimate: 8, choices: CHOICES, tier: undefined, tools: [], options: [] },
+  ...{ hold: nanoUsd(900_000_000n), outputMost: LIMIT, entitlement: undefined, unmetered: false },
+  ...{ storeTimeMs: 0, catalogVersion: "1" },
+};
+
+/** A minute in which nothing was shown, at 150 tokens a second: more than was asked for. */
+const SILENT: Measured = {
+  ...{ usage: undefined, final: false, silentMs: 60_000 },
+  produced: { bytes: 0, tokens: 0, deltas: 0 },
+};
+const PACE = { thinks: "yes", hiddenPerS: 150, visibleFactor: 1 } as const;
+
+const LEFT: Ending = {
+  ...{ delivered: true, complete: false, route: ROUTE, cause: "client_gone" },
+  ...{ measured: SILENT, pace: PACE },
+};
+
+function outputOf(memo: string): unknown {
+  return JSON.parse(memo).output;
+}
+
+test("a stream that was cut is charged for what all choices may have hidden", () => {
+  assert.equal(outputOf(settlementOf(TERMS, LEFT).ask.memo), CHOICES * LIMIT);
+  assert.equal(costSoFar(TERMS, SILENT, { cause: "client_gone", pace: PACE }).usage.output, CHOICES * LIMIT);
+});
+
+/** A try that failed once its upstream had the request. */
+function sent(outcome: string, written: Partial<AttemptFacts>): AttemptFacts {
+  const facts = { status: undefined, bytesReceived: 0, sentToUpstream: true, refusedByUpstream: false };
+  return { upstream: ROUTE.upstream, model: ROUTE.upstreamModel, outcome, ...facts, ...written };
+}
+
+test("a try without an answer costs what all choices may have written", () => {
+  const nothing = { ...LEFT, delivered: false, route: undefined };
+  const left = settlementOf(TERMS, {
+    ...{ ...nothing, leftAllowance: nanoUsd(0n) },
+    attempts: [sent("client_gone", { hiddenTokens: 9_000 })],
+  });
+  assert.equal(outputOf(left.ask.leftUnpaid?.memo ?? "{}"), CHOICES * LIMIT);
+  const failed = settlementOf(TERMS, {
+    ...{ ...nothing, cause: "upstream_timeout" },
+    attempts: [sent("upstream_timeout", { bytesReceived: 40_000 })],
+  });
+  assert.deepEqual(
+    failed.ask.attempts?.map(({ memo }) => outputOf(memo)),
+    [CHOICES * LIMIT],
+  );
+});
+
+test("a try that failed costs the output that came, four bytes a token, and what may have been written unseen", () => {
+  const outcome = "upstream_timeout";
+  const written = { bytesReceived: 41, hiddenTokens: 20.5 };
+  const { ask } = settlementOf(TERMS, {
+    ...{ ...LEFT, delivered: false, route: undefined, cause: outcome },
+    attempts: [sent(outcome, written)],
+  });
+  assert.deepEqual(
+    ask.attempts?.map(({ memo }) => outputOf(memo)),
+    [11 + 21],
+  );
+});
+
+test("the input of a try that its client left is the dearer estimate, that of one that failed the likely one", () => {
+  const inputs = (outcome: string) => {
+    const ending = { ...LEFT, delivered: false, route: undefined, cause: outcome, leftAllowance: nanoUsd(1n) };
+    const { ask } = settlementOf(TERMS, { ...ending, attempts: [sent(outcome, {})] });
+    return ask.costs?.map(({ tokens }) => tokens.input);
+  };
+  assert.deepEqual([inputs("client_gone"), inputs("upstream_timeout")], [[10], [8]]);
+});
+
+/** A final count. */
+function counted(input: number, output: number): Ending {
+  const usage = { ...NO_USAGE, input, output };
+  return { ...LEFT, complete: true, cause: "complete", measured: { ...SILENT, usage, final: true, silentMs: 0 } };
+}
+
+test("what all choices have written counts against the tokens per minute, and is no surprise", () => {
+  const most = CHOICES * MODEL.maxOutputTokens;
+  const whole = settlementOf({ ...TERMS, outputMost: MODEL.maxOutputTokens }, counted(MODEL.contextTokens, most));
+  assert.equal(whole.ask.tokensUsed, MODEL.contextTokens + most);
+  assert.deepEqual(whole.surprises, []);
+  const above = settlementOf({ ...TERMS, outputMost: MODEL.maxOutputTokens }, counted(MODEL.contextTokens, most + 1));
+  assert.equal(above.ask.tokensUsed, MODEL.contextTokens + most);
+  assert.deepEqual(above.surprises, ["output_above_max"]);
+  assert.deepEqual(settlementOf(TERMS, counted(1, CHOICES * LIMIT)).surprises, []);
+  assert.deepEqual(settlementOf(TERMS, counted(1, CHOICES * LIMIT + 1)).surprises, ["output_above_limit"]);
+});

@@ -1,0 +1,92 @@
+/** docs/failure-model.md row F4: a second process on the same folder is refused; a dead one's lock is gone with it. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import test, { type TestContext } from "node:test";
+import { openJournal } from "../../../src/settle/journal/open.ts";
+import { systemClock } from "../../../src/values/time.ts";
+
+const OPEN = new URL("../../../src/settle/journal/open.ts", import.meta.url).href;
+const TIME = new URL("../../../src/values/time.ts", import.meta.url).href;
+const REFUSED = /^FolderTakenError: another process has the journal in .*; give each process its own journal\.dir$/;
+
+function folder(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-lock-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+const open = (dir: string) =>
+  openJournal({ dir, fsync: "group", bytesMax: 1_048_576 }, { clock: systemClock, alarm: assert.fail });
+
+/**
+ * A process that opens the journal and stays, or says why it could not.
+ * @param container whether it has pids of its own, as in a container.
+ */
+async function other(t: TestContext, dir: string, container = false): Promise<{ child: ChildProcess; said: string }> {
+  const program = `
+    import { openJournal } from ${JSON.stringify(OPEN)};
+    import { systemClock } from ${JSON.stringify(TIME)};
+    const settings = { dir: process.argv[1], fsync: "group", bytesMax: 1_048_576 };
+    try { await openJournal(settings, { clock: systemClock, alarm() {} }); console.log("locked"); }
+    catch (error) { console.log(error.name + ": " + error.message); }
+    setInterval(() => {}, 1_000);`;
+  const node = [process.execPath, "--input-type=module", "-e", program, dir];
+  const [command, ...args] = container
+    ? ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc", ...node]
+    : node;
+  const child = spawn(command as string, args, { stdio: ["ignore", "pipe", 2] });
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGCONT");
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+  const [said] = (await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), "line")) as [string];
+  return { child, said };
+}
+
+test("a second process is refused until the first gives the folder back", async (t) => {
+  const dir = folder(t);
+  const { journal } = await open(dir);
+  assert.match((await other(t, dir)).said, REFUSED);
+  assert.equal(statSync(join(dir, "journal.lock")).mode & 0o777, 0o600);
+  await journal.close();
+  assert.equal((await other(t, dir)).said, "locked");
+});
+
+test("one process cannot have a folder twice", async (t) => {
+  const dir = folder(t);
+  const { journal } = await open(dir);
+  await assert.rejects(open(join(dir, ".")), { name: "FolderTakenError" });
+  await journal.close();
+  await (await open(dir)).journal.close();
+});
+
+test("a process keeps the folder while it stands still, and not when it was killed", async (t) => {
+  const dir = folder(t);
+  const { child, said } = await other(t, dir);
+  assert.equal(said, "locked");
+  child.kill("SIGSTOP");
+  await assert.rejects(open(dir), { name: "FolderTakenError" });
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  await (await open(dir)).journal.close();
+});
+
+test("two containers on one volume: the second is refused while the first lives", async (t) => {
+  const dir = folder(t);
+  const first = await other(t, dir, true);
+  assert.equal(first.said, "locked");
+  assert.match((await other(t, dir, true)).said, REFUSED);
+  assert.match((await other(t, dir)).said, REFUSED);
+  first.child.kill("SIGKILL");
+  await once(first.child, "exit");
+  // What ran in the container ends a moment after it.
+  let next = await other(t, dir, true);
+  while (next.said !== "locked") next = await other(t, dir, true);
+});

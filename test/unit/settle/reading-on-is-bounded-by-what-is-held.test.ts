@@ -1,0 +1,99 @@
+/**
+ * A stream that its client has left is read on for its count within bounds (docs/decisions/what-leaving-costs.md): the bytes
+ * that all its choices may take, what is in doubt, and what is held by then, which is more than at admission where the hold
+ * has grown. Stopped too soon, the count never comes, and what was thought out of sight is paid for by nobody.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Permit } from "../../../src/admit/permit.ts";
+import { leavingOf } from "../../../src/request/leaving.ts";
+import { ReadOn } from "../../../src/request/read-on.ts";
+import type { PipelineParts, Run } from "../../../src/request/run.ts";
+import type { SeenCounts } from "../../../src/request/silence.ts";
+import { Observed } from "../../../src/settle/observed.ts";
+import type { Group, Route } from "../../../src/values/catalog.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+import { ManualClock } from "./rig.ts";
+
+const [ROUTE] = MODEL.routes as [Route];
+const CHOICES = 3;
+const LIMIT = 100;
+const GRACE_MS = 10_000;
+
+const PERMIT = {
+  ...{ group: CATALOG.groups.get("money") as Group, model: MODEL, tag: "tag", unmetered: false, outputMost: LIMIT },
+  terms: { inputTokens: 0, inputEstimate: 0, choices: CHOICES, tier: undefined, tools: [], options: [] },
+  // 200 tokens at 5.000011 nano-dollars.
+  hold: nanoUsd(1_000n),
+} as unknown as Permit;
+
+/** Output that was seen, and time in which nothing was. */
+function seen(tokens: number, silentMs = 0): SeenCounts {
+  return { usage: undefined, final: false, produced: { bytes: tokens * 4, tokens, deltas: tokens }, silentMs };
+}
+
+function leave(now: { readonly permit?: Permit; readonly counts?: SeenCounts; readonly drains?: boolean } = {}) {
+  const { permit, counts = seen(0), drains = false } = now;
+  const upstream = { onClientGone: drains ? "drain" : "abort", clientGoneGraceMs: GRACE_MS };
+  const parts = {
+    observed: new Observed(),
+    settings: () => ({ upstreams: new Map([[ROUTE.upstream, upstream]]) }),
+    left: { add: () => () => {} },
+  } as unknown as PipelineParts;
+  const run = { asksToThink: false, permit } as unknown as Run;
+  const leaving = leavingOf(run, PERMIT, { route: ROUTE, counts, delivered: true }, parts);
+  assert.ok(leaving);
+  return leaving;
+}
+
+test("its upstream may say so many bytes for each token of each choice", () => {
+  const clock = new ManualClock();
+  const most = CHOICES * LIMIT * 4_096;
+  const leaving = leave({ drains: true });
+  assert.equal(leaving.bytesMax, most);
+  const readOn = new ReadOn(leaving, seen(0), clock, () => {});
+  const running = { ended: false, fault: undefined };
+  assert.equal(readOn.isOver(most - 1, running, seen(0)), false);
+  assert.equal(readOn.isOver(1, running, seen(0)), false);
+  assert.equal(readOn.isOver(1, running, seen(0)), true);
+  readOn.stop();
+});
+
+test("what is held by then has to cover it, and not what was held at first", () => {
+  const first = leave();
+  assert.deepEqual([first.covers(seen(199)), first.covers(seen(200))], [true, false]);
+  const grown = leave({ permit: { ...PERMIT, hold: nanoUsd(1_250n) } });
+  assert.deepEqual([grown.covers(seen(200)), grown.covers(seen(249)), grown.covers(seen(250))], [true, true, false]);
+  const shrunk = leave({ permit: { ...PERMIT, hold: nanoUsd(500n) } });
+  assert.deepEqual([shrunk.covers(seen(99)), shrunk.covers(seen(100))], [true, false]);
+  const card = leave({ permit: { ...PERMIT, hold: nanoUsd(0n), unmetered: true } });
+  assert.equal(card.covers(seen(100_000)), true);
+});
+
+test("a count that has come is what has to be covered", () => {
+  const usage = { ...NO_USAGE, input: 1, output: 150 };
+  const { covers } = leave();
+  assert.equal(covers({ ...seen(10), usage, final: true }), true);
+  assert.equal(covers({ ...seen(10), usage: { ...usage, output: 250 }, final: true }), false);
+});
+
+test("it costs no more than is in doubt: what was silent, what is shown, and what may be hidden meanwhile", async () => {
+  const clock = new ManualClock();
+  // 150 tokens for each second of 2.5 s, and half a second that is in doubt always.
+  const left = seen(10, 2_500);
+  const leaving = leave({ counts: left });
+  assert.deepEqual(leaving.doubt, { tokens: 450, perS: 150 });
+  let ended = 0;
+  const readOn = new ReadOn(leaving, left, clock, () => ended++);
+  const running = { ended: false, fault: undefined };
+  assert.equal(readOn.isOver(1, running, seen(10 + 149)), false);
+  // 149 tokens are shown; two seconds may hide 300 more, one less than is in doubt.
+  await clock.advance(2_000);
+  assert.equal(ended, 0);
+  await clock.advance(250);
+  assert.equal(ended, 1);
+  readOn.stop();
+  assert.equal(leave({ drains: true }).doubt, undefined);
+});

@@ -1,0 +1,116 @@
+/** Start-up: orphans from their last checkpoint, charges without an ACK once, dead letters for what is not taken. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
+import { recover } from "../../../src/settle/recovery/recovery.ts";
+import { createSettler } from "../../../src/settle/settler.ts";
+import type { SettleAsk } from "../../../src/store/settlement.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { askOf, ForgetfulStore, HurriedClock, idOf, openOn, voidOf } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+async function recovered(disk: SimDisk, store: Pick<ForgetfulStore, "settle">) {
+  const clock = new HurriedClock();
+  const opened = await openOn(disk, clock);
+  const reasons: string[] = [];
+  const deadLetters = await openDeadLetters(disk, clock, ({ reason }) => void reasons.push(reason));
+  const settler = createSettler({
+    store,
+    journal: opened.journal,
+    deadLetters,
+    clock,
+    onSettled: () => {},
+    onDelay: () => {},
+    onUnrecorded: () => {},
+  });
+  await recover(opened.leftovers, settler);
+  const { unsettled } = opened.journal.health();
+  await opened.journal.close();
+  return { reasons, unsettled, leftovers: opened.leftovers };
+}
+
+/** A process that was killed with these requests under way. */
+async function killed(work: (journal: Awaited<ReturnType<typeof openOn>>["journal"]) => Promise<void>) {
+  const disk = new SimDisk();
+  const clock = new HurriedClock();
+  const { journal } = await openOn(disk, clock);
+  await work(journal);
+  clock.stop();
+  return disk.afterKill();
+}
+
+test("an orphan pays for its last checkpoint; without one its hold is given back", async () => {
+  const disk = await killed(async (journal) => {
+    for (const number of [1, 2]) journal.open({ voided: voidOf(number), hold: nanoUsd(9n) });
+    journal.checkpoint(askOf(1, 10));
+    journal.checkpoint(askOf(1, 20));
+  });
+  const store = new ForgetfulStore();
+  const { unsettled } = await recovered(disk, store);
+  assert.equal(store.settled.get(idOf(1))?.amount, 20n);
+  assert.deepEqual(store.settled.get(idOf(2)), voidOf(2));
+  assert.equal(unsettled, 0);
+  assert.equal((await recovered(disk, store)).leftovers.length, 0);
+});
+
+test("a charge without an ACK is settled once, whether the store had it or not", async () => {
+  const disk = await killed(async (journal) => {
+    for (const number of [1, 2]) {
+      journal.open({ voided: voidOf(number), hold: nanoUsd(9n) });
+      journal.checkpoint(askOf(number, 1));
+      await journal.final(askOf(number));
+    }
+    journal.checkpoint(askOf(1, 2));
+  });
+  const store = new ForgetfulStore();
+  await store.settle(askOf(1));
+  const { reasons, unsettled } = await recovered(disk, store);
+  assert.deepEqual([reasons, unsettled], [[], 0]);
+  assert.deepEqual(
+    [...store.settled.values()].map(({ amount }) => amount),
+    [askOf(1).amount, askOf(2).amount],
+  );
+});
+
+test("an orphan that the store has under its real charge is no dead letter", async () => {
+  const disk = await killed(async (journal) => {
+    journal.open({ voided: voidOf(1), hold: nanoUsd(9n) });
+    journal.checkpoint(askOf(1, 10));
+  });
+  const store = new ForgetfulStore();
+  await store.settle(askOf(1, 55));
+  const { reasons, unsettled } = await recovered(disk, store);
+  assert.deepEqual([reasons, unsettled], [[], 0]);
+  assert.equal(store.settled.get(idOf(1))?.amount, 55n);
+});
+
+test("what the store refuses becomes a dead letter; what it fails to answer is tried until it does", async () => {
+  const disk = await killed(async (journal) => {
+    for (const number of [1, 2, 3]) await journal.final(askOf(number));
+  });
+  const store = new ForgetfulStore();
+  await store.settle(askOf(1, 5));
+  store.missing.add(askOf(2).tag);
+  let tries = 0;
+  const moody = {
+    settle(ask: SettleAsk) {
+      store.away = ask.requestId === idOf(3) && ++tries < 4;
+      return store.settle(ask);
+    },
+  };
+  const { reasons, unsettled } = await recovered(disk, moody);
+  assert.deepEqual(reasons.sort(), ["mismatch", "unknown_account"]);
+  assert.equal(unsettled, 0);
+  assert.equal(store.settled.get(idOf(3))?.amount, askOf(3).amount);
+  assert.equal((await recovered(disk, store)).leftovers.length, 0);
+});
+
+test("a defect is buried once and does not hold the account back", async () => {
+  const disk = await killed((journal) => journal.final(askOf(1)));
+  const { reasons, unsettled } = await recovered(disk, {
+    settle: async () => {
+      throw new RangeError("a memo is short");
+    },
+  });
+  assert.deepEqual([reasons, unsettled], [["defect"], 0]);
+});

@@ -1,0 +1,37 @@
+// What replies teach of a model's pace prices those whose count never came: by the dear end of what was seen, within bounds.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { HIDDEN_PER_S_DEFAULT, Observed } from "../../../src/settle/observed.ts";
+import { NO_USAGE } from "../../../src/values/tokens.ts";
+
+const PLACE = { upstream: "up", upstreamModel: "m" };
+
+/** A reply that thought for ten seconds out of sight, and showed 100 tokens. */
+const thought = (perS: number) => ({
+  ...{ usage: { ...NO_USAGE, output: 100 + 10 * perS }, silentMs: 10_000 },
+  produced: { bytes: 400, tokens: 100, deltas: 100 },
+});
+/** A reply that showed all, in so many hundredths of the tokens that its text seems to have. */
+const shown = (hundredths: number) => ({
+  ...{ usage: { ...NO_USAGE, output: hundredths * 10 }, silentMs: 0 },
+  produced: { bytes: 4_000, tokens: 1_000, deltas: 1_000 },
+});
+
+test("nine in ten replies think no faster than is reckoned, once five have been seen", () => {
+  const observed = new Observed();
+  for (const perS of [300, 1_000, 100, 200]) observed.note(PLACE, thought(perS));
+  assert.deepEqual(observed.paceOf(PLACE, false), {
+    ...{ thinks: "yes", hiddenPerS: HIDDEN_PER_S_DEFAULT, visibleFactor: 1 },
+  });
+  for (const perS of [900, 400, 800, 500, 700, 600]) observed.note(PLACE, thought(perS));
+  assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 900);
+});
+
+test("nine in ten texts have no more tokens than is reckoned, which is never fewer than by the characters", () => {
+  const observed = new Observed();
+  for (const hundredths of [110, 190, 120, 130, 140, 150, 160, 170, 180, 105]) observed.note(PLACE, shown(hundredths));
+  assert.equal(observed.paceOf(PLACE, false).visibleFactor, 1.8);
+  const frugal = new Observed();
+  for (let i = 0; i < 10; i++) frugal.note(PLACE, shown(40));
+  assert.equal(frugal.paceOf(PLACE, false).visibleFactor, 1);
+});

@@ -1,0 +1,146 @@
+/**
+ * A client that left before its upstream had answered, behind a try at another upstream that failed: whether the store lets
+ * it off or charges it, the try that it left is in the costs once, as what became of it, and `ledger verify` finds all in
+ * order.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import type { Permit } from "../../../src/admit/permit.ts";
+import { triesOf } from "../../../src/request/leaving.ts";
+import type { Run } from "../../../src/request/run.ts";
+import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
+import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
+import { Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
+import { openStore } from "../../../src/store/open.ts";
+import type { Group, Model, Route } from "../../../src/values/catalog.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
+import { utcDay } from "../../../src/values/time.ts";
+import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+import { makeAccount, type TestAccount } from "../../rig/gateway.ts";
+
+const [ROUTE] = MODEL.routes as [Route];
+const half = { ...ROUTE.cost, input: 500_000n, output: 2_000_000n };
+const EAST: Route = { ...ROUTE, upstream: "east", upstreamModel: "vendor/east", cost: half };
+const WEST: Route = { ...ROUTE, upstream: "west", upstreamModel: "vendor/west", cost: half };
+const TWO: Model = { ...MODEL, routes: [EAST, WEST] };
+const INPUT = 10_000;
+/** Of the try that the client left, and of the one that failed, at half of what the client pays. */
+const COST = nanoUsd(5_000n);
+const ALLOWANCE = nanoUsd(1_000_000n);
+
+const dir = mkdtempSync(join(tmpdir(), "tollgate-left-"));
+let store: Store;
+before(async () => {
+  store = await openStore({ kind: "embedded", dir });
+});
+after(async () => {
+  await store.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function sentTo({ upstream, upstreamModel: model }: Route, outcome: string) {
+  const facts = { status: undefined, bytesReceived: 0, sentToUpstream: true, refusedByUpstream: false };
+  return { upstream, model, outcome, ...facts };
+}
+
+const NOTHING: Ending = {
+  ...{ delivered: false, complete: false, route: undefined, cause: "client_gone" },
+  measured: { usage: undefined, final: false, produced: { bytes: 0, tokens: 0, deltas: 0 }, silentMs: 0 },
+};
+
+function termsOf({ tag, keyId }: Pick<TestAccount, "tag" | "keyId">, atMs: number): ChargeTerms {
+  return {
+    ...{ requestId: `left${tag}` as RequestId, tag, keyId, group: CATALOG.groups.get("money") as Group, model: TWO },
+    terms: { inputTokens: INPUT, inputEstimate: INPUT, choices: 1, tier: undefined, tools: [], options: [] },
+    ...{ hold: nanoUsd(900_000_000n), outputMost: 100, entitlement: undefined, unmetered: false },
+    ...{ storeTimeMs: atMs, catalogVersion: "1" },
+  };
+}
+
+async function leave(allowance: bigint, failedAt: Route) {
+  const account = await makeAccount(store, { usd: "1" });
+  const { name, tag } = account;
+  const atMs = Date.now();
+  const terms = termsOf(account, atMs);
+  const { ask } = settlementOf(terms, {
+    ...{ ...NOTHING, leftAllowance: nanoUsd(allowance) },
+    attempts: [sentTo(failedAt, "upstream_timeout"), sentTo(WEST, "client_gone")],
+  });
+  const answer = await store.settle(ask);
+  assert.ok(answer.outcome === "settled");
+  const { findings } = await auditToEnd(auditAccount(store, { name, tag }));
+  assert.deepEqual(findings, []);
+  const day = utcDay(atMs);
+  const { items } = await store.pageUpstreamDays(tag, { since: day, until: day }, undefined);
+  const [group] = await store.readDays(tag, day, day);
+  return {
+    charged: answer.charged,
+    group: [group?.counts.requests, group?.cost, group?.absorbed],
+    upstreams: Object.fromEntries(
+      items.map(({ upstream, amount, counts, cost, absorbed }) => [
+        upstream,
+        [amount, counts.requests, counts.input, cost, absorbed],
+      ]),
+    ),
+  };
+}
+
+test("within the allowance both tries are absorbed", async () => {
+  assert.deepEqual(await leave(ALLOWANCE, EAST), {
+    charged: 0n,
+    group: [0, 2n * COST, 2n * COST],
+    upstreams: { east: [0n, 1, INPUT, COST, COST], west: [0n, 1, INPUT, COST, COST] },
+  });
+  assert.deepEqual((await leave(ALLOWANCE, WEST)).upstreams, { west: [0n, 2, 2 * INPUT, 2n * COST, 2n * COST] });
+});
+
+test("beyond it the try that was left is charged, and the one that failed is absorbed still", async () => {
+  const { charged, ...sums } = await leave(0n, EAST);
+  assert.equal(charged, 10_000n);
+  assert.deepEqual(sums, {
+    group: [1, 2n * COST, COST],
+    upstreams: { east: [0n, 1, INPUT, COST, COST], west: [charged, 1, INPUT, COST, 0n] },
+  });
+  assert.deepEqual((await leave(0n, WEST)).upstreams, { west: [charged, 2, 2 * INPUT, 2n * COST, COST] });
+});
+
+/** The output tokens that a try is charged for which was waited for so long. */
+function outputCharged(waitedMs: number, { streamed, shows }: { streamed: boolean; shows: boolean }): number {
+  const observed = new Observed();
+  const usage = { ...NO_USAGE, output: 200 };
+  const reply = { usage, produced: { bytes: 800, tokens: 200, deltas: 200 }, silentMs: 0 };
+  if (shows) for (let i = 0; i < REPLIES_TO_BELIEVE; i++) observed.note(WEST, reply);
+  const terms = { ...termsOf({ tag: "left" as AccountTag, keyId: "key" }, 0), outputMost: 1_000 };
+  const attempts = [{ ...sentTo(WEST, "client_gone"), startedAtMs: 5_000, endedAtMs: 5_000 + waitedMs }];
+  const run = { attempts, streamed, asksToThink: false } as unknown as Run;
+  const tries = triesOf(run, terms as unknown as Permit, { observed });
+  const { ask } = settlementOf(terms, { ...NOTHING, attempts: tries, leftAllowance: nanoUsd(0n) });
+  return Math.floor(Number((ask.leftUnpaid?.amount ?? 0n) - 10_000n) / 5);
+}
+
+test("what may have been written while a client waited is paid as well, within the limit that was sent", () => {
+  const unseen = { streamed: true, shows: false };
+  const shown = { streamed: true, shows: true };
+  const whole = { streamed: false, shows: true };
+  // 150 tokens a second, the first second left out.
+  assert.deepEqual(
+    [1_000, 3_000, 60_000].map((ms) => outputCharged(ms, unseen)),
+    [0, 300, 1_000],
+  );
+  assert.deepEqual(
+    [1_000, 3_000, 60_000].map((ms) => outputCharged(ms, shown)),
+    [0, 0, 0],
+  );
+  assert.deepEqual(
+    [1_000, 3_000, 60_000].map((ms) => outputCharged(ms, whole)),
+    [0, 300, 1_000],
+  );
+});

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Clock } from "../../../src/values/time.ts";
+import { post, withSimulator } from "./clients.ts";
+
+/** A clock whose tasks run when the test says so; `asked` resolves whenever somebody starts to wait. */
+function fakeClock(): { clock: Clock; waits: number[]; run(): void; asked(): Promise<void> } {
+  const waits: number[] = [];
+  let tasks: (() => void)[] = [];
+  let onAsk: () => void = () => {};
+  const clock: Clock = {
+    monotonicMs: () => 0,
+    wallMs: () => 0,
+    after(ms, task) {
+      waits.push(ms);
+      tasks.push(task);
+      onAsk();
+      return () => {
+        tasks = tasks.filter((one) => one !== task);
+      };
+    },
+  };
+  return {
+    clock,
+    waits,
+    run() {
+      const due = tasks;
+      tasks = [];
+      for (const task of due) task();
+    },
+    asked: () =>
+      tasks.length > 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            onAsk = resolve;
+          }),
+  };
+}
+
+test("headers, first event and the events after it come when their time has come", async () => {
+  const fake = fakeClock();
+  await withSimulator(
+    async (simulator) => {
+      simulator.program({ text: "a", pace: { betweenMs: 3 }, fault: { delayHeadersMs: 50 } });
+      let isAnswered = false;
+      const answer = post(simulator, "chat", { stream: true }).then((response) => {
+        isAnswered = true;
+        return response;
+      });
+      await fake.asked();
+      assert.equal(isAnswered, false);
+      fake.run();
+      const response = await answer;
+      let isRead = false;
+      const text = response.text().then((all) => {
+        isRead = true;
+        return all;
+      });
+      while (!isRead) {
+        await Promise.race([fake.asked(), text]);
+        fake.run();
+      }
+      assert.match(await text, /\[DONE\]/);
+      assert.deepEqual(fake.waits, [60, 20, 3, 3, 3]);
+    },
+    { clock: fake.clock, pace: { headersDelayMs: 10, firstDelayMs: 20, betweenMs: 30 } },
+  );
+});
+
+test("answers are held back until released, requests are counted and seen", async () => {
+  const observed: string[] = [];
+  await withSimulator(
+    async (simulator) => {
+      simulator.hold();
+      const answers = [post(simulator, "chat"), post(simulator, "responses", {}, { "X-Odd-Case": "1" })];
+      await simulator.waitFor(2);
+      assert.equal(simulator.count, 2);
+      // Decided after both requests had arrived: an answer that was not held back would not know it.
+      simulator.program({ text: "decided late" }, { times: 2 });
+      simulator.release();
+      for (const response of await Promise.all(answers)) assert.match(await response.text(), /decided late/);
+      assert.deepEqual(observed.sort(), ["/v1/chat/completions", "/v1/responses"]);
+      const seen = simulator.requests.find(({ path }) => path === "/v1/responses");
+      assert.ok(seen?.headers.some((name) => name.toLowerCase() === "x-odd-case"));
+      assert.deepEqual(seen?.json, { model: "m", input: "hello" });
+      assert.equal(await seen?.finished, "complete");
+    },
+    { onRequest: ({ path }) => observed.push(path) },
+  );
+});
+
+test("closing cuts whatever is still open", () =>
+  withSimulator(async (simulator) => {
+    simulator.program({ fault: { stallAfterEvents: 1 } });
+    const response = await post(simulator, "messages", { stream: true });
+    await simulator.close();
+    await assert.rejects(response.text());
+    assert.notEqual(await simulator.requests[0]?.finished, "complete");
+  }));
+
+test("the command says where it listens and that it is a simulation, and leaves when told", async () => {
+  const file = fileURLToPath(new URL("../../../src/simulator/program.ts", import.meta.url));
+  const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    let said = "";
+    for await (const piece of child.stdout) {
+      said += String(piece);
+      if (said.includes("/v1\n")) break;
+    }
+    assert.match(said, /SIMULATION/);
+    const url = /http:\S+/.exec(said)?.[0];
+    const response = await fetch(`${url}/models`);
+    assert.equal(response.status, 200);
+    await response.body?.cancel();
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    assert.deepEqual(await exited, [0, null]);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("the command refuses a port that is none", async () => {
+  const file = fileURLToPath(new URL("../../../src/simulator/program.ts", import.meta.url));
+  const child = spawn(process.execPath, [file, "--port", "http"], { stdio: "ignore" });
+  assert.deepEqual(await once(child, "exit"), [2, null]);
+});

@@ -1,0 +1,49 @@
+/** A right that a server's user lacks is told of in the error or in a warning, never in both; a played connection. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Connection } from "../../../src/store/redis/connect.ts";
+import { Rights } from "../../../src/store/redis/rights.ts";
+import type { Script } from "../../../src/store/redis/scripts.ts";
+
+/** Servers by name, with the places of the rights that they lack. */
+function scene(lacking: Record<string, string[]>) {
+  const connection = {
+    losses: () => 0,
+    nodeOf: (key: string) => key,
+    primaries: () => Object.keys(lacking),
+    runOn: async (node: string) => ["", lacking[node]],
+  } as unknown as Connection;
+  const rights = new Rights(connection, [{ command: "ZREM", key: "a" }], {} as Script);
+  /** One check: the error's message, and the warnings. */
+  return async () => {
+    const warnings: string[] = [];
+    const error = await rights.check((message) => warnings.push(message)).catch(({ message }: Error) => message);
+    const brief = (text: string) => text.replace(/^the user of (.*?)(may not \w+|has all).*$/s, "$1$2");
+    return [typeof error === "string" ? brief(error) : undefined, ...warnings.map(brief)];
+  };
+}
+
+test("of one server, in the error alone, however the lack was noticed first", async () => {
+  const lacking: Record<string, string[]> = { "": [] };
+  const check = scene(lacking);
+  assert.deepEqual(await check(), [undefined]);
+  lacking[""] = ["1"];
+  assert.deepEqual(await check(), ["Redis may not ZREM"]);
+  assert.deepEqual(await check(), ["Redis may not ZREM"]);
+  lacking[""] = [];
+  assert.deepEqual(await check(), [undefined]);
+});
+
+test("of a part of a cluster, in warnings for as long as it lasts, and when it is over", async () => {
+  const lacking: Record<string, string[]> = { a: [], b: [] };
+  const check = scene(lacking);
+  await check();
+  lacking.b = ["1"];
+  assert.deepEqual(await check(), [undefined, "Redis at b may not ZREM"]);
+  assert.deepEqual(await check(), [undefined, "Redis at b may not ZREM"], "whoever asks leaves out what it has told");
+  lacking.a = ["1"];
+  assert.deepEqual(await check(), ["Redis at a may not ZREM", "Redis at b may not ZREM"]);
+  lacking.a = [];
+  lacking.b = [];
+  assert.deepEqual(await check(), [undefined, "Redis at b has all"]);
+});

@@ -1,0 +1,101 @@
+/** The forms of the store under test, each with its clock in the test's hand where that is possible. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Store } from "../../../src/store/contract.ts";
+import { type OpenOptions, openStore } from "../../../src/store/open.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { startRedis, startRedisCluster, startSentinel, type TestRedis } from "../../rig/redis.ts";
+import type { Bench } from "./contract.ts";
+
+const START_MS = Date.UTC(2026, 5, 1, 12);
+
+/** For tests that are not about time: a step may take as long as a busy machine needs, and is not tried again. */
+export const PATIENT = { commandTimeoutMs: 20_000, stepTimeoutMs: 40_000 } as const;
+
+export const openUrl = (redis: TestRedis, options: OpenOptions = {}): Promise<Store> =>
+  openStore({ kind: "redis", url: new Secret(redis.url) }, options);
+
+export async function embeddedBench(): Promise<Bench & { readonly dir: string }> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-embedded-"));
+  let nowMs = START_MS;
+  const store = await openStore({ kind: "embedded", dir: join(dir, "data") }, { now: () => nowMs });
+  return {
+    dir: join(dir, "data"),
+    store,
+    nowMs: () => nowMs,
+    setTime(epochMs) {
+      nowMs = epochMs;
+    },
+    async close() {
+      await store.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/**
+ * A real Redis that lives in the test's time (libfaketime).
+ * @param user name and password, `name:password@`, for a server with these further arguments.
+ */
+export async function redisBench(
+  user = "",
+  args: readonly string[] = [],
+): Promise<Bench & { readonly redis: TestRedis }> {
+  const redis = await startRedis({ faketime: true, args });
+  let nowMs = START_MS;
+  redis.setTime(nowMs);
+  const store = await openStore({ kind: "redis", url: new Secret(`redis://${user}127.0.0.1:${redis.port}`) });
+  return {
+    redis,
+    store,
+    nowMs: () => nowMs,
+    setTime(epochMs) {
+      nowMs = epochMs;
+      redis.setTime(epochMs);
+    },
+    async close() {
+      await store.close();
+      await redis.stop();
+    },
+  };
+}
+
+const noClock = (): never => {
+  throw new Error("this form has the machine's clock");
+};
+
+export async function clusterBench(): Promise<Bench> {
+  const cluster = await startRedisCluster();
+  const { nodes } = cluster;
+  const store = await openStore({
+    kind: "redis-cluster",
+    nodes,
+    tls: false,
+    username: undefined,
+    password: undefined,
+  });
+  const close = async () => {
+    await store.close();
+    await cluster.stop();
+  };
+  return { store, nowMs: Date.now, setTime: noClock, close };
+}
+
+export async function sentinelBench(): Promise<Bench> {
+  const primary = await startRedis();
+  const sentinel = await startSentinel("tollgate", primary);
+  const store = await openStore({
+    kind: "redis-sentinel",
+    sentinels: [{ host: "127.0.0.1", port: sentinel.port }],
+    name: "tollgate",
+    username: undefined,
+    password: undefined,
+  });
+  const close = async () => {
+    await store.close();
+    await sentinel.stop();
+    await primary.stop();
+  };
+  return { store, nowMs: Date.now, setTime: noClock, close };
+}

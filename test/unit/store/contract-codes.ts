@@ -1,0 +1,132 @@
+/** Codes: made, listed, voided, redeemed once; and what was spent, by day. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { CardFacts } from "../../../src/store/records.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { utcDay } from "../../../src/values/time.ts";
+import { admitAsk, admitted, cardTerms, codeHashOf, DAY_MS, makeAccount, ridOf, settleAsk, tagOf } from "./asks.ts";
+import type { Ask } from "./contract.ts";
+
+const DAY: CardFacts = {
+  card: "day",
+  plan: "pro",
+  group: "cards",
+  lastsMs: DAY_MS,
+  starts: "at_redemption",
+  quota: nanoUsd(5n),
+};
+
+const named = (...ids: string[]) => ids.map((id) => ({ id, hash: codeHashOf(id) }));
+
+export function codeTests(ask: Ask): void {
+  test("a code is worth what it was made for, whatever is made under its hash later", async () => {
+    const { store, nowMs } = ask();
+    await store.createCodes(DAY, named("Cpin1"));
+    await store.createCodes({ ...DAY, lastsMs: 1, quota: undefined, plan: "none" }, named("Cpin1"));
+    const code = await store.getCode("Cpin1");
+    assert.ok(Math.abs((code?.createdAtMs ?? 0) - nowMs()) < 60_000);
+    const { createdAtMs: _, ...rest } = code ?? assert.fail();
+    assert.deepEqual(rest, { ...DAY, id: "Cpin1", state: "unused", tag: undefined, claimedAtMs: undefined });
+    assert.equal(await store.getCode("Cnone"), undefined);
+  });
+
+  test("a thousand codes are made at once, and listed page by page", async () => {
+    const { store } = ask();
+    const ids = Array.from({ length: 1_000 }, (_, i) => `yy${String(i).padStart(4, "0")}`);
+    await store.createCodes(DAY, named(...ids));
+    const seen: string[] = [];
+    let cursor: string | undefined = "yy";
+    do {
+      const page = await store.listCodes(cursor, 200);
+      seen.push(...page.items.map((code) => code.id));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    assert.deepEqual(seen, ids);
+    await assert.rejects(store.createCodes(DAY, named(...ids, "one more")), RangeError);
+  });
+
+  test("a redeemed code is one account's for good, and credited once (invariant 11)", async () => {
+    const { store } = ask();
+    const [tag, other] = [await makeAccount(store, "Cred"), await makeAccount(store, "Cother")];
+    await store.createCodes(DAY, named("Cred1"));
+    const hash = codeHashOf("Cred1");
+    const first = await store.redeem({ hash, tag });
+    assert.ok(first.outcome === "redeemed");
+    assert.deepEqual([first.code.state, first.code.tag, first.entitlement.id], ["redeemed", tag, "Cred1"]);
+    assert.equal(first.entitlement.untilMs - first.entitlement.fromMs, DAY_MS);
+    assert.deepEqual(await store.redeem({ hash, tag }), { ...first, outcome: "again" });
+    assert.deepEqual(await store.redeem({ hash, tag: other }), { outcome: "used" });
+    assert.equal((await store.voidCode("Cred1"))?.state, "redeemed", "a code in use is not voided");
+    const lines = (await store.readLedger(tag, 1, 10)).map(
+      (l) => `${l.kind} ${l.debit}>${l.credit} ${l.amount} ${l.reference}`,
+    );
+    assert.deepEqual(lines, ["card cards:day>ent_Cred1 5 Cred1"]);
+    assert.equal((await store.readLedger(other, 1, 10)).length, 0);
+    assert.deepEqual((await store.listCards(tag))?.cards, [first.entitlement]);
+    assert.equal(await store.listCards(tagOf("Cnobody")), undefined);
+  });
+
+  test("an unknown code, a voided one, and an account that is none change nothing", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Cvoid");
+    await store.createCodes(DAY, named("Cv1", "Cv2"));
+    assert.equal((await store.voidCode("Cv1"))?.state, "void");
+    assert.equal((await store.voidCode("Cv1"))?.state, "void");
+    assert.equal(await store.voidCode("Cv none"), undefined);
+    assert.deepEqual(await store.redeem({ hash: codeHashOf("Cv1"), tag }), { outcome: "void" });
+    assert.deepEqual(await store.redeem({ hash: codeHashOf("Cv0"), tag }), { outcome: "unknown_code" });
+    const nobody = { hash: codeHashOf("Cv2"), tag: tagOf("Cvnobody") };
+    assert.deepEqual(await store.redeem(nobody), { outcome: "unknown_account" });
+    assert.equal((await store.getCode("Cv2"))?.state, "unused", "a code is not lost on an account that is none");
+    assert.equal((await store.inspect(tag))?.entitlements.length, 0);
+  });
+
+  test("cards that follow each other begin where the one before ends, from the store's clock on", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Cnext");
+    await store.createCodes({ ...DAY, starts: "after_previous" }, named("Cn1", "Cn2"));
+    const cards = [];
+    for (const id of ["Cn1", "Cn2"]) {
+      const answer = await store.redeem({ hash: codeHashOf(id), tag });
+      assert.ok(answer.outcome === "redeemed");
+      cards.push(answer.entitlement);
+    }
+    assert.equal(cards[1]?.fromMs, cards[0]?.untilMs);
+  });
+
+  test("sums per day tell group, model and key apart; a span without spending is empty", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Cdays", { group: "cards" });
+    await store.createCodes({ ...DAY, quota: nanoUsd(500n) }, named("Cd1"));
+    await store.redeem({ hash: codeHashOf("Cd1"), tag });
+    let day = "";
+    for (const [number, model] of ["big-1", "big-2", "big-1"].entries()) {
+      const request = admitAsk({ tag, requestId: ridOf(number), plans: ["pro"], groups: [cardTerms()] });
+      const permit = admitted(await store.admit(request));
+      const tokens = { input: 100, cachedInput: 20, cacheWrite: 3, output: 40 + number, reasoning: 5 };
+      const charge = settleAsk(request, permit, { amount: 10n, model, tokens });
+      await store.settle(charge);
+      await store.settle(charge);
+      day = utcDay(permit.storeTimeMs);
+    }
+    const refused = admitAsk({ tag, requestId: ridOf(9), plans: ["pro"], groups: [cardTerms()] });
+    const tokens = { input: 1, cachedInput: 1, cacheWrite: 1, output: 1, reasoning: 1 };
+    const voided = { voided: true, absorbed: 7n, absorbedCause: "client_gone", upstream: "east", tokens };
+    await store.settle(settleAsk(refused, admitted(await store.admit(refused)), voided));
+    const sum = { day, group: "cards", key: "key_Cdays" };
+    const free = { cost: 0n, absorbed: 0n };
+    const one = { requests: 1, input: 100, cachedInput: 20, cacheWrite: 3, output: 41, reasoning: 5 };
+    const two = { requests: 2, input: 200, cachedInput: 40, cacheWrite: 6, output: 82, reasoning: 10 };
+    assert.deepEqual(await store.readDays(tag, day, day), [
+      { ...sum, model: "big-1", amount: 20n, counts: two, ...free },
+      { ...sum, model: "big-2", amount: 10n, counts: one, ...free },
+    ]);
+    const dayAt = (offset: number) => utcDay(Date.parse(day) + offset * DAY_MS);
+    assert.equal((await store.readDays(tag, dayAt(-365), day)).length, 2);
+    assert.deepEqual(await store.readDays(tag, dayAt(1), dayAt(9)), []);
+    assert.deepEqual(await store.readDays(tag, dayAt(-1), dayAt(-1)), []);
+    assert.deepEqual(await store.readDays(tagOf("Cdnobody"), day, day), []);
+    await assert.rejects(store.readDays(tag, dayAt(-366), day), RangeError);
+    await assert.rejects(store.readDays(tag, "2026-02-30", day), RangeError);
+  });
+}

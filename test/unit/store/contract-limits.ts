@@ -1,0 +1,221 @@
+/** Buckets, holds and cards against the store's own clock. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { admitAsk, admitted, cardTerms, causeOf, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import type { Ask } from "./contract.ts";
+import { assertIdentities } from "./contract-settle.ts";
+
+export function limitTests(ask: Ask): void {
+  test("requests pass again exactly after retry-after, not a millisecond before (invariant 14)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lrate", { funds: 10_000n });
+    const groups = [terms({ requestsPerMinute: 7 })];
+    const go = (number: number) => store.admit(admitAsk({ tag, requestId: ridOf(number), groups }));
+    for (let number = 1; number <= 7; number++) {
+      assert.deepEqual(admitted(await go(number)).limits.requests, {
+        limit: 7,
+        remaining: 7 - number,
+        resetMs: Math.ceil((number * 60_000) / 7),
+      });
+    }
+    const refused = await go(8);
+    assert.equal(causeOf(refused), "requests");
+    const waitMs = refused.outcome === "refused" ? (refused.retryAfterMs ?? 0) : 0;
+    assert.equal(waitMs, Math.ceil(60_000 / 7));
+    setTime(nowMs() + waitMs - 1);
+    assert.equal(causeOf(await go(9)), "requests");
+    setTime(nowMs() + 1);
+    assert.equal(causeOf(await go(10)), "admitted");
+  });
+
+  test("limits are read as the next admission would find them, and reading changes nothing", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lread", { funds: 10_000n });
+    assert.equal(await store.readLimits("LnoAccount" as typeof tag, "big"), undefined);
+    assert.deepEqual(await store.readLimits(tag, "big"), {
+      requests: undefined,
+      tokens: undefined,
+      overrun: undefined,
+      inFlight: 0,
+      inFlightOfAccount: 0,
+      storeTimeMs: nowMs(),
+    });
+    const groups = [terms({ requestsPerMinute: 7, tokensPerMinute: 600 })];
+    const go = (number: number, holdTtlMs: number) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(number), groups, inputTokens: 100, holdTtlMs }));
+    admitted(await go(1, 1_000));
+    admitted(await go(2, 60_000));
+    const takenAtMs = nowMs();
+    const usage = {
+      requests: { debt: 2 * 60_000, atMs: takenAtMs },
+      tokens: { debt: 200 * 60_000, atMs: takenAtMs },
+      overrun: undefined,
+      inFlight: 2,
+      inFlightOfAccount: 2,
+      storeTimeMs: takenAtMs,
+    };
+    const before = await store.inspect(tag);
+    assert.deepEqual(await store.readLimits(tag, "big"), usage);
+    const elsewhere = { ...usage, requests: undefined, tokens: undefined, inFlight: 0 };
+    assert.deepEqual(await store.readLimits(tag, "big/key_other"), elsewhere);
+    setTime(nowMs() + 1_000);
+    // The first hold has expired; the buckets are as they were stored.
+    const later = { ...usage, inFlight: 1, inFlightOfAccount: 1, storeTimeMs: nowMs() };
+    assert.deepEqual(await store.readLimits(tag, "big"), later);
+    setTime(takenAtMs);
+    assert.deepEqual(await store.inspect(tag), before);
+  });
+
+  test("tokens are taken by estimate and corrected by use; a debt makes the next one wait exactly", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Ltokens", { funds: 10_000n });
+    const groups = [terms({ tokensPerMinute: 600 })];
+    const first = admitAsk({ tag, requestId: ridOf(1), groups, inputTokens: 100 });
+    const permit = admitted(await store.admit(first));
+    assert.equal(permit.limits.tokens?.remaining, 500);
+    await store.settle(settleAsk(first, permit, { amount: 1n, tokensTaken: 100, tokensUsed: 900 }));
+    const next = (number: number) => store.admit(admitAsk({ tag, requestId: ridOf(number), groups, inputTokens: 60 }));
+    const refused = await next(2);
+    assert.deepEqual(refused, {
+      outcome: "refused",
+      cause: "tokens",
+      group: "big",
+      retryAfterMs: 36_000,
+      limits: { requests: undefined, tokens: { limit: 600, remaining: 0, resetMs: 90_000 } },
+    });
+    setTime(nowMs() + 35_999);
+    assert.equal(causeOf(await next(3)), "tokens");
+    setTime(nowMs() + 1);
+    assert.equal(causeOf(await next(4)), "admitted");
+  });
+
+  test("a voided request gives its tokens back, never above full, and not its place in the request bucket", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Lgiveback");
+    const groups = [terms({ tokensPerMinute: 600, requestsPerMinute: 60 })];
+    const request = admitAsk({ tag, requestId: ridOf(1), groups, inputTokens: 100 });
+    const permit = admitted(await store.admit(request));
+    await store.settle(settleAsk(request, permit, { voided: true, tokensTaken: 100, tokensUsed: 50 }));
+    const buckets = (await store.inspect(tag))?.buckets;
+    assert.deepEqual([buckets?.["big:t"]?.debt, buckets?.["big:r"]?.debt], [0, 60_000]);
+  });
+
+  test("an estimate larger than the bucket passes when the bucket is full, and is taken whole", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Llarge");
+    const groups = [terms({ tokensPerMinute: 100 })];
+    const go = (number: number) => store.admit(admitAsk({ tag, requestId: ridOf(number), groups, inputTokens: 250 }));
+    assert.equal(causeOf(await go(1)), "admitted");
+    const refused = await go(2);
+    assert.equal(refused.outcome === "refused" && refused.retryAfterMs, 150_000);
+    setTime(nowMs() + 149_999);
+    assert.equal(causeOf(await go(3)), "tokens");
+    setTime(nowMs() + 1);
+    assert.equal(causeOf(await go(4)), "admitted");
+  });
+
+  test("a request refused for tokens keeps its place in the request bucket; a second try takes none", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Lkeep");
+    const groups = [terms({ requestsPerMinute: 10, tokensPerMinute: 10 })];
+    const go = (number: number, again: boolean) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(number), groups, inputTokens: 10, again }));
+    const debt = async (bucket: string) => (await store.inspect(tag))?.buckets[bucket]?.debt;
+    admitted(await go(1, false));
+    assert.equal(causeOf(await go(2, false)), "tokens");
+    assert.deepEqual([await debt("big:r"), await debt("big:t")], [120_000, 600_000]);
+    assert.equal(causeOf(await go(2, true)), "tokens");
+    assert.equal(await debt("big:r"), 120_000);
+  });
+
+  test("a clock that is set back mints nothing, and one that jumps ahead at most a full bucket (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lclock", { funds: 10_000n });
+    const groups = [terms({ requestsPerMinute: 2 })];
+    let number = 0;
+    const go = async () => causeOf(await store.admit(admitAsk({ tag, requestId: ridOf(++number), groups })));
+    assert.deepEqual([await go(), await go(), await go()], ["admitted", "admitted", "requests"]);
+    setTime(nowMs() - 3_600_000);
+    assert.equal(await go(), "requests");
+    setTime(nowMs() + 3_600_000);
+    assert.equal(await go(), "requests");
+    setTime(nowMs() + 10 * DAY_MS);
+    assert.deepEqual([await go(), await go(), await go()], ["admitted", "admitted", "requests"]);
+  });
+
+  test("expired holds go, at most 16 with each call, and a late charge still counts once (invariant 9)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lsweep", { funds: 10_000n });
+    const asks = Array.from({ length: 40 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
+    const permits = [];
+    for (const request of asks) permits.push(admitted(await store.admit(request)));
+    setTime(nowMs() + 60_000);
+    const counts = [];
+    for (let number = 100; number < 104; number++) {
+      await store.admit(admitAsk({ tag, requestId: ridOf(number), holdTtlMs: DAY_MS }));
+      counts.push((await store.inspect(tag))?.inFlight);
+    }
+    assert.deepEqual(counts, [25, 10, 3, 4]);
+    const [first, permit] = [asks[0], permits[0]];
+    assert.ok(first && permit);
+    const charge = settleAsk(first, permit, { amount: 100n });
+    assert.equal((await store.settle(charge)).outcome, "settled");
+    assert.equal((await store.settle(charge)).outcome, "duplicate");
+    const state = await store.inspect(tag);
+    assert.ok(state);
+    assert.equal(state.account.balance, 9_900n);
+    assertIdentities(state);
+  });
+
+  test("a card is good from its first millisecond to its last (invariant 12)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lcard", { group: "cards" });
+    const card = {
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: 1_000,
+      quota: nanoUsd(1_000n),
+      reference: "code",
+    };
+    await store.grant(tag, { ...card, id: "Lc1", afterPrevious: false });
+    await store.grant(tag, { ...card, id: "Lc2", afterPrevious: true });
+    let number = 0;
+    const payer = async () => {
+      const request = admitAsk({ tag, requestId: ridOf(++number), plans: ["pro"], groups: [cardTerms()] });
+      const answer = await store.admit(request);
+      return answer.outcome === "admitted" ? answer.entitlement : answer.cause;
+    };
+    assert.equal(await payer(), "Lc1");
+    setTime(nowMs() + 999);
+    assert.equal(await payer(), "Lc1");
+    setTime(nowMs() + 1);
+    assert.equal(await payer(), "Lc2");
+    setTime(nowMs() + 1_000);
+    assert.equal(await payer(), "no_entitlement");
+    assert.deepEqual(
+      (await store.inspect(tag))?.entitlements.map((e) => e.held),
+      [200n, 100n],
+    );
+  });
+
+  test("a charge older than 48 hours is stale; a mark outlives every replay (3.3)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lstale");
+    const [early, late] = [1, 2].map((n) => admitAsk({ tag, requestId: ridOf(n) }));
+    assert.ok(early && late);
+    const permit = admitted(await store.admit(early));
+    admitted(await store.admit(late));
+    setTime(nowMs() + SETTLE_HORIZON_MS);
+    const charge = settleAsk(early, permit, { amount: 5n });
+    assert.equal((await store.settle(charge)).outcome, "settled");
+    setTime(nowMs() + 1);
+    assert.equal((await store.settle(settleAsk(late, permit, { amount: 5n }))).outcome, "stale");
+    assert.equal((await store.settle(charge)).outcome, "duplicate");
+    setTime(nowMs() + SETTLED_MARK_MS);
+    assert.equal((await store.settle(charge)).outcome, "stale");
+    assert.equal((await store.getAccount(tag))?.balance, 995n);
+  });
+}

@@ -1,0 +1,200 @@
+/** Accounts, keys, payments and cards: what an operator writes. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { admitAsk, admitted, causeOf, DAY_MS, hashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
+import type { Ask } from "./contract.ts";
+
+export function recordTests(ask: Ask): void {
+  test("a tag and a name belong to one account", async () => {
+    const { store } = ask();
+    const made = await store.createAccount({ tag: tagOf("Rone"), name: "R one", plan: "free" });
+    assert.notEqual(made, "exists");
+    assert.equal(await store.createAccount({ tag: tagOf("Rone"), name: "R other", plan: "free" }), "exists");
+    assert.equal(await store.createAccount({ tag: tagOf("Rtwo"), name: "R one", plan: "free" }), "exists");
+    assert.equal(await store.getAccount(tagOf("Rtwo")), undefined);
+    assert.deepEqual(await store.findAccount("R one"), made);
+    assert.equal(await store.findAccount("R other"), undefined);
+    assert.equal((await store.setPlan(tagOf("Rone"), "pro"))?.plan, "pro");
+    assert.equal(await store.setPlan(tagOf("Rnone"), "pro"), undefined);
+  });
+
+  test("of ten that take one name at once, one gets it", async () => {
+    const { store } = ask();
+    const tries = Array.from({ length: 10 }, (_, i) =>
+      store.createAccount({ tag: tagOf(`Rrace${i}`), name: "R race", plan: "free" }),
+    );
+    const made = (await Promise.all(tries)).filter((answer) => answer !== "exists");
+    assert.equal(made.length, 1);
+    assert.equal((await store.findAccount("R race"))?.tag, made[0]?.tag);
+  });
+
+  test("accounts are listed by name, page by page", async () => {
+    const { store } = ask();
+    for (const name of ["zz c", "zz a", "zz b", "zz ä", "zz 😀"]) {
+      await store.createAccount({ tag: tagOf(`R${Buffer.from(name).toString("hex").slice(-8)}`), name, plan: "free" });
+    }
+    const names: string[] = [];
+    let cursor: string | undefined = "zz";
+    do {
+      const page = await store.listAccounts(cursor, 2);
+      assert.ok(page.items.length <= 2);
+      names.push(...page.items.map((account) => account.name));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    assert.deepEqual(names, ["zz a", "zz b", "zz c", "zz ä", "zz 😀"]);
+  });
+
+  test("a key is made once, changes groups until it is revoked, and is then final", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rkeys");
+    const createdAtMs = nowMs();
+    const again = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("key"), group: "elsewhere" });
+    assert.deepEqual([again?.group, again?.revision], ["big", 1]);
+    assert.equal(await store.createKey(tagOf("Rnone"), { id: "k", hash: hashOf("k"), group: "g" }), undefined);
+    const first = (await store.setKeyGroup(tag, "key_Rkeys", "small"))?.revision ?? 0;
+    assert.ok(Math.abs(first - nowMs()) < 60_000, "a revision is the store's time");
+    const second = (await store.setKeyGroup(tag, "key_Rkeys", "small"))?.revision ?? 0;
+    assert.ok(second > first, "the same again stands above what a store has lost");
+    assert.equal(await store.setKeyGroup(tag, "key_none", "small"), undefined);
+    const revoked = await store.revokeKey(tag, "key_Rkeys");
+    assert.deepEqual([revoked?.status, revoked?.group], ["revoked", "small"]);
+    assert.ok((revoked?.revision ?? 0) > second);
+    assert.deepEqual(await store.revokeKey(tag, "key_Rkeys"), revoked);
+    assert.deepEqual(await store.setKeyGroup(tag, "key_Rkeys", "big"), revoked);
+    assert.equal(await store.revokeKey(tag, "key_none"), undefined);
+    assert.deepEqual(await store.listKeys(tag), [revoked]);
+    assert.ok(Math.abs((revoked?.createdAtMs ?? 0) - createdAtMs) < 60_000);
+    const answer = await store.admit(admitAsk({ tag, requestId: ridOf(1) }));
+    assert.equal(causeOf(answer), "revoked_key");
+  });
+
+  test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rreplay", { plan: "free" });
+    const laterMs = nowMs() + 600_000;
+    const plan = async (...change: [string, number?]) => {
+      const account = await store.setPlan(tag, ...change);
+      return [account?.plan, account?.planRevision];
+    };
+    assert.deepEqual(await plan("pro", 2), ["pro", 2]);
+    assert.deepEqual(await plan("free", 1), ["pro", 2]);
+    assert.deepEqual(await plan("free", 2), ["pro", 2]);
+    assert.deepEqual(await plan("free", 5), ["free", 5]);
+    const [, now = 0] = await plan("pro");
+    assert.ok(Math.abs(Number(now) - nowMs()) < 60_000, "a revision is the store's time");
+    assert.deepEqual(await plan("free", 6), ["pro", now]);
+    assert.deepEqual(await plan("free", laterMs), ["free", laterMs]);
+    assert.deepEqual(await plan("pro"), ["pro", laterMs + 1], "above the last one, whatever the clock says");
+    const group = async (...change: [string, number?]) => {
+      const key = await store.setKeyGroup(tag, "key_Rreplay", ...change);
+      return [key?.group, key?.revision];
+    };
+    assert.deepEqual(await group("small", 2), ["small", 2]);
+    assert.deepEqual(await group("big", 2), ["small", 2]);
+    assert.deepEqual(await group("big", laterMs), ["big", laterMs]);
+    assert.deepEqual(await group("small"), ["small", laterMs + 1]);
+    const revoked = await store.revokeKey(tag, "key_Rreplay", 2);
+    assert.deepEqual([revoked?.status, revoked?.revision], ["revoked", laterMs + 2]);
+    assert.deepEqual(await store.setKeyGroup(tag, "key_Rreplay", "small", laterMs + 9), revoked);
+  });
+
+  test("a card that is given again begins when it began", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Ragain");
+    const fromMs = nowMs() - 1_000;
+    const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };
+    const given = await store.grant(tag, { ...card, id: "Ra1", afterPrevious: true, fromMs });
+    assert.deepEqual([given?.fromMs, given?.untilMs], [fromMs, fromMs + DAY_MS]);
+  });
+
+  test("the same server has the same identity", async () => {
+    const { store } = ask();
+    const identity = await store.identity();
+    assert.match(identity, /^[0-9a-f:,]{32,}$/);
+    assert.equal(await store.identity(), identity);
+  });
+
+  test("a payment counts once by its id; the balance less its holds never leaves its bounds (invariant 10)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Rpay", { funds: 100n });
+    const pay = (id: string, amount: bigint) => store.credit(tag, { id, amount, kind: "adjust", note: "n" });
+    assert.deepEqual(await pay("a", 50n), { outcome: "credited", balance: 150n });
+    assert.deepEqual(await pay("a", 50n), { outcome: "duplicate", balance: 150n });
+    assert.deepEqual(await pay("a", 51n), { outcome: "mismatch" });
+    admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1) })));
+    assert.deepEqual(await pay("b", -51n), { outcome: "refused" });
+    assert.deepEqual(await pay("b", -50n), { outcome: "credited", balance: 100n });
+    assert.deepEqual(await pay("c", 8_999_999_999_999_901n), { outcome: "refused" });
+    assert.deepEqual(await pay("c", 8_999_999_999_999_900n), { outcome: "credited", balance: 9_000_000_000_000_000n });
+    assert.equal(
+      (await store.credit(tagOf("Rnone"), { id: "x", amount: 1n, kind: "topup", note: "" })).outcome,
+      "unknown_account",
+    );
+    const lines = (await store.readLedger(tag, 0, 10)).map((l) => `${l.seq} ${l.debit}>${l.credit} ${l.amount}`);
+    assert.deepEqual(lines, [
+      "1 topup>acct_Rpay000000 100",
+      "2 adjust>acct_Rpay000000 50",
+      "3 acct_Rpay000000>adjust 50",
+      "4 adjust>acct_Rpay000000 8999999999999900",
+    ]);
+    assert.deepEqual(
+      (await store.readLedger(tag, 1, 2)).map((l) => l.seq),
+      [2, 3],
+    );
+    assert.deepEqual((await store.inspect(tag))?.payments, ["a", "b", "c", "first"]);
+  });
+
+  test("a card is given once by its id, and may follow the one before", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Rcard");
+    const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };
+    const first = await store.grant(tag, { ...card, id: "Rc1", afterPrevious: false });
+    assert.equal((first?.untilMs ?? 0) - (first?.fromMs ?? 0), DAY_MS);
+    assert.deepEqual(await store.grant(tag, { ...card, id: "Rc1", afterPrevious: true }), first);
+    const second = await store.grant(tag, { ...card, id: "Rc2", afterPrevious: true });
+    assert.equal(second?.fromMs, first?.untilMs);
+    assert.equal(await store.grant(tagOf("Rnone"), { ...card, id: "Rc3", afterPrevious: false }), undefined);
+    const lines = (await store.readLedger(tag, 1, 10)).map((l) => `${l.kind} ${l.debit}>${l.credit} ${l.amount}`);
+    assert.deepEqual(lines, ["card cards:day>ent_Rc1 5", "card cards:day>ent_Rc2 5"]);
+  });
+
+  test("what a key may see is read without side effects", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Rview", { plan: "basic" });
+    const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "code" };
+    await store.grant(tag, { ...card, id: "Rv1", lastsMs: 2 * DAY_MS, quota: undefined });
+    await store.grant(tag, { ...card, id: "Rv2", quota: nanoUsd(7n) });
+    const before = await store.inspect(tag);
+    const view = await store.readKey(tag, hashOf("key"));
+    assert.deepEqual(view?.account, { id: "acct_Rview00000", name: "Rview", plan: "basic", balance: 1_000n });
+    assert.deepEqual(
+      view?.entitlements.map((e) => [e.id, e.quota]),
+      [
+        ["Rv2", 7n],
+        ["Rv1", undefined],
+      ],
+    );
+    assert.equal(view?.key.group, "big");
+    assert.equal(await store.readKey(tag, hashOf("other")), undefined);
+    assert.deepEqual(await store.inspect(tag), before);
+    await store.revokeKey(tag, "key_Rview");
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.status, "revoked");
+  });
+
+  test("names may hold anything that people type", async () => {
+    const { store } = ask();
+    const tag = tagOf("Rnames");
+    const name = 'Ünï "quoted" \\ {a:x} | 漢字 \u2028';
+    await store.createAccount({ tag, name, plan: 'pl"an' });
+    await store.createKey(tag, { id: "key_Rnames", hash: hashOf("key"), group: "gr/ou:p" });
+    await store.credit(tag, { id: "pay/1", amount: 500n, kind: "topup", note: name });
+    const groups = [terms({ group: "gr/ou:p" })];
+    const request = admitAsk({ tag, requestId: ridOf(1), plans: ['pl"an'], groups });
+    const permit = admitted(await store.admit(request));
+    await store.settle(settleAsk(request, permit, { amount: 3n, model: "m/1", memo: '{"a":"\\u0000"}' }));
+    const state = await store.inspect(tag);
+    assert.deepEqual([state?.account.name, state?.ledger[0]?.memo], [name, name]);
+    assert.deepEqual(Object.values(state?.days ?? {}), [{ "gr/ou:p|m/1|key_Rnames": 3n }]);
+  });
+}

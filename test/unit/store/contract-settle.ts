@@ -1,0 +1,405 @@
+/** What is charged, absorbed and written, exactly once. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Store } from "../../../src/store/contract.ts";
+import { readOpening } from "../../../src/store/opening.ts";
+import type { AccountState } from "../../../src/store/records.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { utcDay } from "../../../src/values/time.ts";
+import {
+  admitAsk,
+  admitted,
+  cardTerms,
+  causeOf,
+  DAY_MS,
+  hashOf,
+  leftUnpaid,
+  makeAccount,
+  ridOf,
+  settleAsk,
+  terms,
+} from "./asks.ts";
+import type { Ask } from "./contract.ts";
+
+async function stateOf(store: Store, tag: AccountTag): Promise<AccountState> {
+  const state = await store.inspect(tag);
+  assert.ok(state);
+  return state;
+}
+
+const movements = (state: AccountState) =>
+  state.ledger.map((l) => `${l.seq} ${l.kind} ${l.debit}>${l.credit} ${l.amount} =${l.balance}`);
+
+/**
+ * Balance and cards = sums of the lines that touch them; held = sum of the holds (docs/failure-model.md invariants 1 to
+ * 3).
+ */
+export function assertIdentities(state: AccountState): void {
+  const { account } = state;
+  let sum = 0n;
+  for (const line of state.ledger) {
+    if (line.credit === account.id) sum += line.amount;
+    if (line.debit === account.id) sum -= line.amount;
+  }
+  assert.equal(account.balance, sum, "the ledger's sum");
+  assert.equal(account.balance, account.topped - account.spent, "the counters");
+  const heldOf = (id: string | undefined) =>
+    state.holds.filter((hold) => hold.entitlement === id).reduce((total, hold) => total + hold.amount, 0n);
+  assert.equal(account.held, heldOf(undefined), "the holds");
+  for (const card of state.entitlements) {
+    assert.equal(card.held, heldOf(card.id), `the holds of ${card.id}`);
+    const archived = archivedOf(state, `ent_${card.id}`);
+    const moved = (side: "debit" | "credit") =>
+      state.ledger
+        .filter((line) => line[side] === `ent_${card.id}`)
+        .reduce((total, line) => total + line.amount, archived[side]);
+    assert.equal(moved("credit"), card.quota ?? 0n, `what ${card.id} is worth is in the ledger`);
+    assert.equal(moved("debit"), card.spent, `what ${card.id} has paid is in the ledger`);
+    assert.ok(card.spent + card.held <= (card.quota ?? 0n), `${card.id} pays no more than it is worth`);
+  }
+  assert.equal(state.inFlight, state.holds.length);
+  assert.ok(account.balance - account.held >= 0n, "never below zero");
+}
+
+/** What the opening line says of a card. */
+function archivedOf({ ledger: [first] }: AccountState, card: string): { debit: bigint; credit: bigint } {
+  const facts = first?.kind === "opening" ? readOpening(first.memo)?.cards.get(card) : undefined;
+  return { debit: facts?.spent ?? 0n, credit: facts?.quota ?? 0n };
+}
+
+export function settlementTests(ask: Ask): void {
+  test("a charge is posted once; the same again is a duplicate, another amount a mismatch (invariants 4, 6)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sonce");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const charge = settleAsk(request, permit, { amount: 40n });
+    assert.deepEqual(await store.settle(charge), { outcome: "settled", charged: 40n, absorbed: 0n, balance: 960n });
+    assert.deepEqual(await store.settle(charge), { outcome: "duplicate" });
+    assert.deepEqual(await store.settle({ ...charge, amount: nanoUsd(41n) }), { outcome: "mismatch", recorded: 40n });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state), [
+      "1 topup topup>acct_Sonce00000 1000 =1000",
+      "2 usage acct_Sonce00000>revenue:big 40 =960",
+    ]);
+    assert.deepEqual(state.days, { [utcDay(permit.storeTimeMs)]: { "big|big-1|key_Sonce": 40n } });
+    const none = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 };
+    assert.deepEqual(state.counts[utcDay(permit.storeTimeMs)], { "big|big-1|key_Sonce": { requests: 1, ...none } });
+    assert.deepEqual(state.settled, [ridOf(1)]);
+    assertIdentities(state);
+  });
+
+  test("a settled request that asks again gets its old answer and holds nothing", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sagain");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    await store.settle(settleAsk(request, permit, { amount: 1n }));
+    assert.deepEqual(await store.admit(request), permit);
+    assert.equal((await stateOf(store, tag)).inFlight, 0);
+  });
+
+  test("a request withdrawn before it arrives is refused and holds nothing (row B4)", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Searly");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const unknown = { storeTimeMs: nowMs(), group: "", keyId: "", entitlement: undefined };
+    const answer = await store.settle(settleAsk(request, unknown, { voided: true }));
+    assert.equal(answer.outcome, "settled");
+    assert.equal(causeOf(await store.admit(request)), "concurrency");
+    assert.deepEqual((await stateOf(store, tag)).holds, []);
+  });
+
+  test("a charge above its hold takes free funds, and only the rest is absorbed (promise 1)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sover", { funds: 150n });
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    admitted(await store.admit(admitAsk({ tag, requestId: ridOf(2) })));
+    const answer = await store.settle(settleAsk(request, permit, { amount: 130n }));
+    assert.deepEqual(answer, { outcome: "settled", charged: 100n, absorbed: 30n, balance: 50n });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 usage acct_Sover00000>revenue:big 100 =50",
+      "3 absorbed absorbed:over_hold>revenue:big 30 =50",
+    ]);
+    assertIdentities(state);
+  });
+
+  test("a voided request gives everything back; what its attempt cost is a line of its own", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Svoid");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const voided = settleAsk(request, permit, { voided: true });
+    assert.deepEqual(await store.settle(voided), { outcome: "settled", charged: 0n, absorbed: 0n, balance: 1_000n });
+    assert.equal((await stateOf(store, tag)).ledger.length, 1);
+    const failed = admitAsk({ tag, requestId: ridOf(2) });
+    const permit2 = admitted(await store.admit(failed));
+    await store.settle(
+      settleAsk(failed, permit2, { voided: true, absorbed: 7n, absorbedCause: "client_gone", upstream: "east" }),
+    );
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), ["2 absorbed absorbed:client_gone>upstream:east 7 =1000"]);
+    assertIdentities(state);
+  });
+
+  test("whoever leaves before the first byte is let off within its allowance, and pays beyond it (promise 3)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sleft");
+    const leave = async (rid: number, allowance = 100n) => {
+      const key = { key: hashOf(`left ${rid}`), fingerprint: hashOf("body") };
+      const request = admitAsk({
+        tag,
+        requestId: ridOf(rid),
+        idempotency: key,
+        groups: [terms({ tokensPerMinute: 1_000 })],
+      });
+      const permit = admitted(await store.admit({ ...request, inputTokens: 10 }));
+      const gone = settleAsk(request, permit, {
+        voided: true,
+        absorbed: 40n,
+        absorbedCause: "client_gone",
+        upstream: "east",
+        tokensTaken: 10,
+        tokensUsed: 30,
+        tokens: { input: 30, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 },
+        memo: '{"who":"nobody"}',
+        leftUnpaid: leftUnpaid(allowance, 60n, { memo: '{"who":"client"}' }),
+        idempotency: { ...key, streamed: false, untilMs: permit.storeTimeMs + 60_000 },
+      });
+      const answer = await store.settle(gone);
+      assert.deepEqual(await store.settle(gone), { outcome: "duplicate" });
+      const other = await store.settle({ ...gone, leftUnpaid: { ...gone.leftUnpaid, amount: nanoUsd(61n) } as never });
+      const same = answer.outcome === "settled" && answer.charged === 0n;
+      assert.deepEqual(other, same ? { outcome: "duplicate" } : { outcome: "mismatch", recorded: 60n });
+      return answer.outcome === "settled" ? [answer.charged, answer.absorbed, answer.balance] : [answer.outcome];
+    };
+    assert.deepEqual(await leave(1), [0n, 0n, 1_000n]);
+    assert.deepEqual(await leave(2), [0n, 0n, 1_000n]);
+    assert.deepEqual(await leave(3), [60n, 0n, 940n], "20 are left of 100");
+    assert.deepEqual(await leave(4, 0n), [60n, 0n, 880n], "an allowance of 0 lets nobody off");
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 absorbed absorbed:client_gone>upstream:east 40 =1000",
+      "3 absorbed absorbed:client_gone>upstream:east 40 =1000",
+      "4 usage acct_Sleft00000>revenue:big 60 =940",
+      "5 usage acct_Sleft00000>revenue:big 60 =880",
+    ]);
+    assert.deepEqual(
+      state.ledger.slice(1).map(({ memo }) => memo),
+      ["nobody", "nobody", "client", "client"].map((who) => `{"who":"${who}"}`),
+    );
+    assert.equal(state.buckets.left?.debt, 80);
+    assert.deepEqual(state.idempotency.map(({ requestId, state: end }) => [requestId, end]).sort(), [
+      [ridOf(3), "finished"],
+      [ridOf(4), "finished"],
+    ]);
+    const [counted] = Object.values(Object.values(state.counts)[0] ?? {});
+    assert.deepEqual([counted?.requests, counted?.input], [2, 60]);
+    assertIdentities(state);
+  });
+
+  test("thirty that leave at once are let off for what the allowance holds, exactly (invariant 7)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sthirty", { funds: 5_000n });
+    const requests = Array.from({ length: 30 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
+    const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
+    const facts = { voided: true, absorbed: 30n, leftUnpaid: leftUnpaid(100n, 60n) };
+    const gone = requests.map((request, i) => settleAsk(request, permits[i] as (typeof permits)[0], facts));
+    const answers = await Promise.all([...gone, ...gone].map((one) => store.settle(one)));
+    const charged = answers.map((answer) => (answer.outcome === "settled" ? answer.charged : undefined));
+    const count = (of: bigint | undefined) => charged.filter((one) => one === of).length;
+    assert.deepEqual([count(0n), count(60n), count(undefined)], [3, 27, 30]);
+    const state = await stateOf(store, tag);
+    assert.equal(state.account.balance, 5_000n - 27n * 60n);
+    assert.equal(state.buckets.left?.debt, 90);
+    assertIdentities(state);
+  });
+
+  test("an account whose charges are above their holds again and again is held at the dearest (promise 1)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sdear", { funds: 3_000n });
+    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
+    const heldFor = async (rid: number, amount: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid), groups });
+      const permit = admitted(await store.admit(request));
+      assert.deepEqual(await store.admit(request), permit, "the same again");
+      await store.settle(settleAsk(request, permit, { amount }));
+      return [permit.hold, permit.dear === true];
+    };
+    // 112 is a trifle more than 100.
+    assert.deepEqual(await heldFor(1, 112n), [100n, false]);
+    assert.deepEqual(await heldFor(2, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(3, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(4, 500n), [100n, false]);
+    assert.deepEqual(await heldFor(5, 400n), [400n, true]);
+    assert.deepEqual(await heldFor(6, 1_500n), [400n, true]);
+    // 262 are free: less than the least of the dear hold, and more than the usual one.
+    const poor = admitAsk({ tag, requestId: ridOf(7), groups });
+    assert.equal(causeOf(await store.admit(poor)), "insufficient_balance");
+    // Who offers no dear hold holds as ever.
+    const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(8) })));
+    assert.deepEqual([older.hold, older.dear], [100n, undefined]);
+    assertIdentities(await stateOf(store, tag));
+  });
+
+  test("twelve at once beyond their holds are counted each, and what was voided is not", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Stwelve", { funds: 5_000n });
+    const requests = Array.from({ length: 12 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
+    const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
+    const ends = requests.map((request, i) =>
+      settleAsk(
+        request,
+        permits[i] as (typeof permits)[0],
+        i < 4 ? { voided: true, absorbed: 900n } : { amount: 300n },
+      ),
+    );
+    await Promise.all([...ends, ...ends].map((end) => store.settle(end)));
+    const days = (await stateOf(store, tag)).buckets.over?.debt ?? 0;
+    assert.equal(Math.ceil(days / DAY_MS), 8 * 7);
+  });
+
+  test("failed tries are lines of their own, behind the charge, written once", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Stries");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const attempts = [
+      { upstream: "east", cause: "upstream_timeout", amount: nanoUsd(7n), memo: '{"try":"é\\u0000"}' },
+      { upstream: "west", cause: "client_gone", amount: nanoUsd(9_000_000_000_000_000n), memo: "{}" },
+    ];
+    const charge = settleAsk(request, permit, { amount: 40n, attempts });
+    assert.deepEqual(await store.settle(charge), { outcome: "settled", charged: 40n, absorbed: 0n, balance: 960n });
+    assert.deepEqual(await store.settle(charge), { outcome: "duplicate" });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 usage acct_Stries0000>revenue:big 40 =960",
+      "3 absorbed absorbed:upstream_timeout>upstream:east 7 =960",
+      "4 absorbed absorbed:client_gone>upstream:west 9000000000000000 =960",
+    ]);
+    assert.deepEqual(
+      state.ledger.slice(2).map(({ memo }) => memo),
+      attempts.map(({ memo }) => memo),
+    );
+    await assert.rejects(store.settle({ ...charge, attempts: Array(9).fill(attempts[0]) }), RangeError);
+    assertIdentities(state);
+  });
+
+  test("a card pays up to its face quota and never more (invariant 12)", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Scard", { group: "cards", funds: 500n });
+    const quota = nanoUsd(120n);
+    const card = {
+      id: "Scard1",
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: DAY_MS,
+      afterPrevious: false,
+      reference: "c",
+    };
+    await store.grant(tag, { ...card, quota });
+    const groups = [cardTerms()];
+    const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups });
+    const permit = admitted(await store.admit(request));
+    const answer = await store.settle(settleAsk(request, permit, { amount: 150n }));
+    assert.deepEqual(answer, { outcome: "settled", charged: 120n, absorbed: 30n, balance: 500n });
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), [
+      "2 card cards:day>ent_Scard1 120 =500",
+      "3 usage ent_Scard1>revenue:cards 120 =500",
+      "4 absorbed absorbed:over_hold>revenue:cards 30 =500",
+    ]);
+    assert.equal(state.entitlements[0]?.spent, 120n);
+    assertIdentities(state);
+  });
+
+  test("an unmetered request writes a line of 0", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sunmetered", { group: "cards", funds: 0n });
+    const card = {
+      id: "Sun",
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: DAY_MS,
+      afterPrevious: false,
+      reference: "c",
+    };
+    await store.grant(tag, { ...card, quota: undefined });
+    const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [cardTerms()] });
+    const permit = admitted(await store.admit(request));
+    await store.settle(settleAsk(request, permit, { memo: '{"input":5}' }));
+    const state = await stateOf(store, tag);
+    assert.deepEqual(movements(state).slice(1), ["2 usage ent_Sun>revenue:cards 0 =0"]);
+    assert.equal(state.ledger[1]?.memo, '{"input":5}');
+    // The request counts all the same, so that usage shows what the card is used for.
+    const day = utcDay(permit.storeTimeMs);
+    assert.deepEqual(state.days, { [day]: { "cards|big-1|key_Sunmetered": 0n } });
+    assert.equal(state.counts[day]?.["cards|big-1|key_Sunmetered"]?.requests, 1);
+  });
+
+  test("a charge of an unknown account changes nothing (row B12)", async () => {
+    const { store, nowMs } = ask();
+    const request = admitAsk({ tag: "Sghost0000" as AccountTag, requestId: ridOf(1) });
+    const permit = { storeTimeMs: nowMs(), group: "big", keyId: "k", entitlement: undefined };
+    assert.deepEqual(await store.settle(settleAsk(request, permit, { amount: 1n })), { outcome: "unknown_account" });
+    assert.equal(await store.inspect(request.tag), undefined);
+  });
+
+  test("the largest charge leaves exactly one nano-dollar (invariant 8)", async () => {
+    const { store } = ask();
+    const most = 9_000_000_000_000_000n;
+    const tag = await makeAccount(store, "Slargest", { funds: most });
+    const request = admitAsk({ tag, requestId: ridOf(1), groups: [terms({ holdFull: most })] });
+    const permit = admitted(await store.admit(request));
+    const answer = await store.settle(settleAsk(request, permit, { amount: most - 1n }));
+    assert.deepEqual(answer, { outcome: "settled", charged: most - 1n, absorbed: 0n, balance: 1n });
+    assertIdentities(await stateOf(store, tag));
+  });
+}
+
+/** Those for which the store's clock is in the test's hand. */
+export function settlementTimeTests(ask: Ask): void {
+  test("an account is held as ever a week after its charges have kept to their holds", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sweek", { funds: 10_000n });
+    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
+    const held = async (rid: number, amount: bigint) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid), groups });
+      const permit = admitted(await store.admit(request));
+      await store.settle(settleAsk(request, permit, { amount }));
+      return permit.hold;
+    };
+    const start = nowMs();
+    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n), 100n);
+    const { overrun } = (await store.readLimits(tag, "big")) ?? {};
+    assert.deepEqual(overrun, { debt: 3 * 7 * DAY_MS, atMs: start });
+    setTime(start + 7 * DAY_MS - 60_000);
+    assert.equal(await held(4, 200n), 400n);
+    setTime(start + 7 * DAY_MS + 60_000);
+    assert.equal(await held(5, 50n), 100n);
+  });
+
+  test("an allowance comes back over a day", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sday");
+    const leave = async (rid: number) => {
+      const request = admitAsk({ tag, requestId: ridOf(rid) });
+      const permit = admitted(await store.admit(request));
+      const facts = { voided: true, absorbed: 50n, leftUnpaid: leftUnpaid(100n, 1n) };
+      const answer = await store.settle(settleAsk(request, permit, facts));
+      return answer.outcome === "settled" && answer.charged === 0n;
+    };
+    const start = nowMs();
+    const letOff = [await leave(1), await leave(2), await leave(3)];
+    setTime(start + DAY_MS / 2 - 60_000);
+    letOff.push(await leave(4));
+    setTime(start + DAY_MS / 2 + 60_000);
+    letOff.push(await leave(5), await leave(6));
+    assert.deepEqual(letOff, [true, true, false, false, true, false]);
+  });
+}

@@ -1,0 +1,52 @@
+/** The suite that every store passes: `keepsTheContract` registers it for one kind of store. */
+import { after, before, describe } from "node:test";
+import type { Store } from "../../../src/store/contract.ts";
+import { admissionTests } from "./contract-admit.ts";
+import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
+import { codeTests } from "./contract-codes.ts";
+import { costTests } from "./contract-costs.ts";
+import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
+import { figureTests } from "./contract-figures.ts";
+import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
+import { limitTests } from "./contract-limits.ts";
+import { recordTests } from "./contract-records.ts";
+import { settlementTests, settlementTimeTests } from "./contract-settle.ts";
+
+/** A store under test, with its clock in the test's hand. */
+export interface Bench {
+  readonly store: Store;
+  /** The store's clock, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  readonly setTime: (epochMs: number) => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Gives the bench of the running suite. */
+export type Ask = () => Bench;
+
+/** @param clock false where the store's clock cannot be set: tests of time are left to the other forms. */
+export function keepsTheContract(name: string, open: () => Promise<Bench>, { clock = true } = {}): void {
+  describe(`${name} keeps the contract`, () => {
+    let bench: Bench;
+    before(async () => {
+      bench = await open();
+    });
+    after(() => bench?.close());
+    const ask: Ask = () => bench;
+    admissionTests(ask);
+    extensionTests(ask);
+    settlementTests(ask);
+    recordTests(ask);
+    codeTests(ask);
+    idempotencyTests(ask);
+    archiveRefusalTests(ask);
+    costTests(ask);
+    figureTests(ask);
+    if (!clock) return;
+    limitTests(ask);
+    settlementTimeTests(ask);
+    idempotencyTimeTests(ask);
+    extensionTimeTests(ask);
+    archiveTests(ask);
+  });
+}

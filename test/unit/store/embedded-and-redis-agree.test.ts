@@ -1,0 +1,252 @@
+/**
+ * The differential test: random operations on both stores at once, every answer and the whole state compared after each
+ * step, the clock jumping ahead and back. It holds the Lua to the TypeScript and both to the money's identities.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import type { Admitted } from "../../../src/store/admission.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import { SETTLED_MARK_MS, type UpstreamCost } from "../../../src/store/settlement.ts";
+import type { IdempotentRequest } from "../../../src/values/idempotency.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { admitAsk, codeHashOf, DAY_MS, hashOf, ridOf, settleAsk, tagOf } from "./asks.ts";
+import { embeddedBench, redisBench } from "./benches.ts";
+import type { Bench } from "./contract.ts";
+import { archiveThrough } from "./contract-archive.ts";
+import { assertIdentities } from "./contract-settle.ts";
+import { anyOperation, type Operation } from "./operations.ts";
+
+const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 100);
+const STEPS_MAX = 60;
+const START_MS = Date.UTC(2026, 5, 1, 12);
+
+function keyOf(said: { key: string; body: string } | undefined): IdempotentRequest | undefined {
+  return said && { key: hashOf(said.key), fingerprint: hashOf(said.key + said.body) };
+}
+
+type Costs = NonNullable<Extract<Operation, { do: "settle" }>["costs"]>;
+
+/** With a charge, it is for the first of them. */
+function costsOf(costs: Costs, isCharged: boolean): readonly UpstreamCost[] {
+  return costs.map(({ absorbedPart, ...cost }, index) => {
+    const isPaid = isCharged && index === 0;
+    // What the client pays for is not absorbed, but a try that failed at the same upstream may be.
+    const absorbed = (cost.cost * absorbedPart) / (isPaid ? 8n : 4n);
+    return { ...cost, cost: nanoUsd(cost.cost), absorbed: nanoUsd(absorbed), charged: isPaid };
+  });
+}
+
+/** One sequence of operations: its accounts, what was admitted, and the clock that both stores share. */
+class Run {
+  readonly #tags: readonly AccountTag[];
+  readonly #name: string;
+  readonly #benches: readonly Bench[];
+  readonly #admitted = new Map<string, Admitted>();
+  /** What each admitted request said of its idempotency key. */
+  readonly #keyed = new Map<string, IdempotentRequest>();
+  /** The last instants of marks and keys. */
+  readonly #markExpiries: number[] = [];
+  #nowMs = START_MS;
+  #latestMs = START_MS;
+
+  constructor(number: number, benches: readonly Bench[]) {
+    this.#name = `D${String(number).padStart(6, "0")}x`;
+    this.#tags = [tagOf(`${this.#name}a`), tagOf(`${this.#name}b`)];
+    this.#benches = benches;
+  }
+
+  async begin(): Promise<void> {
+    this.#setTime(START_MS);
+    for (const tag of this.#tags) {
+      await this.#both((store) => store.createAccount({ tag, name: tag, plan: "free" }));
+      await this.#both((store) => store.createKey(tag, { id: `key_${tag}0`, hash: hashOf("0"), group: "big" }));
+      await this.#both((store) => store.createKey(tag, { id: `key_${tag}1`, hash: hashOf("1"), group: "cards" }));
+      await this.#both((store) => store.credit(tag, { id: "p0", amount: 1_000n, kind: "topup", note: "" }));
+      const card = {
+        id: "c0",
+        card: "day",
+        plan: "pro",
+        group: "cards",
+        lastsMs: 2 * DAY_MS,
+        afterPrevious: false,
+        reference: "",
+      };
+      await this.#both((store) => store.grant(tag, { ...card, quota: nanoUsd(300n) }));
+    }
+  }
+
+  async step(operation: Operation): Promise<void> {
+    if (operation.do === "jump") this.#jump(operation.byMs);
+    else await this.#apply(this.#tags[operation.account] as AccountTag, operation);
+    for (const tag of this.#tags) {
+      const state = await this.#both((store) => store.inspect(tag));
+      assert.ok(state);
+      assertIdentities(state);
+    }
+  }
+
+  async #apply(tag: AccountTag, o: Exclude<Operation, { do: "jump" }>): Promise<void> {
+    switch (o.do) {
+      case "admit":
+        return this.#admit(tag, o);
+      case "extend":
+        await this.#both((store) => store.extend({ tag, requestId: ridOf(o.rid), target: nanoUsd(o.target) }));
+        return;
+      case "settle":
+        return this.#settle(tag, o);
+      case "credit":
+        await this.#both((store) => store.credit(tag, { id: o.id, amount: o.amount, kind: o.kind, note: "n" }));
+        return;
+      case "grant":
+        await this.#both((store) =>
+          store.grant(tag, { ...o, card: "day", quota: o.quota as never, reference: "code" }),
+        );
+        return;
+      case "createCodes": {
+        const { codes, ...facts } = o;
+        const made = codes.map((number) => ({ id: this.#codeId(number), hash: codeHashOf(this.#codeId(number)) }));
+        await this.#both((store) => store.createCodes({ ...facts, quota: facts.quota as never }, made));
+        return;
+      }
+      case "redeem":
+        await this.#both((store) => store.redeem({ hash: codeHashOf(this.#codeId(o.code)), tag }));
+        await this.#both((store) => store.finishClaims(10));
+        await this.#both((store) => store.listCards(tag));
+        return;
+      case "archive":
+        await this.#both(async (store) => {
+          const [head] = await store.readLedger(tag, 0, 1);
+          const archived = head?.kind === "opening" ? head.seq : 0;
+          return head && o.through > archived ? archiveThrough(store, tag, o.through) : "nothing to archive";
+        });
+        return;
+      case "voidCode":
+        await this.#both((store) => store.voidCode(this.#codeId(o.code)));
+        return;
+      case "keyGroup":
+        await this.#both((store) => store.setKeyGroup(tag, `key_${tag}${o.key}`, o.group));
+        return;
+      case "revoke":
+        await this.#both((store) => store.revokeKey(tag, `key_${tag}${o.key}`));
+        return;
+      case "createKey":
+        await this.#both((store) =>
+          store.createKey(tag, { id: `key_${tag}${o.key}`, hash: hashOf(`${o.key}`), group: o.group }),
+        );
+        return;
+      case "plan":
+        await this.#both((store) => store.setPlan(tag, o.plan));
+        return;
+      case "read":
+        await this.#both((store) => store.readKey(tag, hashOf(`${o.key}`)));
+        await this.#both((store) => store.listKeys(tag));
+        await this.#both((store) => store.readLedger(tag, o.key, 3));
+        await this.#both((store) => store.listCodes(this.#name, 3));
+        await this.#both((store) => store.readDays(tag, "2026-05-20", "2026-06-30"));
+    }
+  }
+
+  /** The embedded store keeps the codes of earlier runs, whose ids all sort before this run's. */
+  #codeId(number: number): string {
+    return `${this.#name}${number}`;
+  }
+
+  async #admit(tag: AccountTag, o: Extract<Operation, { do: "admit" }>): Promise<void> {
+    const { rid, key, do: _, account: __, idempotency: said, ...rest } = o;
+    const idempotency = keyOf(said);
+    const ask = admitAsk({ ...rest, tag, requestId: ridOf(rid), keyHash: hashOf(`${key}`), idempotency });
+    const answer = await this.#both((store) => store.admit(ask));
+    if (answer.outcome !== "admitted") return;
+    this.#admitted.set(`${tag}${rid}`, answer);
+    if (!idempotency) return;
+    this.#keyed.set(`${tag}${rid}`, idempotency);
+    this.#markExpiries.push(this.#nowMs + o.holdTtlMs - 1);
+  }
+
+  /** Settles what was admitted under the id; a void by somebody who knows nothing of it otherwise. */
+  async #settle(tag: AccountTag, o: Extract<Operation, { do: "settle" }>): Promise<void> {
+    const permit = this.#admitted.get(`${tag}${o.rid}`);
+    // What was admitted under a key is settled under it; the rest is what a failover has forgotten.
+    const key = permit ? this.#keyed.get(`${tag}${o.rid}`) : keyOf(o.idempotency);
+    const untilMs = (permit?.storeTimeMs ?? this.#nowMs - o.ageMs) + o.keepMs;
+    const kept = key && { ...key, streamed: o.streamed, untilMs };
+    const voided = o.voided || (permit === undefined && o.rid % 2 === 0);
+    const unknown = {
+      storeTimeMs: this.#nowMs - o.ageMs,
+      group: "big",
+      keyId: `key_${tag}0`,
+      entitlement: undefined,
+    };
+    const ask = settleAsk({ tag, requestId: ridOf(o.rid), groups: [] }, permit ?? unknown, {
+      amount: voided ? 0n : o.amount,
+      absorbed: o.absorbed,
+      absorbedCause: "client_gone",
+      upstream: "east",
+      kind: permit?.entitlement === undefined ? "pay_per_use" : "time_card",
+      model: o.model,
+      tokensTaken: o.tokensTaken,
+      tokensUsed: o.tokensUsed,
+      tokensPerMinute: o.tokensPerMinute,
+      tokens: o.tokens,
+      attempts: o.attempts,
+      costs: o.costs && costsOf(o.costs, !voided),
+      voided,
+      leftUnpaid:
+        voided && o.leftUnpaid ? { ...o.leftUnpaid, costs: costsOf(o.costs ?? o.leftUnpaid.costs, true) } : undefined,
+      idempotency: kept,
+    });
+    if (kept) this.#markExpiries.push(kept.untilMs - 1);
+    const answer = await this.#both((store) => store.settle(ask));
+    if (answer.outcome === "settled") this.#markExpiries.push(this.#nowMs + SETTLED_MARK_MS);
+  }
+
+  /**
+   * Back no further than the last mark that expired: Redis deletes an expired mark for good, at an instant of its own
+   * choosing, while the embedded store may still show it when the clock is set back. Both are right.
+   */
+  #jump(byMs: number): void {
+    const floor = Math.max(
+      0,
+      ...this.#markExpiries.filter((expiry) => expiry < this.#latestMs).map((expiry) => expiry + 1),
+    );
+    this.#setTime(Math.max(floor, this.#nowMs + byMs));
+  }
+
+  #setTime(epochMs: number): void {
+    this.#nowMs = epochMs;
+    this.#latestMs = Math.max(this.#latestMs, epochMs);
+    for (const bench of this.#benches) bench.setTime(epochMs);
+  }
+
+  /** Asks both stores; their answers must be the same. */
+  async #both<T>(work: (store: Store) => Promise<T>): Promise<T> {
+    const [embedded, redis] = (await Promise.all(this.#benches.map((bench) => work(bench.store)))) as [T, T];
+    assert.deepEqual(redis, embedded, "Redis (actual) and the embedded store (expected) differ");
+    return embedded;
+  }
+}
+
+test("both stores answer alike and hold alike after every operation, whatever the clock does (rows E1 and E2)", async () => {
+  const embedded = await embeddedBench();
+  const redis = await redisBench();
+  let runs = 0;
+  try {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyOperation, { minLength: 5, maxLength: STEPS_MAX, size: "max" }),
+        async (operations) => {
+          await redis.redis.command("FLUSHALL");
+          const run = new Run(++runs, [embedded, redis]);
+          await run.begin();
+          for (const operation of operations) await run.step(operation);
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  } finally {
+    await embedded.close();
+    await redis.close();
+  }
+});

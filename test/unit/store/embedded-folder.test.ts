@@ -1,0 +1,114 @@
+// The embedded store's folder: one process, private, and what lasts in it.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { StoreError } from "../../../src/store/contract.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
+
+async function inFolder(work: (dir: string) => Promise<void>): Promise<void> {
+  const parent = mkdtempSync(join(tmpdir(), "tollgate-folder-"));
+  try {
+    await work(join(parent, "data"));
+  } finally {
+    rmSync(parent, { recursive: true, force: true });
+  }
+}
+
+/** Another process that opens the store in this folder and then does `then`. */
+function inAnotherProcess(dir: string, then: string): { status: number | null; stderr: string; signal: string | null } {
+  const open = new URL("../../../src/store/open.ts", import.meta.url).href;
+  const script = `import { openStore } from ${JSON.stringify(open)};
+    const store = await openStore({ kind: "embedded", dir: ${JSON.stringify(dir)} });
+    ${then}`;
+  const { status, stderr, signal } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    encoding: "utf8",
+  });
+  return { status, stderr, signal };
+}
+
+test("a second process, and a second opening in this one, is refused while the first has the folder", () =>
+  inFolder(async (dir) => {
+    const store = await openStore({ kind: "embedded", dir });
+    const second = inAnotherProcess(dir, "");
+    assert.equal(second.status, 1);
+    assert.match(second.stderr, /another process has the store's folder/);
+    await assert.rejects(openStore({ kind: "embedded", dir }), StoreError);
+    await store.close();
+    await (await openStore({ kind: "embedded", dir })).close();
+  }));
+
+test("kill -9 leaves no lock behind, and what was answered is there (row A4)", () =>
+  inFolder(async (dir) => {
+    const killed = inAnotherProcess(
+      dir,
+      `await store.createAccount({ tag: "Killed0000", name: "Killed", plan: "free" });
+       await store.credit("Killed0000", { id: "p", amount: 5n, kind: "topup", note: "" });
+       process.kill(process.pid, "SIGKILL"); await new Promise(() => setInterval(() => {}, 1000));`,
+    );
+    assert.equal(killed.signal, "SIGKILL");
+    const store = await openStore({ kind: "embedded", dir });
+    assert.equal((await store.getAccount(tagOf("Killed")))?.balance, 5n);
+    await store.close();
+  }));
+
+test("folder and files are private (0700, 0600)", () =>
+  inFolder(async (dir) => {
+    const store = await openStore({ kind: "embedded", dir });
+    await makeAccount(store, "Modes");
+    assert.equal(statSync(dir).mode & 0o777, 0o700);
+    for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
+    await store.close();
+  }));
+
+test("a folder of the version without codes is taken over with everything in it", () =>
+  inFolder(async (dir) => {
+    let store = await openStore({ kind: "embedded", dir });
+    const tag = await makeAccount(store, "Older", { funds: 7n });
+    await store.close();
+    const old = new DatabaseSync(join(dir, "tollgate.db"));
+    old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
+    old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
+    for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning", "cost", "absorbed"])
+      old.exec(`ALTER TABLE days DROP COLUMN ${count};`);
+    old.exec("PRAGMA user_version = 1;");
+    old.close();
+    store = await openStore({ kind: "embedded", dir });
+    assert.equal((await store.getAccount(tag))?.balance, 7n);
+    assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
+    await store.close();
+    const newer = new DatabaseSync(join(dir, "tollgate.db"));
+    newer.exec("PRAGMA user_version = 99;");
+    newer.close();
+    await assert.rejects(openStore({ kind: "embedded", dir }), /newer Tollgate/);
+  }));
+
+test("after a restart money, keys and marks are there, holds and buckets are gone, and a late charge counts once", () =>
+  inFolder(async (dir) => {
+    let store = await openStore({ kind: "embedded", dir });
+    const tag = await makeAccount(store, "Restart", { funds: 100n });
+    const groups = [terms({ requestsPerMinute: 2 })];
+    const [done, open] = [1, 2].map((n) => admitAsk({ tag, requestId: ridOf(n), groups }));
+    assert.ok(done && open);
+    const permit = admitted(await store.admit(done));
+    await store.settle(settleAsk(done, permit, { amount: 30n }));
+    const orphan = admitted(await store.admit(open));
+    await store.close();
+
+    store = await openStore({ kind: "embedded", dir });
+    const state = await store.inspect(tag);
+    assert.ok(state);
+    assert.deepEqual([state.account.balance, state.account.held, state.inFlight], [70n, 0n, 0]);
+    assert.deepEqual([state.keys.length, state.buckets, state.settled], [1, {}, [ridOf(1)]]);
+    assert.deepEqual(await store.settle(settleAsk(done, permit, { amount: 30n })), { outcome: "duplicate" });
+    const late = settleAsk(open, orphan, { amount: 20n });
+    assert.equal((await store.settle(late)).outcome, "settled");
+    assert.equal((await store.settle(late)).outcome, "duplicate");
+    assert.equal((await store.getAccount(tag))?.balance, 50n);
+    await store.close();
+    await assert.rejects(store.getAccount(tag), StoreError);
+  }));

@@ -1,0 +1,82 @@
+// docs/failure-model.md row B5: ioredis' defaults charged twice when the reply of an EVAL was lost.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Store } from "../../../src/store/contract.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { type FaultProxy, startFaultProxy } from "../../rig/fault-proxy.ts";
+import { startRedis, type TestRedis } from "../../rig/redis.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
+import { assertIdentities } from "./contract-settle.ts";
+
+const ROUNDS = 10;
+let redis: TestRedis;
+let proxy: FaultProxy;
+let store: Store;
+
+before(async () => {
+  redis = await startRedis();
+  proxy = await startFaultProxy(redis.port);
+  store = await openStore({ kind: "redis", url: new Secret(proxy.url) });
+});
+after(async () => {
+  await store.close();
+  await proxy.close();
+  await redis.stop();
+});
+
+/** The reply is lost with the connection; the caller tries again with the same ids until the store is back. */
+async function untilAnswered<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      assert.equal((error as Error).name, "StoreError");
+    }
+  }
+}
+
+/** What Redis does not know yet would be answered with NOSCRIPT, and that reply would be the one that is lost. */
+async function useEveryScript(): Promise<void> {
+  const tag = await makeAccount(store, "Warm");
+  const request = admitAsk({ tag, requestId: ridOf(1) });
+  const permit = admitted(await store.admit(request));
+  await store.extend({ tag, requestId: ridOf(1), target: nanoUsd(200n) });
+  await store.settle(settleAsk(request, permit));
+}
+
+test("admission, extension, charge and payment count once when their replies are lost (rows B1, B5)", async () => {
+  const tag = await makeAccount(store, "Lost", { funds: 1_000n });
+  await useEveryScript();
+  for (let number = 1; number <= ROUNDS; number++) {
+    const request = admitAsk({ tag, requestId: ridOf(number) });
+    proxy.loseNextReply();
+    const permit = admitted(await untilAnswered(() => store.admit(request)));
+    assert.equal((await untilAnswered(() => store.inspect(tag)))?.holds.length, 1);
+    proxy.loseNextReply();
+    const wider = { tag, requestId: ridOf(number), target: nanoUsd(250n) };
+    assert.deepEqual(await untilAnswered(() => store.extend(wider)), { outcome: "held", hold: 250n });
+    assert.equal((await untilAnswered(() => store.inspect(tag)))?.account.held, 250n);
+    proxy.loseNextReply();
+    const charge = settleAsk(request, permit, { amount: 10n });
+    const answer = await untilAnswered(() => store.settle(charge));
+    assert.equal(answer.outcome, "duplicate", "the try whose reply was lost had charged");
+    proxy.loseNextReply();
+    const payment = { id: `p${number}`, amount: 3n, kind: "topup", note: "" } as const;
+    assert.equal((await untilAnswered(() => store.credit(tag, payment))).outcome, "duplicate");
+  }
+  assert.equal(proxy.faults(), 4 * ROUNDS);
+  const state = await untilAnswered(() => store.inspect(tag));
+  assert.ok(state);
+  assert.equal(state.account.balance, 1_000n - 7n * BigInt(ROUNDS));
+  assertIdentities(state);
+});
+
+test("an account whose creation was answered to nobody is not reported as taken by somebody else", async () => {
+  proxy.loseNextReply();
+  const account = { tag: "LostTwo000", name: "LostTwo", plan: "free" } as const;
+  const made = await untilAnswered(() => store.createAccount(account as never));
+  assert.notEqual(made, "exists");
+  assert.equal((await store.findAccount("LostTwo"))?.tag, "LostTwo000");
+});

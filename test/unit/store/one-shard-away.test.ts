@@ -1,0 +1,45 @@
+// docs/failure-model.md row B7: the loss of one primary of a cluster is felt by its own accounts only.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreError } from "../../../src/store/contract.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { startRedisCluster, type TestRedis } from "../../rig/redis.ts";
+import { admitAsk, causeOf, makeAccount, ridOf } from "./asks.ts";
+
+const ACCOUNTS = 24;
+const LIMIT_MS = 600;
+
+test("with one primary of three away, its accounts are unavailable in time and all others are served", async () => {
+  const cluster = await startRedisCluster();
+  const store = await openStore({
+    kind: "redis-cluster",
+    nodes: cluster.nodes,
+    tls: false,
+    username: undefined,
+    password: undefined,
+  });
+  try {
+    const tags = [];
+    for (let i = 0; i < ACCOUNTS; i++) tags.push(await makeAccount(store, `Shard${i}x`));
+    const [survivor, , lost] = cluster.servers as [TestRedis, TestRedis, TestRedis];
+    await lost.stop();
+    const outcomes = { served: 0, away: 0 };
+    for (const tag of tags) {
+      const slot = Number((await survivor.command("CLUSTER", "KEYSLOT", `{a:${tag}}`)).slice(1));
+      const startMs = performance.now();
+      const answer = store.admit(admitAsk({ tag, requestId: ridOf(1) }));
+      if (slot >= 10_922) {
+        await assert.rejects(answer, StoreError);
+        assert.ok(performance.now() - startMs < LIMIT_MS);
+        outcomes.away++;
+      } else {
+        assert.equal(causeOf(await answer), "admitted");
+        outcomes.served++;
+      }
+    }
+    assert.ok(outcomes.served > 0 && outcomes.away > 0, JSON.stringify(outcomes));
+  } finally {
+    await store.close();
+    await cluster.stop();
+  }
+});

@@ -1,0 +1,187 @@
+/** Random operations for the differential test: few accounts, keys, groups, cards and ids, so that they collide. */
+import fc from "fast-check";
+import type { GroupTerms } from "../../../src/store/admission.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { DAY_MS, terms } from "./asks.ts";
+
+const HOUR_MS = 3_600_000;
+
+const account = fc.constantFrom(0, 1);
+const key = fc.constantFrom(0, 1, 2);
+const code = fc.integer({ min: 1, max: 6 });
+const rid = fc.integer({ min: 1, max: 30 });
+const group = fc.constantFrom("big", "small", "cards", "more");
+const plan = fc.constantFrom("free", "pro");
+/** Mostly small, so that funds run out; sometimes at the border of 2^53. */
+const amount = fc.oneof(
+  { weight: 8, arbitrary: fc.bigInt(0n, 200n) },
+  { weight: 1, arbitrary: fc.bigInt(8_999_999_999_999_000n, 9_000_000_000_000_000n) },
+);
+const tokens = fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 0, max: 200 }) }, fc.constantFrom(0, 1_000_000_000));
+const limit = fc.constantFrom(undefined, undefined, 1, 3, 60, 1_000, 1_000_000_000);
+
+const termsOf = fc
+  .record({
+    group,
+    holdFull: amount,
+    dear: fc.option(fc.bigInt(0n, 300n), { nil: undefined }),
+    part: fc.integer({ min: 0, max: 4 }),
+    requestsPerMinute: limit,
+    tokensPerMinute: limit,
+    concurrency: fc.constantFrom(2, 10, 100, 100),
+    perKey: fc.boolean(),
+  })
+  .map(({ part, dear: more, ...rest }): GroupTerms => {
+    const kind = rest.group === "cards" || rest.group === "more" ? "time_card" : "pay_per_use";
+    const holdMin = (rest.holdFull * BigInt(part)) / 4n;
+    const small = more !== undefined && rest.holdFull <= 200n;
+    const dear = small ? { holdFull: nanoUsd(rest.holdFull + more), holdMin: nanoUsd(holdMin + more / 2n) } : undefined;
+    return terms({ ...rest, kind, holdMin, dear });
+  });
+
+/** One of two idempotency keys with one of two bodies; half of the requests have none. */
+const idempotency = fc.option(fc.record({ key: fc.constantFrom("i1", "i2"), body: fc.constantFrom("x", "x", "y") }), {
+  nil: undefined,
+});
+
+/** What a request costs by upstream; how much of each is absorbed is told in quarters. */
+const costs = fc.uniqueArray(
+  fc.record({
+    upstream: fc.constantFrom("east", "west"),
+    model: fc.constantFrom("m", "m|^x"),
+    requests: fc.integer({ min: 0, max: 2 }),
+    tokens: fc.record({
+      input: tokens,
+      cachedInput: tokens,
+      cacheWrite: tokens,
+      output: tokens,
+      reasoning: tokens,
+    }),
+    cost: amount,
+    absorbedPart: fc.bigInt(0n, 4n),
+  }),
+  { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
+);
+
+const operation = {
+  admit: fc.record({
+    do: fc.constant("admit" as const),
+    account,
+    key: fc.constantFrom(0, 0, 0, 0, 1, 1, 1, 1, 2, 9),
+    rid,
+    plans: fc.constantFrom(["free", "pro"], ["free", "pro"], ["free"], ["pro", "none"], ["none"]),
+    groups: fc.uniqueArray(termsOf, { selector: (t) => t.group, minLength: 2, maxLength: 4 }),
+    inputTokens: tokens,
+    holdTtlMs: fc.constantFrom(1, 1_000, 60_000, DAY_MS),
+    again: fc.constantFrom(false, false, true),
+    idempotency,
+  }),
+  extend: fc.record({ do: fc.constant("extend" as const), account, rid, target: amount }),
+  settle: fc.record({
+    do: fc.constant("settle" as const),
+    account,
+    rid,
+    amount,
+    absorbed: fc.oneof(fc.constant(0n), amount),
+    tokensTaken: tokens,
+    tokensUsed: tokens,
+    tokensPerMinute: limit,
+    tokens: fc.option(
+      fc.record({ input: tokens, cachedInput: tokens, cacheWrite: tokens, output: tokens, reasoning: tokens }),
+      { nil: undefined },
+    ),
+    attempts: fc.array(
+      fc.record({
+        upstream: fc.constantFrom("east", "west"),
+        cause: fc.constantFrom("upstream_timeout", "client_gone"),
+        amount: fc.bigInt(1n, 9_000_000_000_000_000n).map(nanoUsd),
+        memo: fc.constantFrom("{}", '{"input":1}'),
+      }),
+      { maxLength: 2 },
+    ),
+    leftUnpaid: fc.option(
+      fc.record({
+        allowance: fc.constantFrom(0n, 150n, 400n, 9_000_000_000_000_000n).map(nanoUsd),
+        amount: amount.map((nano) => nanoUsd(nano + (nano < 200n ? 1n : 0n))),
+        memo: fc.constant('{"paid":"allowance_used"}'),
+        // Of an ask without costs; else they are the ask's own.
+        costs,
+      }),
+      { nil: undefined },
+    ),
+    costs: fc.option(costs, { nil: undefined }),
+    voided: fc.boolean(),
+    model: fc.constantFrom("m1", "m2"),
+    ageMs: fc.constantFrom(0, 1_000, 47 * HOUR_MS, 49 * HOUR_MS),
+    idempotency,
+    streamed: fc.boolean(),
+    keepMs: fc.constantFrom(1, 60_000, HOUR_MS, DAY_MS),
+  }),
+  credit: fc.record({
+    do: fc.constant("credit" as const),
+    account,
+    id: fc.constantFrom("p1", "p2", "p3", "p4", "p5", "p6"),
+    amount: fc.oneof(
+      amount,
+      amount.map((a) => -a),
+    ),
+    kind: fc.constantFrom("topup" as const, "adjust" as const),
+  }),
+  grant: fc.record({
+    do: fc.constant("grant" as const),
+    account,
+    id: fc.constantFrom("c1", "c2", "c3", "c4", "c5"),
+    plan,
+    group: fc.constantFrom("cards", "more"),
+    lastsMs: fc.constantFrom(1_000, HOUR_MS, DAY_MS, 30 * DAY_MS),
+    afterPrevious: fc.boolean(),
+    quota: fc.option(amount, { nil: undefined }),
+  }),
+  createCodes: fc.record({
+    do: fc.constant("createCodes" as const),
+    account,
+    codes: fc.uniqueArray(code, { minLength: 1, maxLength: 3 }),
+    card: fc.constantFrom("day", "week"),
+    plan,
+    group: fc.constantFrom("cards", "more"),
+    lastsMs: fc.constantFrom(1_000, HOUR_MS, DAY_MS, 30 * DAY_MS),
+    starts: fc.constantFrom("at_redemption" as const, "after_previous" as const),
+    quota: fc.option(amount, { nil: undefined }),
+  }),
+  redeem: fc.record({ do: fc.constant("redeem" as const), account, code }),
+  voidCode: fc.record({ do: fc.constant("voidCode" as const), account, code }),
+  keyGroup: fc.record({ do: fc.constant("keyGroup" as const), account, key, group }),
+  revoke: fc.record({ do: fc.constant("revoke" as const), account, key }),
+  createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
+  plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
+  read: fc.record({ do: fc.constant("read" as const), account, key }),
+  archive: fc.record({ do: fc.constant("archive" as const), account, through: fc.integer({ min: 1, max: 20 }) }),
+  jump: fc.record({
+    do: fc.constant("jump" as const),
+    byMs: fc.oneof(
+      fc.integer({ min: 1, max: 120_000 }),
+      fc.integer({ min: -120_000, max: -1 }),
+      fc.constantFrom(-HOUR_MS, HOUR_MS, DAY_MS, 48 * HOUR_MS, 97 * HOUR_MS),
+    ),
+  }),
+};
+
+export const anyOperation = fc.oneof(
+  { weight: 24, arbitrary: operation.admit },
+  { weight: 8, arbitrary: operation.extend },
+  { weight: 10, arbitrary: operation.settle },
+  { weight: 4, arbitrary: operation.jump },
+  { weight: 3, arbitrary: operation.credit },
+  { weight: 2, arbitrary: operation.grant },
+  { weight: 2, arbitrary: operation.createCodes },
+  { weight: 3, arbitrary: operation.redeem },
+  { weight: 1, arbitrary: operation.voidCode },
+  { weight: 2, arbitrary: operation.keyGroup },
+  { weight: 1, arbitrary: operation.createKey },
+  { weight: 1, arbitrary: operation.plan },
+  { weight: 1, arbitrary: operation.read },
+  { weight: 1, arbitrary: operation.revoke },
+  { weight: 3, arbitrary: operation.archive },
+);
+
+export type Operation = typeof anyOperation extends fc.Arbitrary<infer T> ? T : never;

@@ -1,0 +1,70 @@
+/** Which of the calls that a server counts a client pays for. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import { billTools, pricedCalls, TOOL_CALLS_BELIEVED_MAX } from "../../../src/values/tool-calls.ts";
+
+test("a tool that the request has offered is paid for, under the name that has the price", () => {
+  const offers = ["web_search", "web_search_options", "mcp_toolset", "computer_use", "search_parameters"];
+  const counts = ["web_search", "web_search", "mcp", "computer", "live_search"];
+  for (const [index, offered] of offers.entries()) {
+    const bill = billTools({ [counts[index] as string]: 3 }, ["file_search", offered], 50);
+    assert.deepEqual(bill, { charged: { [offered]: 3 }, unpaid: [] });
+  }
+});
+
+test("what nobody has asked for is nobody's, and so is what is beyond the maximum", () => {
+  assert.deepEqual(billTools({ web_search: 500 }, [], 50), {
+    charged: {},
+    unpaid: [{ tool: "web_search", calls: 500, reason: "not_offered" }],
+  });
+  assert.deepEqual(billTools({ web_search: 500, web_fetch: 2 }, ["web_search"], 50), {
+    charged: { web_search: 50 },
+    unpaid: [
+      { tool: "web_search", calls: 450, reason: "over_maximum" },
+      { tool: "web_fetch", calls: 2, reason: "not_offered" },
+    ],
+  });
+  assert.deepEqual(billTools({ web_search: 5 }, ["web_search"], 0).charged, {});
+});
+
+test("two names for one tool share its maximum", () => {
+  const bill = billTools({ computer: 4, computer_use: 4 }, ["computer_use"], 6);
+  assert.deepEqual(bill.charged, { computer_use: 6 });
+  assert.deepEqual(bill.unpaid, [{ tool: "computer_use", calls: 2, reason: "over_maximum" }]);
+});
+
+test("a count that cannot be is cut to what can", () => {
+  const { unpaid } = billTools({ web_search: 900_000_000 }, [], 50);
+  assert.deepEqual(unpaid, [{ tool: "web_search", calls: TOOL_CALLS_BELIEVED_MAX, reason: "not_offered" }]);
+});
+
+test("what the operator pays is priced by the tool's name or one of its kin, else not at all", () => {
+  const unpaid = billTools({ web_search: 2, computer: 1, dance: 9 }, [], 50).unpaid;
+  const prices = new Map([
+    ["web_search_options", 1n],
+    ["computer", 1n],
+  ]);
+  assert.deepEqual(pricedCalls(unpaid, prices), { web_search_options: 2, computer: 1 });
+});
+
+test("property: every call is charged or left unpaid, none twice, none above the maximum", () => {
+  const name = fc.constantFrom("web_search", "web_search_options", "mcp", "mcp_toolset", "file_search", "x");
+  fc.assert(
+    fc.property(
+      fc.dictionary(name, fc.integer({ min: 0, max: TOOL_CALLS_BELIEVED_MAX })),
+      fc.uniqueArray(name),
+      fc.nat(100),
+      (counted, offered, max) => {
+        const { charged, unpaid } = billTools(counted, offered, max);
+        const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+        const all = sum(Object.values(counted));
+        const paid = Object.values(charged);
+        assert.equal(sum(paid) + sum(unpaid.map(({ calls }) => calls)), all);
+        for (const [tool, calls] of Object.entries(charged)) {
+          assert.ok(offered.includes(tool as never) && calls > 0 && calls <= max);
+        }
+      },
+    ),
+  );
+});

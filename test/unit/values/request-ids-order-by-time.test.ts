@@ -1,0 +1,44 @@
+/** RFC 9562 section 5.7; the idempotency key of hold, charge and ledger line. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test from "node:test";
+import fc from "fast-check";
+import { issuedAtMs, newRequestId, printRequestId } from "../../../src/values/request-id.ts";
+
+test("version 7, variant 10, 48 bits of time; all other bits are chance", () => {
+  const ones = newRequestId(0, (count) => new Uint8Array(count).fill(0xff));
+  const zeros = newRequestId(0xffff_ffff_ffff, (count) => new Uint8Array(count));
+  assert.equal(ones, "0000000000007fffbfffffffffffffff");
+  assert.equal(zeros, "ffffffffffff70008000000000000000");
+});
+
+test("property: time comes back, ids order by it, hex and printed alike", () => {
+  const time = fc.integer({ min: 0, max: 2 ** 48 - 2 });
+  fc.assert(
+    fc.property(time, time, (a, b) => {
+      const [first, second] = [newRequestId(a, randomBytes), newRequestId(b, randomBytes)];
+      assert.match(first, /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
+      assert.equal(issuedAtMs(first), a);
+      assert.match(printRequestId(first), /^req_[0-9A-Za-z]{24}$/);
+      if (a < b) assert.ok(first < second && printRequestId(first) < printRequestId(second));
+    }),
+    { numRuns: 1_000, seed: 26 },
+  );
+});
+
+test("a fraction of a millisecond is cut off", () => {
+  assert.equal(issuedAtMs(newRequestId(1_765_000_000_000.9, randomBytes)), 1_765_000_000_000);
+});
+
+test("the greatest id still prints as 28 characters, and ids do not repeat", () => {
+  const greatest = printRequestId(newRequestId(2 ** 48 - 1, (count) => new Uint8Array(count).fill(0xff)));
+  assert.equal(greatest.length, 28);
+  const many = Array.from({ length: 10_000 }, () => printRequestId(newRequestId(5, randomBytes)));
+  assert.equal(new Set(many).size, many.length);
+});
+
+test("the source of chance is not changed by making an id", () => {
+  const source = new Uint8Array(16).fill(7);
+  newRequestId(1, () => source);
+  assert.deepEqual(source, new Uint8Array(16).fill(7));
+});

@@ -1,0 +1,125 @@
+/** Looking into JSON without parsing it: what is found is what JSON.parse would find. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import {
+  elementSpans,
+  findNested,
+  isJsonFault,
+  memberSpans,
+  scanJson,
+  spliceJson,
+  visitNames,
+} from "../../../src/wire/json.ts";
+
+function found(text: string, path: readonly string[]): string | undefined {
+  const body = Buffer.from(text);
+  const span = findNested(body, path);
+  return span && body.subarray(span.start, span.end).toString();
+}
+
+test("a path leads to a value, the empty one to the top, and others nowhere", () => {
+  const text = ' {"a" : {"b" :[1, 2 ] , "b\\u0063":"}"} , "é":1.0 } ';
+  assert.equal(found(text, []), text.trim());
+  assert.equal(found(text, ["a", "b"]), "[1, 2 ]");
+  assert.equal(found(text, ["a", "bc"]), '"}"');
+  assert.equal(found(text, ["é"]), "1.0");
+  for (const path of [["b"], ["a", "b", "0"], ["é", "x"], ["a", "c"]]) assert.equal(found(text, path), undefined);
+  assert.equal(found('{"a":1,"a":2}', ["a"]), "2");
+});
+
+test("only a whole array has elements", () => {
+  const spans = (text: string) => [...elementSpans(Buffer.from(text))].map(({ start, end }) => text.slice(start, end));
+  assert.deepEqual(spans("[]"), []);
+  assert.deepEqual(spans(" [ ]"), []);
+  assert.deepEqual(spans('[ 1,{"a":[2]} , "]" ,[ ]]'), ["1", '{"a":[2]}', '"]"', "[ ]"]);
+  assert.deepEqual(spans('{"a":[1]}'), []);
+});
+
+test("property: elements and members are those of JSON.parse", () => {
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue({ maxDepth: 3 }), { maxLength: 6 }), fc.nat(3), (values, indent) => {
+      const text = JSON.stringify(values, null, indent);
+      const body = Buffer.from(text);
+      const parsed = [...elementSpans(body)].map(({ start, end }) => JSON.parse(body.subarray(start, end).toString()));
+      assert.deepEqual(parsed, JSON.parse(text));
+      const owner = JSON.stringify({ x: { y: values } }, null, indent);
+      assert.deepEqual(JSON.parse(found(owner, ["x", "y"]) ?? "0"), JSON.parse(text));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Strings around the length from which a string's end is searched, most of them full of what a search could trip on. */
+const tricky = fc
+  .array(fc.constantFrom("\\", '"', "a", "\\\\", '\\"', "{", "]", "é", "x".repeat(30)), { maxLength: 40 })
+  .map((pieces) => pieces.join(""));
+
+/** The names of an object, or of the objects of an array, in order, with those below them. */
+function namesOf(value: unknown, at = ""): string[] {
+  if (Array.isArray(value)) return value.flatMap((element) => namesOf(element, at));
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [`${at}/${name}`, ...namesOf(inner, `${at}/${name}`)]);
+}
+
+// Held against what was written, since V8's JSON.parse misreads some escaped names (nodejs/node#63785).
+test("property: names and members are those that were written, whatever the strings between them hold", () => {
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof({ maxDepth: 3 }, tricky, fc.integer(), fc.array(tie("any"), { maxLength: 3 }), tie("object")),
+    object: fc.dictionary(tricky, tie("any"), { maxKeys: 4 }),
+  }));
+  fc.assert(
+    fc.property(value.object, fc.nat(2), (object, indent) => {
+      const body = Buffer.from(JSON.stringify(object, null, indent));
+      const names: string[] = [];
+      const end = visitNames(body, 0, "", (name, _plain, again, at) => {
+        assert.ok(!again);
+        names.push(`${at}/${name}`);
+        return `${at}/${name}`;
+      });
+      assert.deepEqual([names, end], [namesOf(object), body.length]);
+      const compact = Buffer.from(JSON.stringify(object));
+      assert.deepEqual(
+        [...memberSpans(compact)].map(({ name, start, end }) => [name, compact.toString("utf8", start, end)]),
+        Object.entries(object as object).map(([name, inner]) => [name, JSON.stringify(inner)]),
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a name is told of as escaped, and as standing in its object again", () => {
+  const told: unknown[] = [];
+  visitNames(Buffer.from('[{"a":1,"\\u0061":2,"é":{"a":0}},{"a":3}]'), 0, true, (name, plain, again) => {
+    told.push([name, plain, again]);
+    return undefined;
+  });
+  assert.deepEqual(told, [
+    ["a", true, false],
+    ["a", false, true],
+    ["é", true, false],
+    ["a", true, false],
+  ]);
+});
+
+test("a string full of escapes costs no more than its bytes", () => {
+  const costOf = (text: string) => {
+    const body = Buffer.from(`{"a":"${text}"}`);
+    const before = process.cpuUsage();
+    assert.equal(findNested(body, ["a"])?.end, body.length - 1);
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  for (const piece of ['\\"', "\\\\", `${"\\\\".repeat(20)}\\"`, `${"x".repeat(40)}\\"`]) {
+    const costUs = costOf(piece.repeat(4_000_000 / piece.length));
+    assert.ok(costUs < 1_000_000, `${piece}: ${costUs} µs`);
+  }
+});
+
+test("a splice takes bytes as it takes text", () => {
+  const body = Buffer.from('{"a":1, "b":2}');
+  const scan = scanJson(body);
+  assert.ok(!isJsonFault(scan));
+  const bytes = spliceJson(body, scan, { set: { b: Buffer.from('"é"'), c: Buffer.from('"ü"'), d: "3" } });
+  assert.equal(Buffer.from(bytes).toString(), '{"a":1, "b":"é","c":"ü","d":3}');
+});
