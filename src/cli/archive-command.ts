@@ -3,9 +3,9 @@
  * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store lets go only
  * of lines whose digest we can tell. A run that was cut off goes on with the file that it had written.
  */
-import { chained, type LineChain, newChain } from "../store/line-chain.ts";
-import { ARCHIVE_LINES_MAX, readOpening } from "../store/opening.ts";
-import { digestOf, fromPlain } from "../store/plain-line.ts";
+import { chained, type LineChain, newChain } from "../store/ledger/line-chain.ts";
+import { ARCHIVE_LINES_MAX, readOpening } from "../store/ledger/opening.ts";
+import { digestOf, fromPlain } from "../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../store/records.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { itemsOf, type Outcome, query } from "./admin-commands.ts";

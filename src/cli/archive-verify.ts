@@ -4,10 +4,10 @@
  * what the lines say is walked like the lines of the store.
  */
 import { basename } from "node:path";
-import { LedgerWalk } from "../store/ledger-walk.ts";
-import { chainedText, type LineChain, newChain } from "../store/line-chain.ts";
-import { type OpeningFacts, readOpening } from "../store/opening.ts";
-import { textOf } from "../store/plain-line.ts";
+import { chainedText, type LineChain, newChain } from "../store/ledger/line-chain.ts";
+import { type OpeningFacts, readOpening } from "../store/ledger/opening.ts";
+import { textOf } from "../store/ledger/plain-line.ts";
+import { LedgerWalk } from "../store/ledger/walk.ts";
 import type { LedgerLine } from "../store/records.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { AdminClient, Fields } from "./admin-client.ts";

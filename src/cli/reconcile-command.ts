@@ -1,5 +1,5 @@
 /** `tollgate reconcile`: a vendor's export of usage against what the ledger says that the upstream bills. */
-import { readSpan } from "../store/day-sums.ts";
+import { readSpan } from "../store/sums/day-sums.ts";
 import { formatUsd } from "../values/money.ts";
 import type { AdminClient, Fields } from "./admin-client.ts";
 import { segment } from "./admin-client.ts";

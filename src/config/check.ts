@@ -4,7 +4,7 @@
  */
 import type { ConfigDocument } from "./document.ts";
 import { keyOf, type Path, shownKey, suggestion } from "./problems.ts";
-import { type SchemaError, schemaErrors, type TSchema } from "./schema-words.ts";
+import { type SchemaError, schemaErrors, type TSchema } from "./schema/words.ts";
 
 /** What we read of a schema; JSON Schema, so it can be walked beside the value. */
 interface Word {

@@ -7,7 +7,7 @@ import { isSecret } from "./check.ts";
 import { LIMITS } from "./defaults.ts";
 import type { ConfigDocument } from "./document.ts";
 import type { Path } from "./problems.ts";
-import type { TSchema } from "./schema-words.ts";
+import type { TSchema } from "./schema/words.ts";
 
 /** Where texts come from; `readFile` gives a file's text or throws as `node:fs` does. */
 export interface Sources {

@@ -1,14 +1,14 @@
 /** From the text of `tollgate.yaml` to settings, or to everything that is wrong with it. */
 import type { Settings } from "../values/settings.ts";
-import type { Known } from "./catalog.ts";
 import { checkSchema, withoutFaults } from "./check.ts";
-import { compile } from "./compile.ts";
+import type { Known } from "./compile/catalog.ts";
+import { compile } from "./compile/compile.ts";
+import { type Loose, Reader } from "./compile/reader.ts";
 import { type ConfigCopy, notingSources } from "./copy.ts";
 import { type ConfigDocument, readDocument } from "./document.ts";
 import { expandReferences, type Sources } from "./expand.ts";
 import type { Problem } from "./problems.ts";
-import { type Loose, Reader } from "./reader.ts";
-import { type ConfigFile, configSchema } from "./schema.ts";
+import { type ConfigFile, configSchema } from "./schema/schema.ts";
 
 export type Loaded =
   | { readonly settings: Settings; readonly copy: ConfigCopy }

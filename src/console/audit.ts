@@ -3,10 +3,10 @@
  * the log, which is the record that lasts; the newest lines stay in memory for `GET /admin/v1/audit`.
  */
 import type { Clock } from "../values/time.ts";
-import { readLimit } from "./accounts.ts";
-import { AuditPage } from "./answers.ts";
+import { AuditPage } from "./answers/answers.ts";
 import { Refusal } from "./refusal.ts";
-import { type Answer, type AuditFacts, type ConsoleRoute, type RouteInput, route } from "./route.ts";
+import { readLimit } from "./routes/accounts.ts";
+import { type Answer, type AuditFacts, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
 import { AUDIT_PAGE_MAX, AuditQuery } from "./schema.ts";
 
 /** Lines that are remembered; older ones are in the log only. */

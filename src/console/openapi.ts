@@ -3,8 +3,8 @@
  * what they answer stands beside each of them (`answers.ts`). The only file that imports @fastify/swagger.
  */
 import swagger from "@fastify/swagger";
-import { type ConsoleRoute, type RouteWords, route } from "./route.ts";
-import { anything, object, type Shape, text } from "./shape.ts";
+import { anything, object, type Shape, text } from "./answers/shape.ts";
+import { type ConsoleRoute, type RouteWords, route } from "./routes/contract.ts";
 
 /** What the document is made of: a route of the admin API, or one of the open ones. */
 export type Described = RouteWords &

@@ -1,6 +1,6 @@
 /** What the admin API tells of the store's history, and asks of it. */
 import type { Charging } from "../settle/recovery/charging.ts";
-import type { EpochShown, StoreKeeper, StoreStatus } from "./store.ts";
+import type { EpochShown, StoreKeeper, StoreStatus } from "./routes/store.ts";
 
 /** @returns the operations that `console/store.ts` puts behind its routes. */
 export function storeKeeper(charging: Charging): Required<StoreKeeper> {

@@ -2,8 +2,8 @@
 
 import type { Refusal } from "../values/errors.ts";
 import type { Exchange, OpenExchange } from "./exchange.ts";
-import { openPassthrough } from "./passthrough.ts";
-import { openTranslation } from "./translate.ts";
+import { openPassthrough } from "./passthrough/passthrough.ts";
+import { openTranslation } from "./translate/translate.ts";
 
 /** Opens the exchange of one attempt. */
 export const openExchange: OpenExchange = (request, route, permitted, context): Exchange | Refusal => {

@@ -11,9 +11,9 @@ import { isRefusal, type Refusal } from "../values/errors.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
-import { withoutEnvelopes } from "./own-envelopes.ts";
-import { refusedState } from "./passthrough-request.ts";
-import { withoutUnlisted } from "./unlisted.ts";
+import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
+import { refusedState } from "./passthrough/request.ts";
+import { withoutUnlisted } from "./passthrough/unlisted.ts";
 
 /** The protocols that have an endpoint for counting. */
 export type CountedProtocol = "messages" | "responses";

@@ -5,7 +5,7 @@
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
 import type { HeaderEdits } from "../values/rules.ts";
-import type { Owner } from "./fair-queue.ts";
+import type { Owner } from "./upstream/fair-queue.ts";
 
 /** Causes that speak of an upstream. */
 export type UpstreamCause = Extract<Cause, `upstream_${string}`>;

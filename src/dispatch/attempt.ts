@@ -5,13 +5,13 @@
 import { quoted } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
-import { Call, type CallListener } from "./call.ts";
 import type { Choice } from "./choose.ts";
 import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
-import { HandedBody } from "./handed-body.ts";
-import type { Verdict } from "./health.ts";
-import { askedPauseS, isJsonType, type ReplyHead } from "./reply-head.ts";
-import { readUpstreamWords } from "./upstream-words.ts";
+import { Call, type CallListener } from "./upstream/call.ts";
+import { HandedBody } from "./upstream/handed-body.ts";
+import type { Verdict } from "./upstream/health.ts";
+import { askedPauseS, isJsonType, type ReplyHead } from "./upstream/reply-head.ts";
+import { readUpstreamWords } from "./upstream/words.ts";
 
 /** The longest whole reply that is read. */
 export const WHOLE_BYTES_MAX = 32 * 1024 * 1024;

@@ -6,9 +6,9 @@ import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { DispatchAsk, Encoded } from "./ask.ts";
 import { type Failure, rowOf } from "./failure.ts";
-import type { Slot } from "./slots.ts";
-import type { Upstream } from "./upstream.ts";
-import type { UpstreamPool } from "./upstream-pool.ts";
+import type { UpstreamPool } from "./upstream/pool.ts";
+import type { Slot } from "./upstream/slots.ts";
+import type { Upstream } from "./upstream/upstream.ts";
 
 /** A route that could carry the request. */
 export interface Candidate<T> {

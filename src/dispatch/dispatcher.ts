@@ -11,11 +11,11 @@ import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered 
 import { type AttemptResult, runAttempt } from "./attempt.ts";
 import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, isResting, release } from "./choose.ts";
 import { type Failure, refusalOf, rowOf } from "./failure.ts";
-import type { Ejection } from "./health.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { orderRoutes, preferUpstream } from "./route-order.ts";
 import { waitForSlot } from "./slot-wait.ts";
-import { UpstreamPool, type UpstreamReport } from "./upstream-pool.ts";
+import type { Ejection } from "./upstream/health.ts";
+import { UpstreamPool, type UpstreamReport } from "./upstream/pool.ts";
 
 /** Tries per request, the first one included. */
 const ATTEMPTS_MAX = 2;

@@ -4,7 +4,7 @@
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
-import type { Verdict } from "./health.ts";
+import type { Verdict } from "./upstream/health.ts";
 
 /**
  * Where a request may be tried after a failure, while nothing has been accepted:

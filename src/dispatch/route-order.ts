@@ -2,7 +2,7 @@
  * The order in which a model's routes are tried, before anything is known of room.
  */
 import type { Route } from "../values/catalog.ts";
-import type { UpstreamPool } from "./upstream-pool.ts";
+import type { UpstreamPool } from "./upstream/pool.ts";
 
 /**
  * Orders by priority (lower first); among equals by weighted chance without replacement.

@@ -14,7 +14,7 @@ import {
   renderCount,
 } from "../convert/count.ts";
 import type { ClientRequest } from "../convert/exchange.ts";
-import { rewriteBody } from "../convert/rewrite.ts";
+import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import type { Answered, Encoded, Inspector, Unanswered } from "../dispatch/ask.ts";
 import { forwardedHeaders } from "../request/forwarded-headers.ts";
 import type { RequestRecord } from "../request/record.ts";

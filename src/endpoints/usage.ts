@@ -3,8 +3,9 @@
  * funds: an account whose money or card is gone must be able to see that.
  */
 import { setImmediate } from "node:timers/promises";
-import { showEntitlement, showUsageTotal } from "../console/present.ts";
+import { showEntitlement, showUsageTotal } from "../console/answers/present.ts";
 import type { Store } from "../store/contract.ts";
+import type { KeyView } from "../store/records.ts";
 import {
   addSums,
   type DaySpan,
@@ -13,8 +14,7 @@ import {
   type SumMember,
   totalOf,
   type UsageTotal,
-} from "../store/day-sums.ts";
-import type { KeyView } from "../store/records.ts";
+} from "../store/sums/day-sums.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag } from "../values/key.ts";
 import { formatUsd } from "../values/money.ts";

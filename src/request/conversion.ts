@@ -14,7 +14,7 @@ import {
   type StreamConverter,
   type WholeReply,
 } from "../convert/exchange.ts";
-import { rewriteBody } from "../convert/rewrite.ts";
+import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import type { Encoded, Inspector } from "../dispatch/ask.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";

@@ -1,6 +1,6 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
-import { tokenSumsOf } from "../store/token-sums.ts";
+import { tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";

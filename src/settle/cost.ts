@@ -1,6 +1,6 @@
 /** What a request costs the operator, by upstream and model: what a vendor's invoice is compared with. */
 import type { UpstreamCost } from "../store/settlement.ts";
-import { addTokens, requestsOf, tokenSumsOf } from "../store/token-sums.ts";
+import { addTokens, requestsOf, tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, ZERO } from "../values/money.ts";
 import type { Usage } from "../values/tokens.ts";

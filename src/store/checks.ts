@@ -7,10 +7,9 @@ import { NANO_USD_MAX } from "../values/money.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
 import type { Store } from "./contract.ts";
-import { startOfDay } from "./day-sums.ts";
 import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
-import { ARCHIVE_LINES_MAX } from "./opening.ts";
+import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
   ABSORBED_ATTEMPTS_MAX,
@@ -20,6 +19,7 @@ import {
   UPSTREAM_COSTS_MAX,
   type UpstreamCost,
 } from "./settlement.ts";
+import { startOfDay } from "./sums/day-sums.ts";
 
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;

@@ -12,11 +12,10 @@ import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { LimitUsage } from "./buckets.ts";
-import type { DaySpan } from "./day-sums.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type { Figures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
-import type { ArchiveOutcome } from "./opening.ts";
+import type { ArchiveOutcome } from "./ledger/opening.ts";
 import type {
   Account,
   AccountName,
@@ -34,6 +33,7 @@ import type {
   UpstreamDaySum,
 } from "./records.ts";
 import type { SettleAnswer, SettleAsk } from "./settlement.ts";
+import type { DaySpan } from "./sums/day-sums.ts";
 
 /**
  * What a missing answer says of the store: `unknown`, it may be away and may have acted all the same; `unsent`, it was not

@@ -4,8 +4,8 @@
  * sum up the ledger to the same instant, and then nothing that moved meanwhile looks wrong.
  */
 import type { AccountTag } from "../values/key.ts";
-import type { UsageTotal } from "./day-sums.ts";
 import type { Account, AccountName, Entitlement, Page } from "./records.ts";
+import type { UsageTotal } from "./sums/day-sums.ts";
 
 /** Names of one kind that one portion may ask for. */
 export const FIGURES_MAX = 200;

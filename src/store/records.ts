@@ -3,7 +3,7 @@ import type { CodeHash } from "../values/code.ts";
 import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
-import type { UsageCounts } from "./token-sums.ts";
+import type { UsageCounts } from "./sums/token-sums.ts";
 
 export interface Account {
   readonly id: string;

@@ -4,7 +4,7 @@ import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
-import type { TokenSums } from "./token-sums.ts";
+import type { TokenSums } from "./sums/token-sums.ts";
 
 /** A failed try at an upstream that may be on its bill and that no client pays for. */
 export interface AbsorbedAttempt {

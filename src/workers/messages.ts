@@ -3,7 +3,7 @@
  * `serving`; configurations (`reload`, answered by `configured`), pings and the rest may come in between at any time.
  */
 import type { ConfigCopy } from "../config/config.ts";
-import type { UpstreamState } from "../console/upstreams.ts";
+import type { UpstreamState } from "../console/routes/upstreams.ts";
 import type { MetricsSnapshot } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";
 

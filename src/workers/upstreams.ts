@@ -1,5 +1,5 @@
 /** How the upstreams do at all workers together, for the operator who asks the parent. */
-import type { UpstreamState } from "../console/upstreams.ts";
+import type { UpstreamState } from "../console/routes/upstreams.ts";
 
 const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { usable: 0, probe: 1, resting: 2 };
 

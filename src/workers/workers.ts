@@ -9,7 +9,7 @@ import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { removeStaleSocket } from "../accept/socket-file.ts";
 import type { ConfigCopy } from "../config/config.ts";
-import type { UpstreamState } from "../console/upstreams.ts";
+import type { UpstreamState } from "../console/routes/upstreams.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics, MetricsPage, MetricsSnapshot } from "../telemetry/metrics.ts";
 import { summedPage } from "../telemetry/summed-metrics.ts";

@@ -4,7 +4,7 @@
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { OpenExchange } from "../exchange.ts";
-import { openPassthrough } from "../passthrough.ts";
+import { openPassthrough } from "../passthrough/passthrough.ts";
 
 /** The refusal where there is no such thing. A 404 that names a model would be read as one about the model. */
 export function noCompaction(): Refusal {

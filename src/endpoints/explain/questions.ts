@@ -2,7 +2,7 @@
 import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "../../accept/envelope.ts";
 import type { AcceptedRequest } from "../../accept/listener.ts";
 import { TURNS } from "../../accept/turns.ts";
-import type { ExplainAsk } from "../../console/explain.ts";
+import type { ExplainAsk } from "../../console/routes/explain.ts";
 import type { Store } from "../../store/contract.ts";
 import { limitScope } from "../../store/names.ts";
 import type { Key, KeyView } from "../../store/records.ts";

@@ -4,14 +4,14 @@
  * to it.
  */
 import { utcDay } from "../../values/time.ts";
-import { addTotals, NO_USAGE_TOTAL, partsOfField, type UsageTotal } from "../day-sums.ts";
 import { FIGURES_FIELDS_MAX } from "../figures.ts";
-import { FIELDS_MAX } from "../ledger-tally.ts";
+import type { OpeningFacts } from "../ledger/opening.ts";
+import { FIELDS_MAX } from "../ledger/tally.ts";
 import { dayField, isUpstreamField, upstreamField } from "../names.ts";
-import type { OpeningFacts } from "../opening.ts";
 import { DAYS_MAX, type Page } from "../records.ts";
 import { SETTLE_HORIZON_MS } from "../settlement.ts";
-import { NO_COUNTS } from "../token-sums.ts";
+import { addTotals, NO_USAGE_TOTAL, partsOfField, type UsageTotal } from "../sums/day-sums.ts";
+import { NO_COUNTS } from "../sums/token-sums.ts";
 import { type AccountReader, FOUND_MAX, type Steps } from "./reader.ts";
 import type { FieldSums, Finding, GroupSums } from "./snapshot.ts";
 

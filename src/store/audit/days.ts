@@ -1,8 +1,8 @@
 /** Sums per day against the lines that they follow from, over all days: money, requests and tokens. */
 import { formatUsd } from "../../values/money.ts";
-import { MONEY_KINDS, partsOfField, type UsageTotal } from "../day-sums.ts";
 import { isUpstreamField, partsOfUpstreamField } from "../names.ts";
-import { COUNT_KINDS } from "../token-sums.ts";
+import { MONEY_KINDS, partsOfField, type UsageTotal } from "../sums/day-sums.ts";
+import { COUNT_KINDS } from "../sums/token-sums.ts";
 import type { AccountCheck, Finding } from "./snapshot.ts";
 
 /**

@@ -5,7 +5,7 @@
 import type { AccountTag } from "../../values/key.ts";
 import { type Store, StoreError } from "../contract.ts";
 import { FIGURES_MAX, type Figures, type FiguresAsk } from "../figures.ts";
-import { LedgerWalk } from "../ledger-walk.ts";
+import { LedgerWalk } from "../ledger/walk.ts";
 import type { LedgerLine } from "../records.ts";
 import { ACCOUNT_CHECKS, NAME_CHECKS } from "./checks.ts";
 import { mustHaveMark } from "./named.ts";

@@ -3,8 +3,9 @@
  * sums of its ledger at that same instant; a large account comes in many portions, so each check judges what the portion
  * has and says nothing of what it has not.
  */
-import type { UsageTotal } from "../day-sums.ts";
+
 import type { Figures } from "../figures.ts";
+import type { UsageTotal } from "../sums/day-sums.ts";
 
 /** Something that is not as it must be. */
 export interface Finding {

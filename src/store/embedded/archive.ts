@@ -1,6 +1,6 @@
 /** Replaces the beginning of a ledger by one opening line; `redis/lua/ledger-archive.lua` does the same. */
 import type { AccountTag } from "../../values/key.ts";
-import { ARCHIVE_AGE_MS, type ArchiveOutcome } from "../opening.ts";
+import { ARCHIVE_AGE_MS, type ArchiveOutcome } from "../ledger/opening.ts";
 import type { LedgerLine } from "../records.ts";
 import type { Context } from "./context.ts";
 import { findAccountRow, insertLine } from "./rows.ts";

@@ -1,8 +1,15 @@
 /** Sums per day of the embedded store. */
 import type { AccountTag } from "../../values/key.ts";
-import { addTotals, type DaySpan, daySumOf, NO_USAGE_TOTAL, type UsageTotal, upstreamDaySumOf } from "../day-sums.ts";
 import type { DaySum, Page, UpstreamDaySum } from "../records.ts";
-import { countsFrom, type UsageCounts } from "../token-sums.ts";
+import {
+  addTotals,
+  type DaySpan,
+  daySumOf,
+  NO_USAGE_TOTAL,
+  type UsageTotal,
+  upstreamDaySumOf,
+} from "../sums/day-sums.ts";
+import { countsFrom, type UsageCounts } from "../sums/token-sums.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 

@@ -5,7 +5,6 @@
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
-import { sumsOfSettlement } from "../day-costs.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
 import { attemptAccounts, LEFT_BUCKET, limitScope, OVERRUN_BUCKET, settleAccounts, tokenBucket } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
@@ -16,6 +15,7 @@ import {
   type SettleAnswer,
   type SettleAsk,
 } from "../settlement.ts";
+import { sumsOfSettlement } from "../sums/day-costs.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { type Live, releaseHold, sweepHolds } from "./live.ts";

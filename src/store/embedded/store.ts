@@ -19,11 +19,11 @@ import {
   checkTag,
 } from "../checks.ts";
 import { type Store, StoreError } from "../contract.ts";
-import { type DaySpan, daysOfSpan } from "../day-sums.ts";
 import type { ExtendAsk } from "../extension.ts";
 import type { FiguresAsk } from "../figures.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
+import { type DaySpan, daysOfSpan } from "../sums/day-sums.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
 import { archiveLedger } from "./archive.ts";

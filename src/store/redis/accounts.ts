@@ -6,9 +6,9 @@ import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { accountId, creditAccounts } from "../names.ts";
 import type { Account, AccountName, Key, KeyView, Page } from "../records.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
 import { ACCOUNT_FIELDS, entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 

@@ -4,8 +4,8 @@ import type { RequestId } from "../../values/request-id.ts";
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../admission.ts";
 import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, expiriesKey, holdsKey, idempotencyKey, settledKey } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Promise<Admitted | AdmitRefused> {

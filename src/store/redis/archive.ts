@@ -1,12 +1,12 @@
 /** The ledger on Redis: lines in a stream, and what was archived before them as one opening line beside it. */
 import type { AccountTag } from "../../values/key.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome } from "../opening.ts";
-import { fromPlain, textOf } from "../plain-line.ts";
+import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome } from "../ledger/opening.ts";
+import { fromPlain, textOf } from "../ledger/plain-line.ts";
 import type { LedgerLine } from "../records.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey, openingKey } from "./keys.ts";
 import { toLedgerLine, unreadableLine } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 /**

@@ -4,9 +4,9 @@ import type { Store } from "../contract.ts";
 import { cardsAccount, entitlementAccount } from "../names.ts";
 import type { Entitlement } from "../records.ts";
 import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey } from "./keys.ts";
 import { toEntitlement } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 export async function grant(

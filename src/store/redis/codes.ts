@@ -16,10 +16,10 @@ import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import type { CardFacts, Code, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
 import { grant } from "./cards.ts";
-import type { Confirm } from "./confirmed.ts";
+import type { Confirm } from "./connection/confirmed.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
 import { toCode, toCodeOfFields } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Codes that are made in one go on the connection. */

@@ -1,13 +1,13 @@
 /** Sums per day on Redis: a hash of amounts and a hash of counts for each UTC day, all in the account's slot. */
 import type { AccountTag } from "../../values/key.ts";
 import { utcDay } from "../../values/time.ts";
-import { daySumOf, daysOfSpan, MONEY_KINDS, startOfDay, type UsageTotal, upstreamDaySumOf } from "../day-sums.ts";
 import { countField, isUpstreamField, upstreamField } from "../names.ts";
 import type { DaySum, Page, UpstreamDaySum } from "../records.ts";
-import { COUNT_KINDS, countsFrom } from "../token-sums.ts";
+import { daySumOf, daysOfSpan, MONEY_KINDS, startOfDay, type UsageTotal, upstreamDaySumOf } from "../sums/day-sums.ts";
+import { COUNT_KINDS, countsFrom } from "../sums/token-sums.ts";
+import type { Runner } from "./connection/runner.ts";
 import { dayCountsKey, dayKey } from "./keys.ts";
 import { entriesOf, type Fields, fieldsOf } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Days that one step looks at, and fields that it reads at most, about. */

@@ -1,10 +1,10 @@
 /** The marks of the store's history on Redis: one, or in Cluster form one for each stretch of slots. */
 import type { AccountTag } from "../../values/key.ts";
 import type { EpochMark } from "../epoch.ts";
+import type { Runner } from "./connection/runner.ts";
+import { partOf, slotOf, tagsOverSlots } from "./connection/slots.ts";
 import { accountKey, epochKey } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
-import { partOf, slotOf, tagsOverSlots } from "./slots.ts";
 
 /** A cluster of up to so many primaries with a fair share of the slots each has a mark on every one of them. */
 const CLUSTER_PARTS = 32;

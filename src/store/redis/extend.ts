@@ -1,8 +1,8 @@
 /** Extending a hold on Redis: the ask as arguments of `lua/extend.lua`, its reply as an answer of the contract. */
 import { nanoUsd } from "../../values/money.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, expiriesKey, holdsKey } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 export async function extend(runner: Runner, scripts: Scripts, ask: ExtendAsk): Promise<ExtendAnswer> {

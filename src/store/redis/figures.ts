@@ -1,12 +1,13 @@
 /** Figures of an account on Redis, of one instant, and the names of what it has, a page at a time. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import { addTotals, MONEY_KINDS, NO_USAGE_TOTAL, type UsageTotal } from "../day-sums.ts";
 import type { CardFigures, Figures, FiguresAsk, HoldFigures, KeyFigures, KeyName, RecordNames } from "../figures.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import { countField } from "../names.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
-import { COUNT_KINDS, countsFrom } from "../token-sums.ts";
+import { addTotals, MONEY_KINDS, NO_USAGE_TOTAL, type UsageTotal } from "../sums/day-sums.ts";
+import { COUNT_KINDS, countsFrom } from "../sums/token-sums.ts";
+import type { Runner } from "./connection/runner.ts";
 import {
   accountKey,
   dayCountsKey,
@@ -19,7 +20,6 @@ import {
   settledKey,
 } from "./keys.ts";
 import { ACCOUNT_FIELDS, type Fields, fieldsOf, toAccount, toEntitlement } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Fields of the account's hash that every portion has. */

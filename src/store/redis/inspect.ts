@@ -7,10 +7,11 @@ import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX } from "../checks.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
-import { type DaySums, daySumsAsState } from "../inspected-days.ts";
 import type { AccountState, DaySum, Entitlement, LedgerLine, UpstreamDaySum } from "../records.ts";
+import { type DaySums, daySumsAsState } from "../sums/inspected-days.ts";
 import { readLedger } from "./archive.ts";
-import type { ScanPlace } from "./connect.ts";
+import type { ScanPlace } from "./connection/connect.ts";
+import type { Runner } from "./connection/runner.ts";
 import { daySumsOf, upstreamDaySumsOf } from "./days.ts";
 import {
   accountKey,
@@ -23,7 +24,6 @@ import {
   settledKey,
 } from "./keys.ts";
 import { entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
-import type { Runner } from "./runner.ts";
 import { wholeHash } from "./whole.ts";
 
 export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {

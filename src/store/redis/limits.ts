@@ -1,8 +1,8 @@
 /** Limits on Redis as they can be read. */
 import type { AccountTag } from "../../values/key.ts";
 import type { Bucket, LimitUsage } from "../buckets.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, expiriesKey, holdsKey } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 export async function readLimits(

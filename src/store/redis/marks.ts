@@ -5,9 +5,9 @@
 import type { AccountTag } from "../../values/key.ts";
 import { StoreError } from "../contract.ts";
 import type { DoubtfulMark, MarksPage } from "../figures.ts";
-import type { ScanPlace } from "./connect.ts";
+import type { ScanPlace } from "./connection/connect.ts";
+import type { Runner } from "./connection/runner.ts";
 import { ACCOUNTS_WHOLE, ledgerKey, settledKey, settledNames, wholePattern } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 import { unlistedOf } from "./unlisted.ts";
 

@@ -1,7 +1,6 @@
 /** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
-import { sumsOfSettlement } from "../day-costs.ts";
 import { attemptAccounts, countField, dayField, limitScope, settleAccounts, upstreamField } from "../names.ts";
 import {
   chargedInstead,
@@ -11,7 +10,9 @@ import {
   type SettleAsk,
   type UpstreamCost,
 } from "../settlement.ts";
-import { COUNT_KINDS } from "../token-sums.ts";
+import { sumsOfSettlement } from "../sums/day-costs.ts";
+import { COUNT_KINDS } from "../sums/token-sums.ts";
+import type { Runner } from "./connection/runner.ts";
 import {
   accountKey,
   dayCountsKey,
@@ -22,7 +23,6 @@ import {
   ledgerKey,
   settledKey,
 } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): Promise<SettleAnswer> {

@@ -16,31 +16,31 @@ import {
   checkTag,
 } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import type { DaySpan } from "../day-sums.ts";
 import type { ExtendAsk } from "../extension.ts";
 import type { FiguresAsk } from "../figures.ts";
 import { overlay } from "../overlay.ts";
 import type { CardFacts } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
+import type { DaySpan } from "../sums/day-sums.ts";
 import * as accounts from "./accounts.ts";
 import { admit } from "./admit.ts";
 import { archiveLedger, readLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
-import { confirmedWrites, confirmOn } from "./confirmed.ts";
-import { type Connection, connect, connectBeside, type RedisSettings } from "./connect.ts";
+import { confirmedWrites, confirmOn } from "./connection/confirmed.ts";
+import { type Connection, connect, connectBeside, type RedisSettings } from "./connection/connect.ts";
+import type { FitnessOptions } from "./connection/fitness.ts";
+import { HealthCheck, identityNow } from "./connection/health.ts";
+import { neededRights, Rights } from "./connection/rights.ts";
+import { Runner, type StepLimits } from "./connection/runner.ts";
 import { pageDays, pageUpstreamDays, readDays } from "./days.ts";
 import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { extend } from "./extend.ts";
 import { listRecords, readFigures } from "./figures.ts";
-import type { FitnessOptions } from "./fitness.ts";
-import { HealthCheck, identityNow } from "./health.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { pageMarks } from "./marks.ts";
-import { neededRights, Rights } from "./rights.ts";
-import { Runner, type StepLimits } from "./runner.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 

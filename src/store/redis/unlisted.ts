@@ -2,8 +2,8 @@
 import type { AccountTag } from "../../values/key.ts";
 import { StoreError } from "../contract.ts";
 import type { AccountName } from "../records.ts";
+import type { Runner } from "./connection/runner.ts";
 import { accountKey, accountOf, NAME_INDEX, NAMES_IN_ORDER } from "./keys.ts";
-import type { Runner } from "./runner.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Names that one script looks up, and accounts that are read at once. */

@@ -1,6 +1,7 @@
 /** What may be long, read whole, but in steps of a bounded size. */
+
+import type { Runner } from "./connection/runner.ts";
 import { type Fields, fieldsOf } from "./records.ts";
-import type { Runner } from "./runner.ts";
 
 /** Fields that one step gives, about. */
 const STEP_FIELDS = 500;

@@ -8,7 +8,7 @@ import type { Metrics } from "../../telemetry/metrics.ts";
 import { nanoUsd } from "../../values/money.ts";
 import type { Clock } from "../../values/time.ts";
 import { type Store, StoreError } from "../contract.ts";
-import { type AccountAudit, type AuditStore, auditAccount } from "../ledger-audit.ts";
+import { type AccountAudit, type AuditStore, auditAccount } from "../ledger/audit.ts";
 import { accountId } from "../names.ts";
 import type { AccountName } from "../records.ts";
 

@@ -1,6 +1,6 @@
 /**
  * The way from a gateway to the store: packets take time, get lost, come twice or late, and nothing comes through while
- * the store is away. A call behaves as the Redis client does (`src/store/redis/runner.ts`): tried twice within half a
+ * the store is away. A call behaves as the Redis client does (`src/store/redis/connection/runner.ts`): tried twice within half a
  * second, then its outcome is unknown.
  */
 import { type Store, StoreError } from "../../../src/store/contract.ts";

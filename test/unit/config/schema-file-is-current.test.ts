@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 import Schema from "typebox/schema";
 import { parse } from "yaml";
-import { schemaFileText } from "../../../src/config/schema-file.ts";
+import { schemaFileText } from "../../../src/config/schema/file.ts";
 
 const root = new URL("../../../", import.meta.url);
 const published = readFileSync(new URL("tollgate.schema.json", root), "utf8");

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { formatDuration, formatMultiplier, formatSize, parseMultiplier, parseSize } from "../../../src/config/units.ts";
+import {
+  formatDuration,
+  formatMultiplier,
+  formatSize,
+  parseMultiplier,
+  parseSize,
+} from "../../../src/config/compile/units.ts";
 import type { Multiplier } from "../../../src/values/price.ts";
 import { parseDurationMs } from "../../../src/values/time.ts";
 

@@ -1,7 +1,7 @@
 /** `max_concurrency` and ARCHITECTURE.md promise 13: a fair bounded wait before any 429. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { FairQueue } from "../../../src/dispatch/fair-queue.ts";
+import { FairQueue } from "../../../src/dispatch/upstream/fair-queue.ts";
 import { answerOf } from "../../../src/values/errors.ts";
 import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, settled, upstream } from "./rig.ts";
 

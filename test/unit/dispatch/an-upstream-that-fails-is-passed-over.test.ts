@@ -1,7 +1,7 @@
 /** An upstream that fails is passed over and probed again, after Envoy's outlier detection. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Ejection, Health, type Verdict } from "../../../src/dispatch/health.ts";
+import { type Ejection, Health, type Verdict } from "../../../src/dispatch/upstream/health.ts";
 import { answerOf } from "../../../src/values/errors.ts";
 import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import {

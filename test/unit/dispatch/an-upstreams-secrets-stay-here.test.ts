@@ -38,7 +38,7 @@ test("60: an echoed credential, id or address is taken out, and the wording stay
 test("60: the upstream's own host and base URL are taken out", async (t) => {
   const base = await replying(t, "unused");
   const { host } = new URL(base);
-  const { readUpstreamWords } = await import("../../../src/dispatch/upstream-words.ts");
+  const { readUpstreamWords } = await import("../../../src/dispatch/upstream/words.ts");
   const body = Buffer.from(
     JSON.stringify({ error: { message: `no route ${base}/x via ${host.toUpperCase()} or gw.example` } }),
   );

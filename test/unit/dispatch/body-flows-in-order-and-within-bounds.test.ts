@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test from "node:test";
 import type { ReplyFault } from "../../../src/dispatch/ask.ts";
-import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/handed-body.ts";
+import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/upstream/handed-body.ts";
 import {
   acceptAll,
   ask,

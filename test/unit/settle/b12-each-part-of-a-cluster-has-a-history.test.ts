@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { slotOf, tagsOverSlots } from "../../../src/store/redis/slots.ts";
+import { slotOf, tagsOverSlots } from "../../../src/store/redis/connection/slots.ts";
 import { startGatewayHere } from "../../rig/gateway.ts";
 import { startRedisCluster } from "../../rig/redis.ts";
 import { balanced, charged, chat, confirmStore, LOST, openAccount, untilSettled } from "./lossy-scene.ts";

@@ -14,7 +14,7 @@ import { measure, type OfferedTerms, type Terms } from "../../../src/admit/terms
 import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { type AccountTag, hashKey } from "../../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";

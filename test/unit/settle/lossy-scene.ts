@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { runCli } from "../../../src/cli/cli.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
 import type { AccountState } from "../../../src/store/records.ts";
 import { newAccountTag, newKey } from "../../../src/values/key.ts";
 import type { TestRedis } from "../../rig/redis.ts";

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
 import type { AccountState } from "../../../src/store/records.ts";
 import { type GatewayHere, startGatewayHere } from "../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";

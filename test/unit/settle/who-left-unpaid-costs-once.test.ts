@@ -15,7 +15,7 @@ import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
 import { Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { Group, Model, Route } from "../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../src/values/key.ts";

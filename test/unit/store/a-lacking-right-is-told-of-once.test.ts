@@ -1,8 +1,8 @@
 /** A right that a server's user lacks is told of in the error or in a warning, never in both; a played connection. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Connection } from "../../../src/store/redis/connect.ts";
-import { Rights } from "../../../src/store/redis/rights.ts";
+import type { Connection } from "../../../src/store/redis/connection/connect.ts";
+import { Rights } from "../../../src/store/redis/connection/rights.ts";
 import type { Script } from "../../../src/store/redis/scripts.ts";
 
 /** Servers by name, with the places of the rights that they lack. */

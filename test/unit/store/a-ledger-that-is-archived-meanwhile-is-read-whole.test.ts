@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readLedger } from "../../../src/store/redis/archive.ts";
-import { connect } from "../../../src/store/redis/connect.ts";
-import { Runner } from "../../../src/store/redis/runner.ts";
+import { connect } from "../../../src/store/redis/connection/connect.ts";
+import { Runner } from "../../../src/store/redis/connection/runner.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { makeAccount } from "./asks.ts";
 import { redisBench } from "./benches.ts";

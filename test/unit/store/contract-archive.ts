@@ -2,9 +2,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
-import { LedgerWalk } from "../../../src/store/ledger-walk.ts";
-import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome, openingLine } from "../../../src/store/opening.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import {
+  ARCHIVE_AGE_MS,
+  ARCHIVE_LINES_MAX,
+  type ArchiveOutcome,
+  openingLine,
+} from "../../../src/store/ledger/opening.ts";
+import { LedgerWalk } from "../../../src/store/ledger/walk.ts";
 import type { LedgerLine } from "../../../src/store/records.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";

@@ -4,7 +4,7 @@ import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
 import type { DaySum, UpstreamDaySum } from "../../../src/store/records.ts";
 import type { UpstreamCost } from "../../../src/store/settlement.ts";
-import { NO_COUNTS } from "../../../src/store/token-sums.ts";
+import { NO_COUNTS } from "../../../src/store/sums/token-sums.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
 import { utcDay } from "../../../src/values/time.ts";

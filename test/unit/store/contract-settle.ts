@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
-import { readOpening } from "../../../src/store/opening.ts";
+import { readOpening } from "../../../src/store/ledger/opening.ts";
 import type { AccountState } from "../../../src/store/records.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";

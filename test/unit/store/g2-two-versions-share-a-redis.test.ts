@@ -9,7 +9,7 @@ import test, { type TestContext } from "node:test";
 import type { AdmitAsk, Admitted } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { admittedOf, type HoldRecord } from "../../../src/store/hold-record.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger-audit.ts";
+import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
 import { dayField, limitScope, settleAccounts } from "../../../src/store/names.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { loadScripts } from "../../../src/store/redis/scripts.ts";

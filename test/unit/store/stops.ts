@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { AdmitAsk } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { ARCHIVE_AGE_MS } from "../../../src/store/opening.ts";
+import { ARCHIVE_AGE_MS } from "../../../src/store/ledger/opening.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import type { CodeHash } from "../../../src/values/code.ts";
 import { nanoUsd } from "../../../src/values/money.ts";

@@ -9,7 +9,7 @@ import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
 import { SCHEMA_STEPS } from "../../../src/store/embedded/schema.ts";
 import { openStore } from "../../../src/store/open.ts";
-import { NO_COUNTS } from "../../../src/store/token-sums.ts";
+import { NO_COUNTS } from "../../../src/store/sums/token-sums.ts";
 import { startRedis } from "../../rig/redis.ts";
 import { tagOf } from "./asks.ts";
 import { openUrl } from "./benches.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { type TestContext } from "node:test";
-import { neededRights } from "../../../../src/store/redis/rights.ts";
+import { neededRights } from "../../../../src/store/redis/connection/rights.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import { type GatewayHere, spawnGateway, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";

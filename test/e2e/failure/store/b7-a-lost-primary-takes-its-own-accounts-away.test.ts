@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { slotOf } from "../../../../src/store/redis/slots.ts";
+import { slotOf } from "../../../../src/store/redis/connection/slots.ts";
 import { startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { startRedisCluster, type TestRedis } from "../../../rig/redis.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";

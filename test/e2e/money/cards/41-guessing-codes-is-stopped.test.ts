@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { GuessBudget } from "../../../../src/console/guess-budget.ts";
-import type { CodeFailure } from "../../../../src/console/route.ts";
+import type { CodeFailure } from "../../../../src/console/routes/contract.ts";
 import { newCode } from "../../../../src/values/code.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startConsole } from "../../../unit/console/running-console.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { claim, noteClaim } from "../../../../src/store/redis/codes.ts";
-import { connect } from "../../../../src/store/redis/connect.ts";
-import { Runner } from "../../../../src/store/redis/runner.ts";
+import { connect } from "../../../../src/store/redis/connection/connect.ts";
+import { Runner } from "../../../../src/store/redis/connection/runner.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";

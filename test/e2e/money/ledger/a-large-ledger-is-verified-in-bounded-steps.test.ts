@@ -11,7 +11,7 @@ import { once } from "node:events";
 import test, { type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Store, StoreError } from "../../../../src/store/contract.ts";
-import { auditAccount } from "../../../../src/store/ledger-audit.ts";
+import { auditAccount } from "../../../../src/store/ledger/audit.ts";
 import { overlay } from "../../../../src/store/overlay.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
 import { newRequestId } from "../../../../src/values/request-id.ts";

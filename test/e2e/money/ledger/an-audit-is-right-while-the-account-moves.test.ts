@@ -10,7 +10,7 @@ import test, { after, before, describe } from "node:test";
 import fc from "fast-check";
 import type { Admitted } from "../../../../src/store/admission.ts";
 import type { Store } from "../../../../src/store/contract.ts";
-import { type AccountAudit, auditAccount } from "../../../../src/store/ledger-audit.ts";
+import { type AccountAudit, auditAccount } from "../../../../src/store/ledger/audit.ts";
 import { accountId } from "../../../../src/store/names.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";

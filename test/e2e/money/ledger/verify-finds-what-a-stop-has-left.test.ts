@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Finding } from "../../../../src/store/audit/snapshot.ts";
 import type { Store } from "../../../../src/store/contract.ts";
-import { auditAccount, auditMarks, auditToEnd, type MarkFinding } from "../../../../src/store/ledger-audit.ts";
+import { auditAccount, auditMarks, auditToEnd, type MarkFinding } from "../../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../../src/store/open.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";

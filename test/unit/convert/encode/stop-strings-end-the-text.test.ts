@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import type { HubReply, ReplyEvent, ReplyItem } from "../../../../src/convert/hub.ts";
-import { StopWatch, stopReply } from "../../../../src/convert/stop-emulation.ts";
-import { areWatchable, STOP_CHARS_MAX, STOPS_MAX } from "../../../../src/convert/stop-matcher.ts";
+import { StopWatch, stopReply } from "../../../../src/convert/translate/stop-emulation.ts";
+import { areWatchable, STOP_CHARS_MAX, STOPS_MAX } from "../../../../src/convert/translate/stop-matcher.ts";
 import { callOf, eventsOf, replyOf, textItem } from "./encoding.ts";
 
 const F = { kind: "function", name: "f" } as const;

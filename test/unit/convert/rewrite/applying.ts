@@ -1,7 +1,7 @@
 /** What the tests of rules share: rules as the configuration writes them, applied to the text of a body. */
 import assert from "node:assert/strict";
 import { loadConfig } from "../../../../src/config/config.ts";
-import { rewriteBody } from "../../../../src/convert/rewrite.ts";
+import { rewriteBody } from "../../../../src/convert/rewrite/rewrite.ts";
 import { defaultCapabilities } from "../../../../src/values/catalog.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { RuleAction } from "../../../../src/values/rules.ts";

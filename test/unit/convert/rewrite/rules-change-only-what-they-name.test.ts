@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { rewriteBody } from "../../../../src/convert/rewrite.ts";
+import { rewriteBody } from "../../../../src/convert/rewrite/rewrite.ts";
 import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
 import type { RuleAction } from "../../../../src/values/rules.ts";
 import { isJsonFault, memberValue, scanJson } from "../../../../src/wire/json.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { rewriteBody } from "../../../../src/convert/rewrite.ts";
+import { rewriteBody } from "../../../../src/convert/rewrite/rewrite.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { addedBytes, type RuleAction } from "../../../../src/values/rules.ts";
 import { actionsOf, applied, rewritten } from "./applying.ts";

@@ -12,7 +12,7 @@ import type {
   UpstreamFault,
 } from "../../../../src/convert/exchange.ts";
 import { isFault } from "../../../../src/convert/exchange.ts";
-import { openTranslation } from "../../../../src/convert/translate.ts";
+import { openTranslation } from "../../../../src/convert/translate/translate.ts";
 import type { Capabilities } from "../../../../src/values/catalog.ts";
 import { answerOf, type ErrorAnswer, isRefusal, refusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";

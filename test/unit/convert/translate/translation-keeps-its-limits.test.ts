@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isFault } from "../../../../src/convert/exchange.ts";
-import { openTranslation } from "../../../../src/convert/translate.ts";
-import { translationHeader } from "../../../../src/convert/translation-header.ts";
+import { translationHeader } from "../../../../src/convert/translate/header.ts";
+import { openTranslation } from "../../../../src/convert/translate/translate.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { SSE_EVENT_BYTES_MAX } from "../../../../src/wire/sse.ts";
 import { clientRequest, countingContext, exchangeOf, routeOf, smallBody, tellAll } from "./rig.ts";

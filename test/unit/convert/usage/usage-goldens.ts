@@ -1,8 +1,8 @@
 /** Reads `test/golden/usage`: a server's body and stream, and what they are billed for (docs/usage-forms.md). */
 import { readdirSync, readFileSync } from "node:fs";
 import { type Exchange, isFault, type StreamConverter } from "../../../../src/convert/exchange.ts";
-import { openPassthrough } from "../../../../src/convert/passthrough.ts";
-import { openTranslation } from "../../../../src/convert/translate.ts";
+import { openPassthrough } from "../../../../src/convert/passthrough/passthrough.ts";
+import { openTranslation } from "../../../../src/convert/translate/translate.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { clientRequest, countingContext, routeOf, smallBody, sse } from "../translate/rig.ts";

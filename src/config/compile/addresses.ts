@@ -1,0 +1,156 @@
+/**
+ * Addresses, URLs and address blocks. Each reader gives the value or says what is wrong, in words that never repeat the
+ * text: a URL may carry a password.
+ */
+import { isIP, isIPv4, isIPv6 } from "node:net";
+import { Secret } from "../../values/secret.ts";
+import type { Address, StoreSettings } from "../../values/settings.ts";
+import { LIMITS } from "../defaults.ts";
+
+export type Read<T> = { readonly value: T } | { readonly wrong: string };
+
+/** `127.0.0.1:8787`, `[::1]:8787`, `localhost:8787` or `unix:/path`; port 0 lets the system choose. */
+export function readAddress(text: string): Read<Address> {
+  if (text.startsWith("unix:")) {
+    const path = text.slice(5);
+    // sun_path of unix(7) holds 108 bytes with its final NUL.
+    if (path === "" || Buffer.byteLength(path) > 107) {
+      return { wrong: "must be unix: and the path of a socket of at most 107 bytes, such as unix:/run/tollgate.sock" };
+    }
+    return { value: { kind: "unix", path } };
+  }
+  const endpoint = readEndpoint(text);
+  if (!endpoint) {
+    return { wrong: "must be IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:/path" };
+  }
+  if (isIP(endpoint.host) === 0 && endpoint.host !== "localhost") {
+    return { wrong: "must name an IP address or localhost before the port: other names could mean several addresses" };
+  }
+  return { value: { kind: "tcp", ...endpoint } };
+}
+
+/** Whether only programs on this machine can reach the address. */
+export function isLocal(address: Address): boolean {
+  if (address.kind === "unix") return true;
+  return address.host === "localhost" || address.host === "::1" || /^127\./.test(address.host);
+}
+
+export function sameAddress(a: Address, b: Address): boolean {
+  if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;
+  return a.port !== 0 && a.port === b.port && a.host === b.host;
+}
+
+function readEndpoint(text: string, defaultPort?: number): { host: string; port: number } | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?$/.exec(text);
+  if (!match) return undefined;
+  const [, ipv6, name, portText] = match;
+  if (ipv6 !== undefined && !isIPv6(ipv6)) return undefined;
+  if (name !== undefined && /^[0-9.]+$/.test(name) && !isIPv4(name)) return undefined;
+  const port = portText === undefined ? defaultPort : Number(portText);
+  if (port === undefined || port > 65_535) return undefined;
+  return { host: (ipv6 ?? name) as string, port };
+}
+
+/** A base that paths are appended to: http or https, without credentials, query and fragment, and no final slash. */
+export function readBaseUrl(text: string): Read<string> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    return { wrong: "must be an http:// or https:// URL" };
+  }
+  if (url.username || url.password) return { wrong: "must not carry credentials; they belong into api_key or headers" };
+  if (url.search || url.hash || /[?#]/.test(text)) return { wrong: "must not carry a query or a fragment" };
+  return { value: url.href.replace(/\/+$/, "") };
+}
+
+/** A browser's `Origin` header, so without a path. */
+export function readOrigin(text: string): Read<string> {
+  const url = readBaseUrl(text);
+  if ("wrong" in url) return url;
+  return new URL(text).origin === url.value ? url : { wrong: "must be an origin such as https://chat.example" };
+}
+
+/** `10.0.0.0/8`, `::1/128`, a bare address (all its bits count) or `unix`. */
+export function readAddressBlock(text: string): Read<string> {
+  if (text === "unix") return { value: text };
+  const [address = "", bits, more] = text.split("/");
+  const version = isIP(address);
+  const bitsMax = version === 4 ? 32 : 128;
+  if (version === 0 || more !== undefined) {
+    return { wrong: "must be a CIDR block such as 10.0.0.0/8 or fd00::/8, an address, or unix" };
+  }
+  if (bits === undefined) return { value: `${address}/${bitsMax}` };
+  if (!/^(0|[1-9][0-9]{0,2})$/.test(bits) || Number(bits) > bitsMax) {
+    return { wrong: `must have a prefix length from 0 to ${bitsMax} after the slash` };
+  }
+  return { value: text };
+}
+
+const STORE_FORMS =
+  "must be embedded:DIR, redis://host:port/db, rediss://…, redis-cluster://host:port,host:port or " +
+  "redis-sentinel://host:port,host:port/name, each Redis form with user:password@ where needed";
+
+/** The forms of `store`; passwords become secrets at once. `rediss-cluster://` is the cluster form with TLS. */
+export function readStore(text: string): Read<StoreSettings> {
+  if (text.startsWith("embedded:")) {
+    const dir = text.slice("embedded:".length);
+    return dir === "" ? { wrong: "must name a folder after embedded:" } : { value: { kind: "embedded", dir } };
+  }
+  const match = /^(redis|rediss|redis-cluster|rediss-cluster|redis-sentinel):\/\/(.+)$/.exec(text);
+  if (!match) return { wrong: STORE_FORMS };
+  const [, form, rest] = match as unknown as [string, string, string];
+  if (form === "redis" || form === "rediss") return readSingleRedis(text);
+  const credentials = readCredentials(rest);
+  if (!credentials) return { wrong: "has credentials that are not percent-encoded as in a URL" };
+  const { username, password, after } = credentials;
+  const [hosts = "", name, more] = after.split("/");
+  const nodes = readNodes(hosts, form === "redis-sentinel" ? 26_379 : 6_379);
+  if (!nodes) {
+    return {
+      wrong: `must list host:port, separated by commas, at most ${LIMITS.storeNodesMax} and none of them twice`,
+    };
+  }
+  if (form !== "redis-sentinel") {
+    if (name || more !== undefined) return { wrong: "must end after the hosts: a cluster has no databases" };
+    return { value: { kind: "redis-cluster", nodes, tls: form === "rediss-cluster", username, password } };
+  }
+  if (!name || more !== undefined || !/^[A-Za-z0-9._-]+$/.test(name)) {
+    return { wrong: "must end in / and the name that the sentinels watch" };
+  }
+  return { value: { kind: "redis-sentinel", sentinels: nodes, name, username, password } };
+}
+
+function readSingleRedis(text: string): Read<StoreSettings> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url?.hostname) return { wrong: STORE_FORMS };
+  if (url.search || url.hash) return { wrong: "must not carry a query or a fragment" };
+  if (!/^(\/|\/(0|[1-9][0-9]{0,3}))?$/.test(url.pathname))
+    return { wrong: "must end in / and the number of a database" };
+  return { value: { kind: "redis", url: new Secret(text) } };
+}
+
+function readCredentials(
+  text: string,
+): { username: string | undefined; password: Secret | undefined; after: string } | undefined {
+  const end = text.lastIndexOf("@");
+  if (end < 0) return { username: undefined, password: undefined, after: text };
+  const credentials = text.slice(0, end);
+  const colon = credentials.indexOf(":");
+  try {
+    const username = decodeURIComponent(colon < 0 ? credentials : credentials.slice(0, colon));
+    const password = colon < 0 ? "" : decodeURIComponent(credentials.slice(colon + 1));
+    return {
+      username: username === "" ? undefined : username,
+      password: password === "" ? undefined : new Secret(password),
+      after: text.slice(end + 1),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function readNodes(text: string, defaultPort: number): { host: string; port: number }[] | undefined {
+  const nodes = text.split(",").map((part) => readEndpoint(part, defaultPort));
+  if (nodes.length > LIMITS.storeNodesMax || nodes.some((node) => !node || node.port === 0)) return undefined;
+  const found = nodes as { host: string; port: number }[];
+  return new Set(found.map((node) => `${node.host} ${node.port}`)).size === found.length ? found : undefined;
+}

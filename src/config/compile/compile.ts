@@ -1,0 +1,170 @@
+/** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
+import { availableParallelism } from "node:os";
+import { Secret } from "../../values/secret.ts";
+import type { Address, JournalSettings, Settings, StoreSettings } from "../../values/settings.ts";
+import { DEFAULTS, LIMITS } from "../defaults.ts";
+import type { Sources } from "../expand.ts";
+import type { Path } from "../problems.ts";
+import type { ConfigFile } from "../schema/schema.ts";
+import {
+  isLocal,
+  readAddress,
+  readAddressBlock,
+  readBaseUrl,
+  readOrigin,
+  readStore,
+  sameAddress,
+} from "./addresses.ts";
+import { type Known, readCatalog } from "./catalog.ts";
+import { readUsd } from "./prices.ts";
+import type { Loose, Reader } from "./reader.ts";
+import { readTraces } from "./traces.ts";
+import { readUpstream } from "./upstream.ts";
+
+type File = Loose<ConfigFile>;
+
+const KIB = 1024;
+const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
+/** Node itself takes some 60 MiB. */
+const MEMORY_BYTES = { min: 128 * KIB * KIB, max: KIB ** 5 };
+const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
+
+/** The settings; they mean something only when no problem has been added meanwhile. */
+export function compile(reader: Reader, file: File, known: Known, sources: Sources): Settings {
+  const listen = readListener(reader, ["listen"], file.listen, DEFAULTS.listen);
+  const admin = readListener(reader, ["admin"], file.admin, DEFAULTS.admin);
+  const store = readStoreOrDefault(reader, file.store);
+  const settings: Settings = {
+    listen,
+    admin,
+    adminToken: readToken(reader, file.admin_token),
+    store,
+    journal: readJournal(reader, file, store),
+    sealingKeys: readSealingKeys(reader, file, store),
+    trustProxy: readEach(reader, ["trust_proxy"], file.trust_proxy, readAddressBlock),
+    site: reader.read(["site"], file.site, readBaseUrl),
+    bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, BODY_BYTES),
+    drain: {
+      lameDuckMs: timer(reader, ["drain", "lame_duck"], file.drain?.lame_duck, DEFAULTS.drainLameDuckMs),
+      deadlineMs: timer(reader, ["drain", "deadline"], file.drain?.deadline, DEFAULTS.drainDeadlineMs),
+    },
+    overload: {
+      inFlightMax: file.overload?.in_flight_max,
+      loopDelayMs: timer(reader, ["overload", "loop_delay"], file.overload?.loop_delay, DEFAULTS.overloadLoopDelayMs),
+      memoryBytes: readMemory(reader, file),
+    },
+    workers: readWorkers(reader, file, store),
+    heartbeatMs: timer(reader, ["heartbeat"], file.heartbeat, DEFAULTS.heartbeatMs),
+    upstreamUnavailableStatus: file.upstream_unavailable_status ?? DEFAULTS.upstreamUnavailableStatus,
+    leftAllowanceNano: readAllowance(reader, file.client_gone_allowance),
+    idempotency: {
+      enabled: file.idempotency?.enabled ?? DEFAULTS.idempotencyEnabled,
+      keepMs: reader.durationMs(
+        ["idempotency", "keep"],
+        file.idempotency?.keep,
+        DEFAULTS.idempotencyKeepMs,
+        LIMITS.idempotencyKeepMsMax,
+      ),
+    },
+    corsOrigins: readEach(reader, ["cors_origins"], file.cors_origins, readOrigin),
+    log: { level: file.log?.level ?? DEFAULTS.logLevel },
+    traces: readTraces(reader, file),
+    upstreams: new Map(
+      Object.entries(file.upstreams ?? {}).flatMap(([name, upstream]) =>
+        upstream ? [[name, readUpstream(reader, ["upstreams", name], name, upstream, sources)]] : [],
+      ),
+    ),
+    catalog: readCatalog(reader, file, known),
+  };
+  checkListeners(reader, file, known, settings);
+  return settings;
+}
+
+function timer(reader: Reader, path: Path, text: string | undefined, defaultMs: number): number {
+  return reader.durationMs(path, text, defaultMs, LIMITS.timerMsMax);
+}
+
+function readAllowance(reader: Reader, usd: string | number | undefined): number {
+  const path = ["client_gone_allowance"];
+  return Number(readUsd(reader, path, usd ?? DEFAULTS.leftAllowanceUsd) ?? 0n);
+}
+
+function readListener(reader: Reader, path: Path, text: string | undefined, defaultText: string): Address {
+  const fallback = readAddress(defaultText) as { value: Address };
+  return reader.read(path, text, readAddress) ?? fallback.value;
+}
+
+function readEach(
+  reader: Reader,
+  path: Path,
+  items: readonly (string | undefined)[] | undefined,
+  read: Parameters<typeof reader.read<string>>[2],
+): string[] {
+  return (items ?? []).flatMap((item, index) => reader.read([...path, index], item, read) ?? []);
+}
+
+function checkListeners(reader: Reader, file: File, known: Known, settings: Settings): void {
+  if (sameAddress(settings.listen, settings.admin)) {
+    const path = file.admin === undefined ? ["listen"] : ["admin"];
+    reader.refuse(path, "must not be the address of both listen and admin: the admin API is never public");
+  }
+  // An admin_token that is refused for another reason is no reason to say that there is none.
+  if (isLocal(settings.admin) || "admin_token" in known.top) return;
+  reader.complain(
+    ["admin"],
+    "the admin API would be reachable from other machines without a token; set admin_token, or use a loopback address",
+  );
+}
+
+function readToken(reader: Reader, token: string | undefined): Secret | undefined {
+  if (token === undefined) return undefined;
+  if (!/^[\x21-\x7e]+$/.test(token) || token.length < LIMITS.adminTokenCharsMin) {
+    reader.refuse(["admin_token"], `must be at least ${LIMITS.adminTokenCharsMin} visible ASCII characters`);
+  }
+  return new Secret(token);
+}
+
+function readStoreOrDefault(reader: Reader, text: string | undefined): StoreSettings {
+  const fallback = readStore(DEFAULTS.store) as { value: StoreSettings };
+  return reader.read(["store"], text, readStore) ?? fallback.value;
+}
+
+function readJournal(reader: Reader, file: File, store: StoreSettings): JournalSettings {
+  const journal = file.journal ?? {};
+  return {
+    dir: journal.dir ?? (store.kind === "embedded" ? `${store.dir}/journal` : DEFAULTS.journalDir),
+    fsync: journal.fsync ?? DEFAULTS.journalFsync,
+    bytesMax: reader.sizeBytes(["journal", "bytes_max"], journal.bytes_max, DEFAULTS.journalBytesMax, JOURNAL_BYTES),
+  };
+}
+
+function readMemory(reader: Reader, file: File): number | undefined {
+  const memory = file.overload?.memory;
+  return memory === undefined ? undefined : reader.sizeBytes(["overload", "memory"], memory, 0, MEMORY_BYTES);
+}
+
+function readWorkers(reader: Reader, file: File, store: StoreSettings): number {
+  const workers = file.workers ?? DEFAULTS.workers;
+  if (workers !== DEFAULTS.workers && store.kind === "embedded") {
+    reader.refuse(["workers"], "needs a store on Redis: the embedded store belongs to one process; leave it at 1");
+  }
+  return workers === "auto" ? Math.min(availableParallelism(), LIMITS.workersMax) : workers;
+}
+
+function readSealingKeys(reader: Reader, file: File, store: StoreSettings): Secret[] {
+  const keys = file.sealing_keys ?? [];
+  const seen = new Set<string>();
+  for (const [index, key] of keys.entries()) {
+    if (key === undefined) continue;
+    const path = ["sealing_keys", index];
+    if (key.length < LIMITS.sealingKeyCharsMin) {
+      reader.refuse(path, `must have at least ${LIMITS.sealingKeyCharsMin} characters (openssl rand -base64 32)`);
+    } else if (seen.has(key)) reader.refuse(path, "must not be in the list twice");
+    seen.add(key);
+  }
+  if (store.kind !== "embedded" && keys.length === 0) {
+    const message = "is missing: replicas that share a store must share the keys that seal what clients carry";
+    reader.complain(["sealing_keys"], `"sealing_keys" ${message}`, "key");
+  }
+  return keys.flatMap((key) => (key === undefined ? [] : new Secret(key)));
+}

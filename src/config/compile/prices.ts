@@ -1,0 +1,79 @@
+/** Prices as written (US dollars per million tokens) to prices as charged (integers), without a floating point between. */
+import { divideUp, parseUsd } from "../../values/money.ts";
+import type { Price, TierPrices, UnitPrices } from "../../values/price.ts";
+import type { Path } from "../problems.ts";
+import type { ConfigFile } from "../schema/schema.ts";
+import type { Loose, Reader } from "./reader.ts";
+
+type PriceFile = NonNullable<ConfigFile["models"][string]>["price"];
+type TierFile = NonNullable<PriceFile["tiers"]>[string];
+type UnitPricesFile = Pick<PriceFile, "input" | "cached_input" | "cache_write" | "cache_write_1h" | "output">;
+
+/**
+ * A price; members left out are derived from the input price: cached input costs the same, a cache write 1.25 times
+ * (rounded up to a whole nano-dollar per million tokens), a cache write for an hour twice.
+ */
+export function readPrice(reader: Reader, path: Path, price: Loose<PriceFile> | undefined): Price {
+  const { tiers = {}, above_tokens = [], tools = {}, options = {} } = price ?? {};
+  for (const name of Object.keys(options)) {
+    if (name in tools)
+      reader.refuse([...path, "options", name], "must not be a tool's name too: both are charged by it");
+  }
+  const perCall = (key: "tools" | "options", prices: Readonly<Record<string, string | number | undefined>>) =>
+    Object.entries(prices).map(([name, usd]) => [name, readUsd(reader, [...path, key, name], usd) ?? 0n] as const);
+  return {
+    ...readUnitPrices(reader, path, price),
+    tiers: new Map(
+      Object.entries(tiers).map(([name, tier]) => [name, readTier(reader, [...path, "tiers", name], tier)]),
+    ),
+    aboveTokens: readSteps(reader, [...path, "above_tokens"], above_tokens),
+    // An extra that a request asks for is charged as one call.
+    tools: new Map([...perCall("tools", tools), ...perCall("options", options)]),
+    ...(Object.keys(options).length > 0 ? { extras: new Set(Object.keys(options)) } : {}),
+  };
+}
+
+/** US dollars in nano-dollars; undefined when missing or refused. */
+export function readUsd(reader: Reader, path: Path, usd: string | number | undefined): bigint | undefined {
+  if (usd === undefined) return undefined;
+  // `10.0` has the value of an integer, but whoever writes it will write 10.1 next.
+  const amount = reader.isFloat(path) ? undefined : parseUsd(String(usd));
+  if (amount === undefined) {
+    reader.refuse(path, 'must be US dollars as a quoted decimal such as "1.25", at most nine decimals and 9000000');
+  }
+  return amount;
+}
+
+function readUnitPrices(reader: Reader, path: Path, prices: Loose<UnitPricesFile> | undefined): UnitPrices {
+  const usd = (key: keyof UnitPricesFile) => readUsd(reader, [...path, key], prices?.[key]);
+  const input = usd("input") ?? 0n;
+  return {
+    input,
+    cachedInput: usd("cached_input") ?? input,
+    cacheWrite: usd("cache_write") ?? divideUp(input * 5n, 4n),
+    cacheWrite1h: usd("cache_write_1h") ?? input * 2n,
+    output: usd("output") ?? 0n,
+  };
+}
+
+function readTier(reader: Reader, path: Path, tier: Loose<TierFile> | undefined): TierPrices {
+  const aboveTokens = readSteps(reader, [...path, "above_tokens"], tier?.above_tokens ?? []);
+  return { ...readUnitPrices(reader, path, tier), ...(aboveTokens.length > 0 ? { aboveTokens } : {}) };
+}
+
+function readSteps(
+  reader: Reader,
+  path: Path,
+  steps: NonNullable<Loose<PriceFile>["above_tokens"]>,
+): Price["aboveTokens"] {
+  const read: { tokens: number; prices: UnitPrices }[] = [];
+  for (const [index, step] of steps.entries()) {
+    const prices = readUnitPrices(reader, [...path, index], step);
+    if (step?.tokens === undefined) continue;
+    if (read.some((other) => other.tokens === step.tokens)) {
+      reader.refuse([...path, index, "tokens"], "must differ from the other steps: two prices would apply at once");
+    }
+    read.push({ tokens: step.tokens, prices });
+  }
+  return read.sort((a, b) => a.tokens - b.tokens);
+}

@@ -1,0 +1,97 @@
+/**
+ * Reads checked values into units, and complains in one voice. After the schema has taken out what is wrong, anything may
+ * be missing: a reader then gives the default and says nothing, since the complaint has been made.
+ */
+import { parseDurationMs } from "../../values/time.ts";
+import { shown } from "../check.ts";
+import type { ConfigDocument } from "../document.ts";
+import { type Path, suggestion } from "../problems.ts";
+import type { TSchema } from "../schema/words.ts";
+import type { Read } from "./addresses.ts";
+import { formatDuration, formatSize, parseSize } from "./units.ts";
+
+/** A value from which the schema's complaints were taken out. */
+export type Loose<T> = T extends readonly (infer V)[]
+  ? readonly (Loose<V> | undefined)[]
+  : T extends object
+    ? { readonly [K in keyof T]?: Loose<T[K]> | undefined }
+    : T;
+
+export class Reader {
+  readonly #document: ConfigDocument;
+  readonly #schema: TSchema;
+
+  constructor(document: ConfigDocument, schema: TSchema) {
+    this.#document = document;
+    this.#schema = schema;
+  }
+
+  /** Complains about a value; `rule` goes on after "it", as in "must be …". */
+  refuse(path: Path, rule: string): void {
+    this.#document.problems.add(path, `${shown(path, this.#schema, this.#document)} is refused: it ${rule}`);
+  }
+
+  /** Complains in a sentence of its own. */
+  complain(path: Path, message: string, at: "key" | "value" = "value"): void {
+    this.#document.problems.add(path, message, at);
+  }
+
+  /** Whether nothing at or below a path has been complained about. */
+  isWhole(path: Path): boolean {
+    return !this.#document.problems.paths().some((other) => path.every((part, index) => other[index] === part));
+  }
+
+  /** Whether YAML takes the value for a number with a point: such a number is binary. */
+  isFloat(path: Path): boolean {
+    return this.#document.kindAt(path) === "float";
+  }
+
+  /** Applies a reader that says what is wrong. */
+  read<T>(path: Path, text: string | undefined, reader: (text: string) => Read<T>): T | undefined {
+    if (text === undefined) return undefined;
+    const read = reader(text);
+    if ("value" in read) return read.value;
+    this.refuse(path, read.wrong);
+    return undefined;
+  }
+
+  /** A duration above 0 and at most `maxMs`, in milliseconds. */
+  durationMs(
+    path: Path,
+    text: string | undefined,
+    defaultMs: number,
+    maxMs: number,
+    { zero = false }: { readonly zero?: boolean } = {},
+  ): number {
+    if (text === undefined) return defaultMs;
+    const ms = parseDurationMs(text);
+    if (ms !== undefined && (ms > 0 || zero) && ms <= maxMs) return ms;
+    const bounds = `${zero ? "" : "above 0 and "}at most ${formatDuration(maxMs)}`;
+    this.refuse(path, `must be a duration ${zero ? "of " : ""}${bounds}, such as 5s (ms, s, m, h, d)`);
+    return defaultMs;
+  }
+
+  /** A size within bounds, in bytes. */
+  sizeBytes(
+    path: Path,
+    size: string | number | undefined,
+    defaultBytes: number,
+    bounds: { min: number; max: number },
+  ): number {
+    if (size === undefined) return defaultBytes;
+    const bytes = parseSize(size);
+    if (bytes !== undefined && bytes >= bounds.min && bytes <= bounds.max) return bytes;
+    this.refuse(path, `must be a size from ${formatSize(bounds.min)} to ${formatSize(bounds.max)}, such as 32MiB`);
+    return defaultBytes;
+  }
+
+  /** A name that must be among the known ones. Where there are none at all, that has been complained about. */
+  reference(path: Path, name: string | undefined, what: string, known: Readonly<Record<string, unknown>>): void {
+    if (name === undefined || name in known) return;
+    const names = Object.keys(known);
+    if (names.length === 0) return;
+    const near = suggestion(name, names);
+    const listed = near === "" ? `; add it under ${what}s, or name one that is there` : near;
+    this.refuse(path, `must name one of the ${what}s of this file${listed}`);
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * The vocabulary that the schema is written in, on top of `typebox`. Each word makes JSON Schema for editors and carries,
+ * as `errorMessage`, the sentence that both editors and our own loader answer a wrong value with.
+ */
+import Type, { type Static, type TProperties, type TSchema } from "typebox";
+import { Settings as TypeboxSettings } from "typebox/system";
+import { Errors } from "typebox/value";
+import { LIMITS } from "../defaults.ts";
+
+export type { Static, TSchema };
+export const optional = Type.Optional;
+
+/** What a word tells editors, beside its type. */
+interface About {
+  readonly description: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+/** In the file a text may hold `${NAME}` wherever the schema wants a certain form. */
+const WITH_REFERENCE = ".*\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}.*";
+const orReference = (pattern: string): string => `^(?:${pattern}|${WITH_REFERENCE})$`;
+
+/** A mapping with exactly these keys. */
+export function section<P extends TProperties>(about: About, properties: P) {
+  return Type.Object(properties, { ...about, additionalProperties: false, errorMessage: "must be a mapping of keys" });
+}
+
+/** A mapping from names, of one form, to values of one kind. */
+export function mapOf<V extends TSchema>(
+  about: About & { max: number; min?: number; names: { pattern: string; rule: string } },
+  value: V,
+) {
+  const { max, min, names, ...rest } = about;
+  return Type.Record(Type.String({ pattern: names.pattern }), value, {
+    ...rest,
+    ...(min === undefined ? {} : { minProperties: min }),
+    maxProperties: max,
+    additionalProperties: false,
+    errorMessage: `must be a mapping from names to values; a name ${names.rule}`,
+  });
+}
+
+export function listOf<V extends TSchema>(about: About & { max: number; min?: number }, item: V) {
+  const { max, min, ...rest } = about;
+  return Type.Array(item, {
+    ...rest,
+    ...(min === undefined ? {} : { minItems: min }),
+    maxItems: max,
+    errorMessage: "must be a list",
+  });
+}
+
+/** A text of one form; `rule` completes "must be". */
+export function text(about: About & { pattern: string; rule: string }) {
+  const { pattern, rule, ...rest } = about;
+  return Type.String({ ...rest, pattern: orReference(pattern), errorMessage: `must be ${rule}` });
+}
+
+/** A text that is never shown: `writeOnly` is what the loader goes by. `file:/path` is read. */
+export function secret(about: About) {
+  return Type.String({
+    ...about,
+    minLength: 1,
+    writeOnly: true,
+    errorMessage: "must be a non-empty text, best $" + "{NAME} of an environment variable or file:/path",
+  });
+}
+
+/** A whole number within bounds. */
+export function count(about: About & { min: number; max: number }) {
+  const { min, max, ...rest } = about;
+  return Type.Integer({
+    ...rest,
+    minimum: min,
+    maximum: max,
+    errorMessage: `must be a whole number from ${min} to ${max}`,
+  });
+}
+
+/** A whole number from 1 on, or `auto`. */
+export function autoOrCount(about: About & { max: number }) {
+  const { max, ...rest } = about;
+  return Type.Union([Type.Literal("auto"), Type.Integer({ minimum: 1, maximum: max })], {
+    ...rest,
+    errorMessage: `must be auto, or a whole number from 1 to ${max}`,
+  });
+}
+
+export function positive(about: About & { max: number }) {
+  const { max, ...rest } = about;
+  return Type.Number({
+    ...rest,
+    exclusiveMinimum: 0,
+    maximum: max,
+    errorMessage: `must be a number above 0 and at most ${max}`,
+  });
+}
+
+export function flag(about: About) {
+  return Type.Boolean({ ...about, errorMessage: "must be true or false" });
+}
+
+export function oneOf<const T extends readonly (string | number)[]>(about: About, values: T) {
+  // `Type.Enum` forgets the literal types of a list that it is given as an argument.
+  return Type.Unsafe<T[number]>({ ...about, enum: [...values], errorMessage: `must be one of ${values.join(", ")}` });
+}
+
+/** A value of whatever kind. */
+export function anything(about: About) {
+  return Type.Unknown({ ...about });
+}
+
+/** The one value of a mapping that so far has no keys. */
+export function nothing(about: About) {
+  return Type.Object({}, { ...about, additionalProperties: false, errorMessage: "must be an empty mapping: {}" });
+}
+
+export function duration(about: About) {
+  return text({
+    ...about,
+    pattern: "(?:0|[1-9][0-9]{0,8})(?:ms|s|m|h|d)",
+    rule: "a duration: a whole number and a unit (ms, s, m, h, d) without a blank, such as 5s",
+  });
+}
+
+/** A text or a bare whole number, for quantities that people write both ways. */
+function textOrInteger(about: About & { pattern: string; max: number; errorMessage: string }) {
+  const { pattern, max, errorMessage, ...rest } = about;
+  return Type.Union([Type.String({ pattern: orReference(pattern) }), Type.Integer({ minimum: 0, maximum: max })], {
+    ...rest,
+    errorMessage,
+  });
+}
+
+export function size(about: About) {
+  return textOrInteger({
+    ...about,
+    pattern: "[1-9][0-9]{0,11}(?:B|KiB|MiB|GiB|TiB)?",
+    max: Number.MAX_SAFE_INTEGER,
+    errorMessage: "must be a size: a whole number of bytes, or one with B, KiB, MiB, GiB or TiB, such as 32MiB",
+  });
+}
+
+/** US dollars, exact: a quoted decimal. A YAML number with a point is binary and cannot hold 0.1. */
+export function usd(about: About) {
+  return textOrInteger({
+    ...about,
+    pattern: "(?:0|[1-9][0-9]{0,6})(?:\\.[0-9]{1,9})?",
+    max: 9_000_000,
+    errorMessage:
+      'must be US dollars as a quoted decimal such as "1.25": not negative, at most nine decimals and 9000000 ' +
+      "(only a whole number may stand without quotes)",
+  });
+}
+
+export function factor(about: About) {
+  return textOrInteger({
+    ...about,
+    pattern: "(?:0|[1-9][0-9]{0,3})(?:\\.[0-9]{1,6})?",
+    max: LIMITS.multiplierMax,
+    errorMessage:
+      `must be a factor as a quoted decimal such as "1.5": at most six decimals and ${LIMITS.multiplierMax} ` +
+      "(only a whole number may stand without quotes)",
+  });
+}
+
+/** What the checker needs to know of an error; the rest is told from the schema. */
+export interface SchemaError {
+  readonly keyword: string;
+  readonly path: (string | number)[];
+  /** Names of missing or unknown keys. */
+  readonly names: readonly string[];
+}
+
+/** Every deviation of `value` from `schema`; a place may come up more than once. */
+export function schemaErrors(schema: TSchema, value: unknown): SchemaError[] {
+  // Typebox stops at 8 by default, and a configuration's author wants to hear everything at once.
+  TypeboxSettings.Set({ maxErrors: LIMITS.problemsMax * 4 });
+  return Errors(schema, value).map((error) => {
+    const params = error.params as { requiredProperties?: string[]; additionalProperties?: string[] };
+    return {
+      keyword: error.keyword,
+      path: pathOf(error.instancePath, value),
+      names: params.requiredProperties ?? params.additionalProperties ?? [],
+    };
+  });
+}
+
+/** RFC 6901. A part is a list position where the value it points into is a list. */
+function pathOf(pointer: string, top: unknown): (string | number)[] {
+  const path: (string | number)[] = [];
+  let value = top;
+  for (const part of pointer.split("/").slice(1)) {
+    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    path.push(Array.isArray(value) ? Number(key) : key);
+    value = (value as Record<string, unknown> | undefined)?.[key];
+  }
+  return path;
+}

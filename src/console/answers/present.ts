@@ -1,0 +1,157 @@
+/**
+ * Records of the store as the admin API shows them: amounts as strings of US dollars, instants as ISO 8601 in UTC.
+ */
+
+import { readOpening } from "../../store/ledger/opening.ts";
+import type { Account, Code, Entitlement, Key, LedgerLine } from "../../store/records.ts";
+import type { UsageTotal } from "../../store/sums/day-sums.ts";
+import { formatUsd } from "../../values/money.ts";
+import { attemptsOf, type NotedAttempt } from "../../values/recompute.ts";
+import { printRequestId, type RequestId } from "../../values/request-id.ts";
+
+/** An account. `available_usd` is what a new request may still hold: balance less holds. */
+export function showAccount(account: Account): object {
+  return {
+    id: account.id,
+    name: account.name,
+    plan: account.plan,
+    balance_usd: formatUsd(account.balance),
+    held_usd: formatUsd(account.held),
+    available_usd: formatUsd(account.balance - account.held),
+    spent_usd: formatUsd(account.spent),
+    topped_up_usd: formatUsd(account.topped),
+    created_at: showInstant(account.createdAtMs),
+  };
+}
+
+/** A key without its text, which nobody has any more. */
+export function showKey(key: Key, accountName: string): object {
+  return {
+    id: key.id,
+    account: accountName,
+    group: key.group,
+    status: key.status,
+    created_at: showInstant(key.createdAtMs),
+  };
+}
+
+/** How requests are referred to in the store: 32 hex digits. */
+const REQUEST_ID = /^[0-9a-f]{32}$/;
+
+/** A ledger line. `usage` holds what a charge was computed from; `note` is what an operator wrote. */
+export function showLedgerLine(line: LedgerLine): object {
+  const charged = line.kind === "usage" || line.kind === "absorbed";
+  return {
+    seq: line.seq,
+    at: showInstant(line.atMs),
+    kind: line.kind,
+    debit: line.debit,
+    credit: line.credit,
+    usd: formatUsd(line.amount),
+    balance_usd: formatUsd(line.balance),
+    // As the client saw it in `x-request-id`, and as the log has it.
+    reference: REQUEST_ID.test(line.reference) ? printRequestId(line.reference as RequestId) : line.reference,
+    group: line.group,
+    model: line.model,
+    key: line.key,
+    usage: charged ? readUsage(line.memo) : null,
+    attempts: charged ? (attemptsOf(line.memo) ?? []).map(showAttempt) : [],
+    note: line.kind === "opening" ? openingWords(line) : charged ? "" : line.memo,
+  };
+}
+
+/** From when an account's lines are in the archive, and up to which. */
+function openingWords({ seq, memo }: LedgerLine): string {
+  const since = readOpening(memo)?.sinceMs;
+  return `lines 1 to ${seq} are archived${since === undefined ? "" : `, from ${showInstant(since)} on`}`;
+}
+
+/** A try at an upstream: what it cost the operator, who pays for it and why. */
+function showAttempt(attempt: NotedAttempt): object {
+  return {
+    upstream: attempt.upstream,
+    model: attempt.model,
+    outcome: attempt.outcome,
+    status: attempt.status ?? null,
+    input_tokens: attempt.input,
+    output_tokens: attempt.output,
+    counted: attempt.counted,
+    cost_usd: formatUsd(attempt.cost),
+    paid_by: attempt.paidBy,
+    why: attempt.why,
+  };
+}
+
+/**
+ * A time card of an account. `rest_usd` is what a new request may still hold; without a quota both it and the quota are
+ * null.
+ */
+export function showEntitlement(card: Entitlement): object {
+  return {
+    id: card.id,
+    plan: card.plan,
+    group: card.group,
+    from: showInstant(card.fromMs),
+    until: showInstant(card.untilMs),
+    quota_usd: card.quota === undefined ? null : formatUsd(card.quota),
+    spent_usd: formatUsd(card.spent),
+    held_usd: formatUsd(card.held),
+    rest_usd: card.quota === undefined ? null : formatUsd(card.quota - card.spent - card.held),
+  };
+}
+
+/** A code without its text, which nobody has any more. */
+export function showCode(code: Code): object {
+  return {
+    id: code.id,
+    card: code.card,
+    state: code.state,
+    plan: code.plan,
+    group: code.group,
+    lasts_seconds: code.lastsMs / 1_000,
+    starts: code.starts,
+    quota_usd: code.quota === undefined ? null : formatUsd(code.quota),
+    created_at: showInstant(code.createdAtMs),
+    account_id: code.tag === undefined ? null : `acct_${code.tag}`,
+    redeemed_at: code.claimedAtMs === undefined ? null : showInstant(code.claimedAtMs),
+  };
+}
+
+function showInstant(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** What was spent, and on how many requests and tokens; `reasoning_tokens` are among the output tokens. */
+export function showUsageTotal({ amount, counts }: UsageTotal): Record<string, string | number> {
+  return {
+    usd: formatUsd(amount),
+    requests: counts.requests,
+    input_tokens: counts.input,
+    cached_input_tokens: counts.cachedInput,
+    cache_write_tokens: counts.cacheWrite,
+    output_tokens: counts.output,
+    reasoning_tokens: counts.reasoning,
+  };
+}
+
+/** The same with what it cost and earned, which is for operators alone. */
+export function showCostedTotal(total: UsageTotal): Record<string, string | number> {
+  const { amount, cost, absorbed } = total;
+  return {
+    ...showUsageTotal(total),
+    cost_usd: formatUsd(cost),
+    absorbed_usd: formatUsd(absorbed),
+    margin_usd: formatUsd(amount - cost),
+  };
+}
+
+/** A memo of a charge is a flat JSON object (store contract, SettleAsk.memo); one that is none is shown as it is. */
+function readUsage(memo: string): object | string | null {
+  if (memo === "") return null;
+  try {
+    const { attempts: _, ...usage } = JSON.parse(memo) as { readonly attempts?: unknown };
+    return usage;
+  } catch {
+    return memo;
+  }
+}

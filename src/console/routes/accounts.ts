@@ -1,0 +1,158 @@
+/**
+ * Accounts: create, list, show, and the plan that they are on.
+ */
+
+import type { Store } from "../../store/contract.ts";
+import type { Account, AccountName, Page } from "../../store/records.ts";
+import { newAccountTag } from "../../values/key.ts";
+import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
+import { showAccount, showEntitlement } from "../answers/present.ts";
+import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "../schema.ts";
+import { assertConfigured } from "../suggest.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Tags drawn for one new account at most; a second draw is needed once in 10^17 accounts. */
+const TAG_DRAWS_MAX = 3;
+
+const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was already made.";
+
+/** The account of that name. @throws Refusal 404 */
+export async function accountNamed(store: Store, name: string): Promise<Account> {
+  const account = await store.findAccount(name);
+  if (account === undefined) throw noSuchAccount(name);
+  return account;
+}
+
+/** The same for those who read its ledger alone, whatever stands in the account. @throws Refusal 404 */
+export async function nameOfAccount(store: Store, name: string): Promise<AccountName> {
+  const account = await store.findAccountName(name);
+  if (account === undefined) throw noSuchAccount(name);
+  return account;
+}
+
+/** The account that comes after this one, or the first; undefined after the last. */
+export async function nextAccountName(store: Store, after: string): Promise<AccountName | undefined> {
+  let cursor: string | undefined = after;
+  do {
+    const page: Page<AccountName> = await store.listAccountNames(cursor === "" ? undefined : cursor, 1);
+    if (page.items[0]) return page.items[0];
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return undefined;
+}
+
+/**
+ * Reads a page size.
+ * @throws Refusal 400 outside [1, max]
+ */
+export function readLimit(text: string | undefined, max: number): number {
+  const limit = text === undefined ? PAGE_DEFAULT : Number(text);
+  if (limit < 1 || limit > max) {
+    throw malformed("limit", `a whole number from 1 to ${max}`, `Ask for at most ${max} and follow \`next\`.`);
+  }
+  return limit;
+}
+
+export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  const { store } = parts;
+  return [
+    route({
+      method: "POST",
+      path: "/accounts",
+      id: "createAccount",
+      summary: "Create an account",
+      description: "Counts once by the account's name.",
+      answers: { 201: AccountShape, 200: AccountShape },
+      refusals: { 409: "`account_exists`: with another plan." },
+      body: NewAccount,
+      write: {
+        what: "account.create",
+        target: ({ body }) => body.name,
+        facts: ({ body }) => ({ plan: body.plan ?? parts.catalog().defaultPlan }),
+        whenUnknown: SAFE_TO_REPEAT,
+      },
+      async handle({ body }) {
+        if (body.plan !== undefined) assertConfigured("plan", body.plan, parts.catalog().plans);
+        const { account, created } = await createOrFind(parts, body.name, body.plan ?? parts.catalog().defaultPlan);
+        // Without a plan in the request the caller has no opinion, so an account that has since moved is no conflict.
+        if (!created && body.plan !== undefined && account.plan !== body.plan) throw otherPlan(account);
+        return { status: created ? 201 : 200, body: showAccount(account), repeated: !created };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/accounts",
+      id: "listAccounts",
+      summary: "List accounts by name",
+      answers: { 200: AccountPage },
+      query: AccountsQuery,
+      async handle({ query }) {
+        const page = await store.listAccounts(query.cursor, readLimit(query.limit, ACCOUNTS_PAGE_MAX));
+        return { status: 200, body: { items: page.items.map(showAccount), next: page.next ?? null } };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/accounts/:name",
+      id: "showAccount",
+      summary: "Show an account and its time cards",
+      answers: { 200: AccountWithCards },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      async handle({ params }) {
+        const account = await accountNamed(store, params.name);
+        const { cards, storeTimeMs } = (await store.listCards(account.tag)) ?? { cards: [], storeTimeMs: 0 };
+        const entitlements = cards.map((card) => ({ ...showEntitlement(card), running: card.fromMs <= storeTimeMs }));
+        return { status: 200, body: { ...showAccount(account), entitlements } };
+      },
+    }),
+    route({
+      method: "PUT",
+      path: "/accounts/:name/plan",
+      id: "setPlan",
+      summary: "Change an account's base plan, from the next request on",
+      answers: { 200: AccountShape },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      body: NewPlan,
+      write: {
+        what: "account.set_plan",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ plan: body.plan }),
+        whenUnknown: SAFE_TO_REPEAT,
+      },
+      async handle({ params, body }) {
+        assertConfigured("plan", body.plan, parts.catalog().plans);
+        const before = await accountNamed(store, params.name);
+        const after = await store.setPlan(before.tag, body.plan);
+        if (after === undefined) throw noSuchAccount(params.name);
+        return { status: 200, body: showAccount(after), repeated: before.plan === body.plan };
+      },
+    }),
+  ];
+}
+
+async function createOrFind(
+  parts: ConsoleParts,
+  name: string,
+  plan: string,
+): Promise<{ account: Account; created: boolean }> {
+  for (let draw = 0; draw < TAG_DRAWS_MAX; draw++) {
+    const created = await parts.store.createAccount({ tag: newAccountTag(parts.random), name, plan });
+    if (created !== "exists") return { account: created, created: true };
+    const account = await parts.store.findAccount(name);
+    if (account !== undefined) return { account, created: false };
+    // The name is free, so the tag was taken: draw another.
+  }
+  throw new Error("no free account tag was drawn; the random source repeats itself");
+}
+
+function otherPlan(account: Account): Refusal {
+  return new Refusal(
+    409,
+    "account_exists",
+    `An account named \`${account.name}\` exists with the plan \`${account.plan}\`.`,
+    `Leave it as it is, or change its plan: tollgate account set-plan ${account.name} PLAN.`,
+  );
+}

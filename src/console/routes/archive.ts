@@ -1,0 +1,187 @@
+/**
+ * The archive's side of the admin API: lines as they are kept, and the step that puts one opening line in the place of
+ * lines that the asker proves to have. What is not proven by its digest stays.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Store } from "../../store/contract.ts";
+import { chained, newChain } from "../../store/ledger/line-chain.ts";
+import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, openingLine } from "../../store/ledger/opening.ts";
+import { digestOf, toPlain } from "../../store/ledger/plain-line.ts";
+import { LedgerWalk } from "../../store/ledger/walk.ts";
+import { accountId } from "../../store/names.ts";
+import type { LedgerLine } from "../../store/records.ts";
+import { startOfDay } from "../../store/sums/day-sums.ts";
+import type { AccountTag } from "../../values/key.ts";
+import { ArchivedShape, PlainLines } from "../answers/ledger.ts";
+import { linePage } from "../answers/line-page.ts";
+import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "../schema.ts";
+import { nameOfAccount, readLimit } from "./accounts.ts";
+import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Lines that are read or walked at a time: a few milliseconds of the process. */
+const STEP_LINES = 100;
+const HOURS = ARCHIVE_AGE_MS / 3_600_000;
+const VERIFY_FIRST = "Verify the account (tollgate ledger verify), then archive again.";
+
+type ArchiveAsk = Static<typeof NewArchive>;
+
+export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleRoute[] {
+  return [
+    route({
+      method: "GET",
+      path: "/accounts/:name/ledger/lines",
+      id: "showPlainLines",
+      summary: "Ledger lines as the archive keeps them",
+      answers: { 200: PlainLines },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      query: LedgerQuery,
+      async handle({ params, query }) {
+        const { tag } = await nameOfAccount(store, params.name);
+        const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
+        const page = await linePage(store, tag, { after: Number(query.after ?? "0"), limit }, toPlain);
+        const stay = clock.wallMs() - ARCHIVE_AGE_MS;
+        return { status: 200, body: { id: accountId(tag), tag, ...page, stay_from_ms: stay } };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/ledger/archive",
+      id: "archiveLedger",
+      summary: "Put an opening line in the place of lines that are kept elsewhere",
+      description: "Counts once by the lines.",
+      answers: { 201: ArchivedShape, 200: ArchivedShape },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`too_young`, `moved`, `not_before`, `not_the_same_lines`, `splits_a_request`, `unbalanced`.",
+      },
+      params: AccountPath,
+      body: NewArchive,
+      write: {
+        what: "ledger.archive",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ before: body.before, through: String(body.through) }),
+        whenUnknown: "Repeat the request: it changes nothing when it was already made.",
+      },
+      async handle({ params, body }) {
+        const beforeMs = readBefore(body.before, clock.wallMs());
+        const { tag } = await nameOfAccount(store, params.name);
+        return archive(store, tag, params.name, body, beforeMs);
+      },
+    }),
+  ];
+}
+
+/** Midnight at the beginning of the day, old enough. @throws Refusal */
+function readBefore(day: string, nowMs: number): number {
+  const beforeMs = startOfDay(day);
+  if (beforeMs === undefined) throw malformed("before", "a day, YYYY-MM-DD", "Write a day like 2026-08-31, in UTC.");
+  if (beforeMs > nowMs - ARCHIVE_AGE_MS) throw tooYoung();
+  return beforeMs;
+}
+
+function tooYoung(): Refusal {
+  return new Refusal(
+    409,
+    "too_young",
+    `Lines younger than ${HOURS} hours are never archived: a charge may still be settled or sent again.`,
+    `Name a day that began at least ${HOURS} hours ago, in UTC.`,
+  );
+}
+
+async function archive(
+  store: Store,
+  tag: AccountTag,
+  name: string,
+  ask: ArchiveAsk,
+  beforeMs: number,
+): Promise<Answer> {
+  const body = { account: name, after: ask.after, through: ask.through };
+  const [first] = await store.readLedger(tag, 0, 1);
+  const opening = first?.kind === "opening" ? first : undefined;
+  if (opening && opening.seq >= ask.through) return { status: 200, body: { ...body, repeated: true }, repeated: true };
+  if ((opening?.seq ?? 0) !== ask.after) throw moved(name);
+  const lines = await provenLines(store, tag, name, ask);
+  if (lines.some(({ atMs }) => atMs >= beforeMs)) throw notBefore(ask.before);
+  const outcome = await store.archiveLedger(tag, { after: ask.after, opening: await openingOf(tag, opening, lines) });
+  if (outcome === "too_young") throw tooYoung();
+  if (outcome === "moved") throw moved(name);
+  if (outcome === "unknown_account") throw noSuchAccount(name);
+  const repeated = outcome === "duplicate";
+  return { status: repeated ? 200 : 201, body: { ...body, repeated }, repeated };
+}
+
+/** What stands for lines that nothing is wrong with; other requests are served while they are walked. @throws Refusal 409 */
+async function openingOf(
+  tag: AccountTag,
+  before: LedgerLine | undefined,
+  lines: readonly LedgerLine[],
+): Promise<LedgerLine> {
+  const walk = new LedgerWalk(tag);
+  if (before) walk.add(before);
+  let chain = walk.tally.opening?.chain ?? newChain(accountId(tag), (before?.seq ?? 0) + 1);
+  for (let at = 0; at < lines.length; at += STEP_LINES) {
+    const step = lines.slice(at, at + STEP_LINES);
+    for (const line of step) walk.add(line);
+    chain = chained(chain, step);
+    await setImmediate();
+  }
+  walk.end();
+  const [finding] = walk.findings;
+  if (finding) throw new Refusal(409, "unbalanced", `${finding.what} Nothing was archived.`, VERIFY_FIRST);
+  return openingLine(tag, lines.at(-1) as LedgerLine, { ...walk.tally.facts, chain });
+}
+
+/** The lines, which are those that the asker has. @throws Refusal 400, 409 */
+async function provenLines(store: Store, tag: AccountTag, name: string, ask: ArchiveAsk): Promise<LedgerLine[]> {
+  const count = ask.through - ask.after;
+  if (count < 1 || count > ARCHIVE_LINES_MAX) {
+    const rule = `1 to ${ARCHIVE_LINES_MAX} lines behind \`after\``;
+    throw malformed("through", rule, "Archive the ledger a step at a time, as tollgate ledger archive does.");
+  }
+  const lines: LedgerLine[] = [];
+  while (lines.length < count) {
+    const step = await store.readLedger(
+      tag,
+      lines.at(-1)?.seq ?? ask.after,
+      Math.min(STEP_LINES, count - lines.length),
+    );
+    if (step.length === 0) break;
+    lines.push(...step);
+    await setImmediate();
+  }
+  if (lines.at(-1)?.seq !== ask.through || digestOf(lines) !== ask.sha256) {
+    throw new Refusal(
+      409,
+      "not_the_same_lines",
+      "The digest is not that of these lines in the ledger; nothing was archived.",
+      "Look at the archive file: it is damaged, or of another ledger. Move it away to have the lines written anew.",
+    );
+  }
+  // A charge and what was absorbed above its hold are judged together.
+  const [next] = await store.readLedger(tag, ask.through, 1);
+  if (next && next.reference !== "" && next.reference === lines.at(-1)?.reference) {
+    throw new Refusal(
+      409,
+      "splits_a_request",
+      `Line ${ask.through} and the one behind it are of one request.`,
+      `Archive account ${name} up to a line where a request ends.`,
+    );
+  }
+  return lines;
+}
+
+function notBefore(day: string): Refusal {
+  const remedy = "Archive up to the last line before that day.";
+  return new Refusal(409, "not_before", `One of the lines is not of before ${day}; nothing was archived.`, remedy);
+}
+
+function moved(name: string): Refusal {
+  return new Refusal(
+    409,
+    "moved",
+    "The ledger does not begin where the request says; nothing was archived.",
+    `Somebody else archives it, or did: look where it begins (tollgate ledger show --account ${name} --limit 1).`,
+  );
+}

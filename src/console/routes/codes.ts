@@ -1,0 +1,269 @@
+/**
+ * Codes of time cards: issue (the only time that a code's text is shown), list, void, and redeem for an account.
+ */
+
+import { type Store, StoreError } from "../../store/contract.ts";
+import type { Account, Code, RedeemAnswer } from "../../store/records.ts";
+import { type CodeHash, codeIdIn, newCode, readCode } from "../../values/code.ts";
+import { CodePage, CodeShape, NewCodesShape, RedemptionShape } from "../answers/answers.ts";
+import { showCode, showEntitlement } from "../answers/present.ts";
+import { GuessBudget } from "../guess-budget.ts";
+import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption } from "../schema.ts";
+import { assertConfigured } from "../suggest.ts";
+import { Turns } from "../turns.ts";
+import { accountNamed, readLimit } from "./accounts.ts";
+import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  const { store } = parts;
+  const redemption = new Redemption(parts);
+  const turns = new Turns<Answer>();
+  return [
+    route({
+      method: "POST",
+      path: "/codes",
+      id: "createCodes",
+      summary: "Make codes of a card kind; their text is shown in this answer and never again",
+      description:
+        "With an `idempotency_id` a request that is sent again makes no further codes: it is 409 and names the first code " +
+        "of those that were made. Without one it makes others.",
+      answers: { 201: NewCodesShape },
+      refusals: { 409: "`codes_exist`: made before under this `idempotency_id`." },
+      body: NewCodes,
+      write: {
+        what: "code.create",
+        target: ({ body }) => body.card,
+        facts: ({ body: { count, idempotency_id: once } }) => ({
+          count: String(count),
+          ...(once === undefined ? {} : { idempotency_id: once }),
+        }),
+        whenUnknown:
+          "Codes may exist that nobody has seen: list the codes, void those of this minute, create others. With an " +
+          "idempotency_id the request may be repeated: it makes them once.",
+      },
+      async handle({ body }) {
+        return turns.of(body.idempotency_id, () => issue(parts, body.card, body.count, body.idempotency_id));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/codes",
+      id: "listCodes",
+      summary: "List codes by id, without their text",
+      answers: { 200: CodePage },
+      query: CodesQuery,
+      async handle({ query }) {
+        const page = await store.listCodes(query.cursor, readLimit(query.limit, CODES_PAGE_MAX));
+        return { status: 200, body: { items: page.items.map(showCode), next: page.next ?? null } };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/codes/:id",
+      id: "showCode",
+      summary: "Show a code's state",
+      answers: { 200: CodeShape },
+      refusals: { 404: "`unknown_code`." },
+      params: CodePath,
+      async handle({ params }) {
+        const code = await store.getCode(params.id);
+        if (code === undefined) throw noSuchCode(params.id);
+        return { status: 200, body: showCode(code) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/codes/:id/void",
+      id: "voidCode",
+      summary: "Void a code that nobody has redeemed, for good",
+      answers: { 200: CodeShape },
+      refusals: { 404: "`unknown_code`.", 409: "`code_used`." },
+      params: CodePath,
+      write: {
+        what: "code.void",
+        target: ({ params }) => params.id,
+        whenUnknown: "Repeat the request: voiding a void code changes nothing.",
+      },
+      async handle({ params }) {
+        const code = await store.voidCode(params.id);
+        if (code === undefined) throw noSuchCode(params.id);
+        if (code.state !== "void") throw inUse(params.id);
+        return { status: 200, body: showCode(code) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/redemptions",
+      id: "redeemCode",
+      summary: "Redeem a code for an account",
+      description: "Counts once by the code.",
+      answers: { 201: RedemptionShape, 200: RedemptionShape },
+      refusals: { 404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's." },
+      params: AccountPath,
+      body: NewRedemption,
+      write: {
+        what: "code.redeem",
+        target: ({ params }) => params.name,
+        whenUnknown: "Repeat the request: a code counts once, and the same account gets the same answer.",
+      },
+      async handle({ params, body }) {
+        const account = await accountNamed(store, params.name);
+        return redemption.redeem(account, body.code);
+      },
+    }),
+  ];
+}
+
+/** Makes codes that are worth what the card kind says now, and goes on being worth that. */
+async function issue(parts: ConsoleParts, card: string, count: number, once: string | undefined): Promise<Answer> {
+  const { cards } = parts.catalog();
+  assertConfigured("card", card, cards.keys());
+  const kind = cards.get(card);
+  if (kind === undefined) throw new Error(`a configured card is gone: ${card}`);
+  const { plan, group, lastsMs, starts, quotaSpend } = kind;
+  const facts = {
+    card,
+    plan,
+    group,
+    lastsMs,
+    starts,
+    quota: quotaSpend as Parameters<Store["createCodes"]>[0]["quota"],
+  };
+  const before = once === undefined ? undefined : await parts.store.getCode(codeIdIn(once, 0));
+  if (before !== undefined) throw codesExist(before);
+  const fresh = Array.from({ length: count }, (_, index) => {
+    const code = newCode(parts.clock.wallMs(), parts.random);
+    return once === undefined ? code : { ...code, id: codeIdIn(once, index) };
+  });
+  const made = fresh.map(({ id, hash }) => ({ id, hash }));
+  await twice(() => parts.store.createCodes(facts, made));
+  const items = fresh.map(({ id, text }) => ({ id, code: text }));
+  const [first, last] = [fresh[0]?.id ?? "", fresh.at(-1)?.id ?? ""];
+  return { status: 201, body: { card, items }, audit: { first_code_id: first, last_code_id: last } };
+}
+
+/** Once more when the outcome is unknown: the store takes the same codes twice without harm. */
+async function twice<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
+    return work();
+  }
+}
+
+/** Redemptions of all accounts: those of one account one after another, so that its failures are counted in time. */
+class Redemption {
+  readonly #parts: ConsoleParts;
+  readonly #budget: GuessBudget;
+  readonly #turns = new Turns<Answer>();
+
+  constructor(parts: ConsoleParts) {
+    this.#parts = parts;
+    this.#budget = new GuessBudget(parts.clock);
+  }
+
+  /** @throws Refusal that says no more of an unknown code than of another's. */
+  async redeem(account: Account, typed: string): Promise<Answer> {
+    const hash = readTyped(typed);
+    return this.#turns.of(account.id, () => this.#redeem(account, hash));
+  }
+
+  async #redeem(account: Account, hash: CodeHash): Promise<Answer> {
+    const waitMs = this.#budget.waitMs(account.id);
+    if (waitMs > 0) {
+      this.#parts.onCodeFailure?.({ account: account.id, outcome: "blocked", blocksNow: false });
+      throw tooManyGuesses(waitMs);
+    }
+    const answer = await this.#parts.store.redeem({ hash, tag: account.tag });
+    if (answer.outcome === "unknown_account") throw noSuchAccount(account.name);
+    if (answer.outcome === "redeemed" || answer.outcome === "again") return redeemed(account, answer);
+    const blocksNow = this.#budget.failed(account.id);
+    this.#parts.onCodeFailure?.({ account: account.id, outcome: "failed", blocksNow });
+    throw notRedeemable();
+  }
+}
+
+function redeemed(
+  account: Account,
+  { outcome, code, entitlement }: Extract<RedeemAnswer, { outcome: "redeemed" | "again" }>,
+): Answer {
+  const repeated = outcome === "again";
+  const body = {
+    account: account.name,
+    code_id: code.id,
+    card: code.card,
+    entitlement: showEntitlement(entitlement),
+    repeated,
+  };
+  return { status: repeated ? 200 : 201, body, repeated, audit: { code_id: code.id, card: code.card } };
+}
+
+/** @throws Refusal 400 for what cannot be a code; nothing is looked up for it, so it is no guess. */
+function readTyped(typed: string): CodeHash {
+  const hash = readCode(typed);
+  if (hash === undefined) {
+    throw malformed(
+      "code",
+      "a code: 17 letters and digits in groups, XXXX-XXXX-XXXX-XXXX-X",
+      "Send the code as it was sold.",
+    );
+  }
+  if (hash !== "typo") return hash;
+  throw new Refusal(
+    400,
+    "code_mistyped",
+    "The code was mistyped: its last symbol does not fit the others.",
+    "Compare it with what was sold, symbol by symbol.",
+  );
+}
+
+/** One answer for codes that do not exist, that are void and that others have: a guess learns nothing. */
+function notRedeemable(): Refusal {
+  return new Refusal(
+    404,
+    "code_not_redeemable",
+    "This account cannot redeem this code: there is none like it, it is void, or another account has it.",
+    "Compare it with what was sold; tollgate code list shows the state of every code by its id.",
+  );
+}
+
+function tooManyGuesses(waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1_000);
+  return new Refusal(
+    429,
+    "too_many_wrong_codes",
+    "This account has tried too many codes that it cannot redeem; no code is looked up for it for now.",
+    `Wait ${seconds} s, then send the right code.`,
+    { "retry-after": String(seconds) },
+  );
+}
+
+function codesExist({ id, card, createdAtMs }: Code): Refusal {
+  const made = new Date(createdAtMs).toISOString();
+  return new Refusal(
+    409,
+    "codes_exist",
+    `Codes of the card \`${card}\` were made under this idempotency_id at ${made}, from \`${id}\` on; their text was shown then, and never again.`,
+    "If their text was lost, void those of that instant (tollgate code list, code void), then make others under another id.",
+  );
+}
+
+function noSuchCode(id: string): Refusal {
+  return new Refusal(
+    404,
+    "unknown_code",
+    `There is no code with the id \`${id}\`.`,
+    "List the codes: tollgate code list.",
+  );
+}
+
+function inUse(id: string): Refusal {
+  return new Refusal(
+    409,
+    "code_used",
+    `The code \`${id}\` has been redeemed and cannot be voided; nothing was changed.`,
+    "What the account has of it stays until it ends.",
+  );
+}

@@ -1,0 +1,105 @@
+/**
+ * A route of the admin API as a value: where it is, what it takes, what it does. Knows no HTTP framework; `server.ts`
+ * hangs the routes on one, after the schemas have judged the input.
+ */
+
+import type { Store } from "../../store/contract.ts";
+import type { Catalog } from "../../values/catalog.ts";
+import type { RandomBytes } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
+import type { Shape } from "../answers/shape.ts";
+import type { Static, TSchema } from "../schema.ts";
+
+/** What routes work with. */
+export interface ConsoleParts {
+  readonly store: Store;
+  /** The catalog of this instant; a reload replaces it. */
+  readonly catalog: () => Catalog;
+  readonly random: RandomBytes;
+  readonly clock: Clock;
+  /** Told of every code that an account could not redeem. */
+  readonly onCodeFailure?: (failure: CodeFailure) => void;
+}
+
+/** A guess, or an honest mistake; which of them, the count tells. */
+export interface CodeFailure {
+  /** The account's id. */
+  readonly account: string;
+  /** `failed`: the code was looked up in vain. `blocked`: it was not even looked up. */
+  readonly outcome: "failed" | "blocked";
+  /** Whether the account is blocked from this failure on. */
+  readonly blocksNow: boolean;
+}
+
+/** What is asked, in the form that the route's schemas describe. */
+export interface RouteInput<P, Q, B> {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+}
+
+export interface Answer {
+  readonly status: 200 | 201;
+  readonly body: object;
+  /** True when this write had been made before and changed nothing now. */
+  readonly repeated?: boolean;
+  /** Facts for the audit line that only the answer knows, such as the id of a new key. Never a secret. */
+  readonly audit?: AuditFacts;
+}
+
+/** Facts of an audit line: names, ids and amounts, never a key or a token. */
+export type AuditFacts = Readonly<Record<string, string>>;
+
+/** What makes a route a write: the audit line that it leaves behind, and how to repeat it. */
+export interface WriteFacts<I> {
+  /** What is done, noun and verb: `account.create`. */
+  readonly what: string;
+  /** The account's name or key's id that it is done to. */
+  readonly target: (input: I) => string;
+  readonly facts?: (input: I) => AuditFacts;
+  /** The remedy when the store did not answer: whether the same request may be sent again. */
+  readonly whenUnknown: string;
+}
+
+/** What the OpenAPI document says of a route beside what it takes. */
+export interface RouteWords {
+  /** Unique; what generated clients call it. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** The forms of its good answers, by status. */
+  readonly answers: Readonly<Record<number, Shape>>;
+  /** Refusals of its own: status, and the codes with what they say. */
+  readonly refusals?: Readonly<Record<number, string>>;
+}
+
+interface RouteSpec<P, Q, B> extends RouteWords {
+  readonly method: "GET" | "POST" | "PUT";
+  /** Below `/admin/v1`. */
+  readonly path: string;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+}
+
+/** A route with the types of its input forgotten. */
+export interface ConsoleRoute extends RouteSpec<TSchema, TSchema, TSchema> {
+  readonly write?: WriteFacts<RouteInput<unknown, unknown, unknown>>;
+  readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<Answer>;
+}
+
+type Described<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteInput<Static<P>, Static<Q>, Static<B>>;
+
+/**
+ * Declares a route; the handler's input has the types of the schemas. What is not described by a schema is `unknown`.
+ * Handlers throw Refusal (an answer), StoreError (503), or anything else (a defect, 500).
+ */
+export function route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema>(
+  spec: RouteSpec<P, Q, B> & {
+    readonly write?: WriteFacts<Described<P, Q, B>>;
+    readonly handle: (input: Described<P, Q, B>) => Promise<Answer>;
+  },
+): ConsoleRoute {
+  // The one place where the schemas' verdict becomes a type: `server.ts` calls `handle` with validated input only.
+  return spec as unknown as ConsoleRoute;
+}

@@ -1,0 +1,48 @@
+/** `POST /admin/v1/explain`: what would become of a request of any key. How that is found out is the caller's to bring. */
+import type { Protocol } from "../../values/protocol.ts";
+import { ExplanationShape } from "../answers/explanation.ts";
+import { noSuchKey } from "../refusal.ts";
+import { Explanation } from "../schema.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** A request that an operator wonders about. */
+export interface ExplainAsk {
+  readonly keyId: string;
+  readonly model: string;
+  readonly protocol: Protocol;
+  /** The client's own output limit; the model's default when undefined. */
+  readonly maxTokens: number | undefined;
+  /** Size of the body; a short one when undefined. */
+  readonly inputBytes: number | undefined;
+}
+
+export interface Explainer {
+  /** Finds out, changing nothing; undefined when there is no such key. Throws StoreError. */
+  readonly explain?: (ask: ExplainAsk) => Promise<object | undefined>;
+}
+
+export function explainRoutes({ explain }: ConsoleParts & Explainer): readonly ConsoleRoute[] {
+  if (!explain) return [];
+  return [
+    route({
+      method: "POST",
+      path: "/explain",
+      id: "explain",
+      summary: "What would become of a request; nothing is sent, held or charged",
+      answers: { 200: ExplanationShape },
+      refusals: { 404: "`unknown_key`." },
+      body: Explanation,
+      async handle({ body }) {
+        const answer = await explain({
+          keyId: body.key_id,
+          model: body.model,
+          protocol: body.protocol as Protocol,
+          maxTokens: body.max_tokens,
+          inputBytes: body.input_bytes,
+        });
+        if (!answer) throw noSuchKey(body.key_id);
+        return { status: 200, body: answer };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,136 @@
+/**
+ * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
+ */
+import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
+import { MovementShape } from "../answers/answers.ts";
+import { LedgerPage } from "../answers/ledger.ts";
+import { linePage } from "../answers/line-page.ts";
+import { showLedgerLine } from "../answers/present.ts";
+import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup } from "../schema.ts";
+import { accountNamed, nameOfAccount, readLimit } from "./accounts.ts";
+import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+const SAME_ID_AGAIN = "Repeat the request with the same id: the same id never counts twice.";
+
+interface Movement {
+  readonly id: string;
+  /** Nano-dollars; never 0, negative only in adjustments. */
+  readonly amount: bigint;
+  readonly kind: "topup" | "adjust";
+  readonly note: string;
+}
+
+export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  return [
+    route({
+      method: "POST",
+      path: "/accounts/:name/topups",
+      id: "topUp",
+      summary: "Add funds to an account",
+      description: "Counts once by the payment's id.",
+      answers: { 201: MovementShape, 200: MovementShape },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it.",
+      },
+      params: AccountPath,
+      body: NewTopup,
+      write: {
+        what: "topup",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ usd: body.usd, id: body.id }),
+        whenUnknown: SAME_ID_AGAIN,
+      },
+      async handle({ params, body }) {
+        return credit(parts, params.name, { id: body.id, amount: readTopup(body.usd), kind: "topup", note: "" });
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/adjustments",
+      id: "adjust",
+      summary: "Correct a balance either way",
+      description: "Counts once by the adjustment's id.",
+      answers: { 201: MovementShape, 200: MovementShape },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it.",
+      },
+      params: AccountPath,
+      body: NewAdjustment,
+      write: {
+        what: "account.adjust",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ usd: body.usd, id: body.id, note: body.note }),
+        whenUnknown: SAME_ID_AGAIN,
+      },
+      async handle({ params, body }) {
+        const amount = readAdjustment(body.usd);
+        return credit(parts, params.name, { id: body.id, amount, kind: "adjust", note: body.note });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/accounts/:name/ledger",
+      id: "showLedger",
+      summary: "Show an account's ledger, oldest line first",
+      answers: { 200: LedgerPage },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      query: LedgerQuery,
+      async handle({ params, query }) {
+        const { tag } = await nameOfAccount(parts.store, params.name);
+        const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
+        const after = Number(query.after ?? "0");
+        return { status: 200, body: await linePage(parts.store, tag, { after, limit }, showLedgerLine) };
+      },
+    }),
+  ];
+}
+
+/** The amount of a top-up: above 0, at most NANO_USD_MAX (docs/failure-model.md row 38). @throws Refusal 400 */
+function readTopup(text: string): bigint {
+  const amount = parseUsd(text);
+  if (amount !== undefined && amount > 0n) return amount;
+  const rule = `an amount above 0 and at most ${formatUsd(NANO_USD_MAX)}: digits, and up to nine decimals after a point`;
+  throw malformed("usd", rule, 'Write it like "10.00", without sign, blanks or exponent; to take money, adjust.');
+}
+
+/** The amount of an adjustment: either way, but not 0. @throws Refusal 400 */
+function readAdjustment(text: string): bigint {
+  const amount = parseUsd(text, { signed: true });
+  if (amount !== undefined && amount !== 0n) return amount;
+  const rule = `an amount other than 0, at most ${formatUsd(NANO_USD_MAX)} either way: digits, and up to nine decimals after a point`;
+  throw malformed("usd", rule, 'Write it like "-1.50" or "1.50", without blanks or exponent.');
+}
+
+async function credit(parts: ConsoleParts, name: string, movement: Movement): Promise<Answer> {
+  const account = await accountNamed(parts.store, name);
+  const answer = await parts.store.credit(account.tag, movement);
+  switch (answer.outcome) {
+    case "credited":
+    case "duplicate": {
+      const repeated = answer.outcome === "duplicate";
+      const usd = formatUsd(movement.amount);
+      const body = { account: name, id: movement.id, usd, balance_usd: formatUsd(answer.balance), repeated };
+      return { status: repeated ? 200 : 201, body, repeated };
+    }
+    case "mismatch":
+      throw new Refusal(
+        409,
+        "id_used",
+        `The id \`${movement.id}\` was used on this account with another amount; nothing was changed.`,
+        `Look it up (tollgate ledger show --account ${name}), then send the right amount or another id.`,
+      );
+    case "refused":
+      throw new Refusal(
+        409,
+        "out_of_range",
+        `The balance less what running requests hold would leave 0.00 to ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
+        `Look at available_usd (tollgate account show ${name}) and send an amount that it covers.`,
+      );
+    case "unknown_account":
+      throw noSuchAccount(name);
+  }
+}

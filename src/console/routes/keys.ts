@@ -1,0 +1,168 @@
+/**
+ * Keys: create (the only time that a key's text is shown), list, move to another group, revoke.
+ */
+
+import { type Store, StoreError } from "../../store/contract.ts";
+import type { Account, Key, Page } from "../../store/records.ts";
+import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
+import { KeyPage, KeyShape, NewKeyShape } from "../answers/answers.ts";
+import { showKey } from "../answers/present.ts";
+import { malformed, noSuchAccount, noSuchKey, Refusal } from "../refusal.ts";
+import { AccountPath, KEYS_PAGE_MAX, KeyPath, KeysQuery, NewGroup, NewKey } from "../schema.ts";
+import { assertConfigured } from "../suggest.ts";
+import { accountNamed, readLimit } from "./accounts.ts";
+import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  const { store } = parts;
+  return [
+    route({
+      method: "POST",
+      path: "/accounts/:name/keys",
+      id: "createKey",
+      summary: "Create a key; its text is shown in this answer and never again",
+      description:
+        "With an `idempotency_id` a request that is sent again makes no second key: it is 409 and names the key that the " +
+        "first one made, so that a key whose text was lost on its way can be revoked. Without one it makes another key.",
+      answers: { 201: NewKeyShape },
+      refusals: { 404: "`unknown_account`.", 409: "`key_exists`: made before under this `idempotency_id`." },
+      params: AccountPath,
+      body: NewKey,
+      write: {
+        what: "key.create",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ group: body.group, ...named(body.idempotency_id) }),
+        whenUnknown:
+          "A key may exist that nobody has seen. With an idempotency_id: repeat the request, and revoke the key that it " +
+          "names. Without: list the account's keys, revoke the newest, create another.",
+      },
+      async handle({ params, body }) {
+        assertConfigured("group", body.group, parts.catalog().groups.keys());
+        const account = await accountNamed(store, params.name);
+        const { idempotency_id: once } = body;
+        const fresh = newKey(account.tag, parts.random, once);
+        const before = once === undefined ? undefined : await keyOf(store, account.tag, fresh.id);
+        if (before !== undefined) throw keyExists(before);
+        const key = await addKey(store, account.tag, { id: fresh.id, hash: fresh.hash, group: body.group });
+        if (key === undefined) throw noSuchAccount(params.name);
+        // Of two at the same time the store keeps one, and the other's text is nobody's key.
+        const isOurs = once === undefined || (await store.readKey(account.tag, fresh.hash)) !== undefined;
+        if (!isOurs) throw keyExists(key);
+        // The text goes out here and nowhere else.
+        return { status: 201, body: { ...showKey(key, account.name), key: fresh.text }, audit: { key_id: key.id } };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/accounts/:name/keys",
+      id: "listKeys",
+      summary: "List an account's keys, oldest first, without their text",
+      answers: { 200: KeyPage },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      query: KeysQuery,
+      async handle({ params, query }) {
+        const limit = readLimit(query.limit, KEYS_PAGE_MAX);
+        const account = await accountNamed(store, params.name);
+        const { items, next } = pageOf(await store.listKeys(account.tag), query.cursor, limit);
+        return { status: 200, body: { items: items.map((key) => showKey(key, account.name)), next: next ?? null } };
+      },
+    }),
+    route({
+      method: "PUT",
+      path: "/keys/:id/group",
+      id: "setKeyGroup",
+      summary: "Move a key to another group, from its next request on",
+      answers: { 200: KeyShape },
+      refusals: { 404: "`unknown_key`.", 409: "`key_revoked`: a revoked key keeps its group." },
+      params: KeyPath,
+      body: NewGroup,
+      write: {
+        what: "key.set_group",
+        target: ({ params }) => params.id,
+        facts: ({ body }) => ({ group: body.group }),
+        whenUnknown: "Repeat the request: setting the same group again changes nothing.",
+      },
+      async handle({ params, body }) {
+        assertConfigured("group", body.group, parts.catalog().groups.keys());
+        const account = await ownerOf(store, params.id);
+        const key = await store.setKeyGroup(account.tag, params.id, body.group);
+        if (key === undefined) throw noSuchKey(params.id);
+        if (key.status === "revoked") throw revoked(key);
+        return { status: 200, body: showKey(key, account.name) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/keys/:id/revoke",
+      id: "revokeKey",
+      summary: "Revoke a key for good, from its next request on",
+      answers: { 200: KeyShape },
+      refusals: { 404: "`unknown_key`." },
+      params: KeyPath,
+      write: {
+        what: "key.revoke",
+        target: ({ params }) => params.id,
+        whenUnknown: "Repeat the request: revoking a revoked key changes nothing.",
+      },
+      async handle({ params }) {
+        const account = await ownerOf(store, params.id);
+        const key = await store.revokeKey(account.tag, params.id);
+        if (key === undefined) throw noSuchKey(params.id);
+        return { status: 200, body: showKey(key, account.name) };
+      },
+    }),
+  ];
+}
+
+/** Keys after the one that the cursor names, oldest first. @throws Refusal 400 for the id of no key of the account. */
+function pageOf(keys: readonly Key[], cursor: string | undefined, limit: number): Page<Key> {
+  const from = cursor === undefined ? 0 : keys.findIndex(({ id }) => id === cursor) + 1;
+  if (cursor !== undefined && from === 0) throw malformed("cursor", "the `next` of an earlier page", "Begin anew.");
+  const items = keys.slice(from, from + limit);
+  return { items, next: from + limit < keys.length ? items.at(-1)?.id : undefined };
+}
+
+async function keyOf(store: Store, tag: AccountTag, id: string): Promise<Key | undefined> {
+  return (await store.listKeys(tag)).find((key) => key.id === id);
+}
+
+function named(once: string | undefined): AuditFacts {
+  return once === undefined ? {} : { idempotency_id: once };
+}
+
+function keyExists({ id, group }: Key): Refusal {
+  return new Refusal(
+    409,
+    "key_exists",
+    `The key \`${id}\` in the group \`${group}\` was made under this idempotency_id before; its text was shown then, and never again.`,
+    `If its text was lost, revoke it (tollgate key revoke ${id}) and create another under another id.`,
+  );
+}
+
+/** Adds a key, and once more when the outcome is unknown: the store takes the same key twice without harm. */
+async function addKey(store: Store, tag: AccountTag, key: Parameters<Store["createKey"]>[1]): Promise<Key | undefined> {
+  try {
+    return await store.createKey(tag, key);
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
+    return store.createKey(tag, key);
+  }
+}
+
+/** The account that a key's id names. @throws Refusal 404 */
+async function ownerOf(store: Store, keyId: string): Promise<Account> {
+  const tag = tagOfId(keyId);
+  const account = tag === undefined ? undefined : await store.getAccount(tag);
+  if (account === undefined) throw noSuchKey(keyId);
+  return account;
+}
+
+function revoked(key: Key): Refusal {
+  return new Refusal(
+    409,
+    "key_revoked",
+    `The key \`${key.id}\` is revoked, which is final; it stays in the group \`${key.group}\`.`,
+    "Create another key in the group you want.",
+  );
+}

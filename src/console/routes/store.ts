@@ -1,0 +1,78 @@
+/**
+ * `GET /admin/v1/store` and `POST /admin/v1/store/confirm`: whether the store is the one that it was, what differs, and
+ * the operator's word that it is to be used as it is (docs/failure-model.md row B12). How that is found out is the
+ * caller's to bring.
+ */
+import { StoreShape } from "../answers/answers.ts";
+import { Refusal } from "../refusal.ts";
+import { StoreConfirmation } from "../schema.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** What a gateway remembers, or a store shows, of a history: its id, and the seconds that were counted in it. */
+export interface EpochShown {
+  readonly id: string;
+  readonly counted_seconds: number;
+}
+
+export interface StoreStatus {
+  /** `stopped`: an operator is waited for. `restoring`: the journal gives back what it has; nothing is admitted yet. */
+  readonly state: "good" | "stopped" | "restoring" | "unknown";
+  /** Charges that wait for the store. */
+  readonly waiting_charges: number;
+  readonly differences: readonly {
+    readonly part: number;
+    readonly finding: "empty" | "older" | "another" | "told";
+    readonly remembered: EpochShown | null;
+    readonly found: EpochShown | null;
+  }[];
+  /** What a confirmation must name; null when there is nothing to confirm. */
+  readonly confirm: string | null;
+}
+
+export interface StoreKeeper {
+  /** Throws StoreError when the store does not answer. */
+  readonly storeStatus?: () => Promise<StoreStatus>;
+  readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
+}
+
+export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreKeeper): readonly ConsoleRoute[] {
+  if (!storeStatus || !confirmStore) return [];
+  return [
+    route({
+      method: "GET",
+      path: "/store",
+      id: "showStore",
+      summary: "Whether the store is the one that it was",
+      answers: { 200: StoreShape },
+      handle: async () => ({ status: 200, body: await storeStatus() }),
+    }),
+    route({
+      method: "POST",
+      path: "/store/confirm",
+      id: "confirmStore",
+      summary: "Use a store that lost data as it is",
+      answers: { 200: StoreShape },
+      refusals: { 409: "`store_changed`." },
+      body: StoreConfirmation,
+      write: {
+        what: "store.confirm",
+        target: ({ body }) => body.confirm,
+        whenUnknown: "Look at the state (tollgate store status), then confirm again if it still asks for it.",
+      },
+      async handle({ body }) {
+        const outcome = await confirmStore(body.confirm);
+        if (outcome === "changed") throw changed();
+        return { status: 200, body: await storeStatus(), repeated: outcome === "nothing" };
+      },
+    }),
+  ];
+}
+
+function changed(): Refusal {
+  return new Refusal(
+    409,
+    "store_changed",
+    "What was to be confirmed is not what the store shows now; nothing is changed.",
+    "Look again (tollgate store status), and confirm what you see there.",
+  );
+}

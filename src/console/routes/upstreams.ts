@@ -1,0 +1,59 @@
+/** `GET /admin/v1/upstreams`: how each upstream does at this process. Whoever knows brings the states. */
+import { UpstreamList } from "../answers/answers.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** One upstream at this instant. */
+export interface UpstreamState {
+  readonly name: string;
+  /** `probe`: its rest is over, and the next request that goes there decides. */
+  readonly standing: "usable" | "probe" | "resting";
+  /** Why it is not simply usable. */
+  readonly reason: string | undefined;
+  /** How long it is still left alone, in milliseconds. */
+  readonly restMs: number;
+  readonly inFlight: number;
+  readonly maxConcurrency: number;
+  readonly queued: number;
+  /** Models that it has asked us to leave alone (429), by their names there, and for how many milliseconds more. */
+  readonly limitedModels: ReadonlyMap<string, number>;
+  /** Outcomes of attempts within its window, by kind. */
+  readonly outcomes: Readonly<Record<string, number>>;
+}
+
+export interface UpstreamWatcher {
+  readonly upstreams?: () => readonly UpstreamState[];
+}
+
+export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): readonly ConsoleRoute[] {
+  if (!upstreams) return [];
+  return [
+    route({
+      method: "GET",
+      path: "/upstreams",
+      id: "listUpstreams",
+      summary: "How each upstream does at this process",
+      answers: { 200: UpstreamList },
+      async handle() {
+        return { status: 200, body: { items: upstreams().map(showUpstream) } };
+      },
+    }),
+  ];
+}
+
+function showUpstream(state: UpstreamState): object {
+  return {
+    name: state.name,
+    health: state.standing === "usable" ? "healthy" : state.standing,
+    reason: state.reason ?? null,
+    rest_seconds: seconds(state.restMs),
+    in_flight: state.inFlight,
+    max_concurrency: state.maxConcurrency,
+    queued: state.queued,
+    outcomes: state.outcomes,
+    limited_models: [...state.limitedModels].map(([model, ms]) => ({ model, rest_seconds: seconds(ms) })),
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1_000);
+}

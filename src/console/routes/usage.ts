@@ -1,0 +1,182 @@
+/**
+ * What accounts have spent, from the sums that are kept per day: never from the ledger's history. An answer ends after about
+ * a second, in the middle of an account's days if need be: what the pages say of the same thing is added up.
+ */
+
+import { setImmediate } from "node:timers/promises";
+import type { Store } from "../../store/contract.ts";
+import type { AccountName } from "../../store/records.ts";
+import {
+  addSums,
+  addTotals,
+  type DaySpan,
+  inOrder,
+  NO_USAGE_TOTAL,
+  readSpan,
+  type SumMember,
+  startOfDay,
+  totalOf,
+  type UsageTotal,
+} from "../../store/sums/day-sums.ts";
+import type { Clock } from "../../values/time.ts";
+import { UpstreamUsagePage, UsagePage } from "../answers/answers.ts";
+import { showCostedTotal } from "../answers/present.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { malformed, noSuchAccount } from "../refusal.ts";
+import { type Static, UpstreamPath, UpstreamUsageQuery, USAGE_PAGE_MAX, UsageQuery } from "../schema.ts";
+import { nextAccountName, readLimit } from "./accounts.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+type By = "account" | "upstream" | SumMember;
+
+/** After so long an answer ends, with what it has. */
+const ANSWER_MS = 1_000;
+
+export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  const { store, clock } = parts;
+  return [
+    route({
+      method: "GET",
+      path: "/usage",
+      id: "showUsage",
+      summary:
+        "What was charged, what it cost and what was absorbed, per UTC day of the request, over a page of accounts",
+      description:
+        "An answer ends after about a second. `next` goes on, in the middle of an account if need be: add up what the pages " +
+        "say of the same account, group, model, key, day or upstream.",
+      answers: { 200: UsagePage },
+      refusals: { 404: "`unknown_account`." },
+      query: UsageQuery,
+      async handle({ query }) {
+        const place = readPlace(query, clock);
+        const by = (query.by ?? "account") as By;
+        const totals: Totals = new Map();
+        const most = readLimit(query.limit, USAGE_PAGE_MAX);
+        const next = await usagePage(parts, place, { account: query.account, most }, readerOf(store, by, totals));
+        const items = [...inOrder(totals)].map(([name, one]) => ({ [by]: name, ...showCostedTotal(one) }));
+        const total = showCostedTotal(totalOf(totals.values()));
+        const { since, until } = place.span;
+        return { status: 200, body: { since, until, by, items, total, total_usd: total.usd, next } };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/upstreams/:upstream/usage",
+      id: "showUpstreamUsage",
+      summary: "What an upstream is expected to bill, per UTC day of the request and model, over a page of accounts",
+      description:
+        "An answer ends after about a second. `next` goes on, in the middle of an account if need be: add up what the pages " +
+        "say of the same day and model. An upstream of which the sums know nothing has none.",
+      answers: { 200: UpstreamUsagePage },
+      params: UpstreamPath,
+      query: UpstreamUsageQuery,
+      async handle({ params, query }) {
+        const place = readPlace(query, clock);
+        const totals: Totals = new Map();
+        const most = readLimit(query.limit, USAGE_PAGE_MAX);
+        const read = upstreamReader(store, params.upstream, totals);
+        const next = await usagePage(parts, place, { account: undefined, most }, read);
+        const items = [...inOrder(totals)].map(([place, one]) => {
+          const [day, model] = JSON.parse(place) as [string, string];
+          return { day, model, ...showCostedTotal(one) };
+        });
+        const { since, until } = place.span;
+        return { status: 200, body: { since, until, upstream: params.upstream, items, next } };
+      },
+    }),
+  ];
+}
+
+type Totals = Map<string, UsageTotal>;
+
+/** Reads a step of an account's days and adds it up; gives where the next step begins. */
+type StepReader = (account: AccountName, span: DaySpan, cursor: string | undefined) => Promise<string | undefined>;
+
+function readerOf(store: Store, by: By, totals: Totals): StepReader {
+  if (by === "upstream") {
+    return async ({ tag }, span, cursor) => {
+      const page = await store.pageUpstreamDays(tag, span, cursor);
+      addSums(totals, page.items, by);
+      return page.next;
+    };
+  }
+  return async ({ tag, name }, span, cursor) => {
+    const page = await store.pageDays(tag, span, cursor);
+    if (by === "account") addTo(totals, name, totalOf(page.items));
+    else addSums(totals, page.items, by);
+    return page.next;
+  };
+}
+
+function upstreamReader(store: Store, upstream: string, totals: Totals): StepReader {
+  return async ({ tag }, span, cursor) => {
+    const page = await store.pageUpstreamDays(tag, span, cursor);
+    for (const sum of page.items) {
+      if (sum.upstream === upstream) addTo(totals, JSON.stringify([sum.day, sum.model]), sum);
+    }
+    return page.next;
+  };
+}
+
+/** Where a listing goes on: after an account, and within the days of the one after it. */
+interface Place {
+  readonly span: DaySpan;
+  /** The last account that was summed up; empty before the first. */
+  readonly after: string;
+  /** Where its days go on; empty at their beginning. */
+  readonly days: string;
+}
+
+/** The span is that of the first page, so that midnight does not move it. @throws Refusal 400 */
+function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): Place {
+  if (cursor !== undefined) {
+    const [from, to, after, days] = readCursor(cursor, 4) ?? [];
+    if (from !== undefined && to !== undefined && after !== undefined && days !== undefined) {
+      const span = readSpan({ since: from, until: to }, 0);
+      const day = days.slice(0, 10);
+      const isInSpan = days === "" || (startOfDay(day) !== undefined && from <= day && day <= to && days[10] === ":");
+      if (!("rule" in span) && isInSpan) return { span, after, days };
+    }
+    throw malformed("cursor", "the `next` of an earlier page", "Leave it out for the first page.");
+  }
+  const span = readSpan({ since, until }, clock.wallMs());
+  if ("rule" in span) throw malformed(span.member, span.rule, "Days are UTC; leave both out for the last 30.");
+  return { span, after: "", days: "" };
+}
+
+/** @returns where the next page goes on; null after the last one. */
+async function usagePage(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { span, after, days }: Place,
+  { account, most }: { readonly account: string | undefined; readonly most: number },
+  read: StepReader,
+): Promise<string | null> {
+  const endMs = clock.monotonicMs() + ANSWER_MS;
+  const nextAt = (name: string, cursor: string) => writeCursor([span.since, span.until, name, cursor]);
+  let last = after;
+  let cursor = days;
+  for (let accounts = 0; ; ) {
+    const found = await accountAt(store, last, account);
+    if (!found) return null;
+    const next = await read(found, span, cursor === "" ? undefined : cursor);
+    cursor = next ?? "";
+    if (next === undefined) {
+      if (account !== undefined) return null;
+      accounts += 1;
+      last = found.name;
+    }
+    if (accounts >= most || clock.monotonicMs() >= endMs) return nextAt(last, cursor);
+    await setImmediate();
+  }
+}
+
+function addTo(totals: Totals, name: string, more: UsageTotal): void {
+  totals.set(name, addTotals(totals.get(name) ?? NO_USAGE_TOTAL, more));
+}
+
+async function accountAt(store: Store, after: string, name: string | undefined): Promise<AccountName | undefined> {
+  if (name === undefined) return nextAccountName(store, after);
+  const found = await store.findAccountName(name);
+  if (!found) throw noSuchAccount(name);
+  return found;
+}

@@ -1,0 +1,213 @@
+/**
+ * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so
+ * (ARCHITECTURE.md promise 6), and are watched for the bill.
+ */
+import { isRefusal } from "../../values/errors.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import type { Usage } from "../../values/tokens.ts";
+import { decodeUtf8, spliceNested } from "../../wire/json.ts";
+import { SseReader } from "../../wire/sse.ts";
+import { AnsweredModel } from "../answered-model.ts";
+import { countChoices } from "../chat/produced.ts";
+import { readWholeUsage as readChatUsage } from "../chat/usage.ts";
+import { ChatWatcher } from "../chat/watch.ts";
+import type {
+  ClientFrames,
+  ClientRequest,
+  Counts,
+  EncodedRequest,
+  Exchange,
+  OpenExchange,
+  Permitted,
+  RouteFacts,
+  StreamConverter,
+  UpstreamFault,
+  WholeReply,
+} from "../exchange.ts";
+import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import { countContent } from "../messages/produced.ts";
+import { readUsage as readMessagesUsage } from "../messages/usage.ts";
+import { MessagesWatcher } from "../messages/watch.ts";
+import { countOutput } from "../responses/produced.ts";
+import { readUsage as readResponsesUsage } from "../responses/usage.ts";
+import { ResponsesWatcher } from "../responses/watch.ts";
+import { translationHeader } from "../translate/header.ts";
+import { invalid, reported, type Seen, type Watcher } from "../watch.ts";
+import { spliceRequest } from "./request.ts";
+
+/** Opens an exchange on a route that speaks the client's protocol. */
+export const openPassthrough: OpenExchange = (request, route, permitted) => {
+  const spliced = spliceRequest(request, route, permitted);
+  return isRefusal(spliced) ? spliced : new Passthrough(request, route, permitted, spliced);
+};
+
+class Passthrough implements Exchange {
+  readonly request: Exchange["request"];
+  readonly translation: string | undefined;
+  readonly #request: ClientRequest;
+  /** The client's model name when the upstream knows the model under another. */
+  readonly #rename: string | undefined;
+  readonly #openEnded: boolean;
+  readonly #answered: AnsweredModel;
+
+  constructor(
+    request: ClientRequest,
+    route: RouteFacts,
+    permitted: Permitted,
+    { body, dropped }: Pick<EncodedRequest, "body" | "dropped">,
+  ) {
+    this.#request = request;
+    this.#openEnded = permitted.openEnded === true;
+    this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
+    this.#rename = route.upstreamModel === request.model ? undefined : request.model;
+    this.request = { body, dropped, unlisted: dropped.length };
+    this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
+  }
+
+  whole(body: Uint8Array): WholeReply | UpstreamFault {
+    const text = decodeUtf8(body);
+    const json = text === undefined ? undefined : parseObject(text);
+    if (!json) return invalid("the body is not a JSON object in UTF-8");
+    const read = READ_WHOLE[this.#request.protocol](json);
+    if ("reason" in read) return read;
+    const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
+    this.#answered.see(json);
+    return { body: renamed, counts: { ...read, ...this.#answered.noted } };
+  }
+
+  stream(): StreamConverter {
+    const facts = { rename: this.#rename, openEnded: this.#openEnded, answered: this.#answered };
+    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
+  }
+}
+
+interface WatchFacts {
+  readonly rename: string | undefined;
+  readonly openEnded: boolean;
+  readonly answered: AnsweredModel;
+}
+
+type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
+
+const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
+  chat: (request, { rename, answered }) =>
+    new ChatWatcher({
+      includeUsage: objectOf(request.json.stream_options)?.include_usage === true,
+      rename,
+      choices: typeof request.json.n === "number" ? request.json.n : 1,
+      answered,
+    }),
+  messages: (_request, { rename, answered }) => new MessagesWatcher(rename, answered),
+  responses: (_request, { rename, openEnded, answered }) => new ResponsesWatcher(rename, openEnded, answered),
+};
+
+/** Counts of a whole reply, once its outline has been found to be what the protocol says. */
+const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | UpstreamFault>> = {
+  chat(json) {
+    const error = objectOf(json.error);
+    if (error) return reported(error.type, error.code);
+    if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
+      return invalid("a chat completion without a choice");
+    }
+    return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
+  },
+  messages(json) {
+    const error = objectOf(json.error);
+    if (json.type === "error" || error) return reported(error?.type, error?.code);
+    if (!Array.isArray(json.content)) return invalid("a message without content");
+    return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
+  },
+  responses(json) {
+    const error = objectOf(json.error);
+    if (error || json.status === "failed") return reported(error?.type, error?.code);
+    if (!Array.isArray(json.output)) return invalid("a response without output");
+    return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
+  },
+};
+
+class PassthroughStream implements StreamConverter {
+  readonly #reader = new SseReader();
+  readonly #watcher: Watcher;
+  readonly #answered: AnsweredModel;
+  #ended = false;
+  #opened = false;
+
+  constructor(watcher: Watcher, answered: AnsweredModel) {
+    this.#watcher = watcher;
+    this.#answered = answered;
+  }
+
+  get fault(): UpstreamFault | undefined {
+    return this.#watcher.fault ?? (this.#reader.overflowed ? invalid("an event is over the size limit") : undefined);
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  readonly draining = false;
+
+  push(chunk: Uint8Array): readonly ClientFrames[] {
+    return this.#ended || this.fault ? [] : this.#collect(this.#reader.push(chunk));
+  }
+
+  end(): readonly ClientFrames[] {
+    if (this.#ended || this.fault) return [];
+    const frames = this.#collect(this.#reader.end());
+    if (this.#ended || this.fault) return frames;
+    const added = this.#watcher.finish();
+    if (added === undefined) return frames;
+    this.#ended = true;
+    return [...frames, { bytes: added, semantic: false, terminal: true }];
+  }
+
+  /** Joins what a chunk completed: one piece up to the terminal frame, one from it on. */
+  #collect(events: ReturnType<SseReader["push"]>): readonly ClientFrames[] {
+    const pieces: Uint8Array[] = [];
+    let semantic = false;
+    let terminal: Seen | undefined;
+    for (const event of events) {
+      const seen: Seen = this.#watcher.see(event);
+      if (this.#watcher.fault) break;
+      if (seen.terminal) {
+        this.#ended = true;
+        terminal = seen;
+        break; // After its terminal frame a stream says nothing more (docs/translation-rules.md rule 48).
+      }
+      if (seen.bytes) pieces.push(seen.bytes);
+      semantic ||= seen.semantic;
+      // A comment before the first event opens nothing: the status line is still ours to choose.
+      if (event.data !== undefined && seen.bytes) this.#opened = true;
+    }
+    const frames: ClientFrames[] = [];
+    if (pieces.length > 0) frames.push({ bytes: join(pieces), semantic, terminal: false });
+    if (terminal?.bytes) frames.push({ bytes: terminal.bytes, semantic: terminal.semantic, terminal: true });
+    return frames;
+  }
+
+  counts(): Counts {
+    return { ...this.#watcher.counts(), ...this.#answered.noted };
+  }
+
+  fail(...args: Parameters<StreamConverter["fail"]>): Uint8Array {
+    return this.#watcher.fail(...args);
+  }
+
+  truncate(usage: Usage): readonly ClientFrames[] {
+    if (this.#ended || this.fault) return [];
+    this.#ended = true;
+    return [{ bytes: this.#watcher.truncate(usage), semantic: false, terminal: true }];
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    return this.#watcher.heartbeat();
+  }
+}
+
+function join(pieces: readonly Uint8Array[]): Uint8Array {
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+}

@@ -1,0 +1,156 @@
+/**
+ * The few splices that a request gets on a route of its own protocol, and what such a route refuses: an upstream's
+ * memory belongs to whoever holds its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
+ */
+import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import { MEMBERS, type Shape } from "../../values/members.ts";
+import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
+import { spliceJson } from "../../wire/json.ts";
+import type { ClientRequest, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
+import { type JsonObject, objectOf } from "../json-object.ts";
+import { offMember, refusedOff } from "../rules/thinking-off.ts";
+import { withoutEnvelopes } from "./own-envelopes.ts";
+import { withoutUnlisted } from "./unlisted.ts";
+
+/** The smallest thinking budget that the messages protocol takes. */
+const THINKING_BUDGET_MIN = 1_024;
+
+/** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
+export function spliceRequest(
+  request: ClientRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+): Pick<EncodedRequest, "body" | "dropped"> | Refusal {
+  const refused = refusedState(request) ?? refusedSwitch(request, route);
+  if (refused) return refused;
+  const listed = withoutUnlisted(request, route, permitted);
+  if (isRefusal(listed)) return listed;
+  const { remove, json, dropped } = listed;
+  const set: Record<string, string | Uint8Array> = { ...listed.set };
+  if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
+  const left = { ...request, json };
+  Object.assign(set, limitSplices(left, route, permitted), STORE_SPLICES[request.protocol](left, route));
+  Object.assign(set, withoutEnvelopes(request));
+  const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
+  const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
+  return { body, dropped };
+}
+
+/** The refusal of a request that refers to an upstream's memory, or undefined. */
+export function refusedState(request: ClientRequest): Refusal | undefined {
+  const { protocol, json } = request;
+  const root = protocol === "responses" ? "input" : "messages";
+  const inConversation = () => firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
+  return refusedStateMember(request) ?? refuseState(request, inConversation());
+}
+
+/** The refusal of a member beside the conversation that refers to an upstream's memory, or undefined. */
+export function refusedStateMember(request: ClientRequest): Refusal | undefined {
+  return refuseState(request, firstStateMember(request.json, MEMBERS[request.protocol]));
+}
+
+function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
+  if (param === undefined) return undefined;
+  const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
+  return refusal("unsupported_parameter", { model, param, detail });
+}
+
+/** The refusal of switching thinking off where the route's model cannot and the operator wants that known. */
+function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | undefined {
+  if (route.capabilities.thinkingOff === "ignore") return undefined;
+  return refusedOff(offMember(request.protocol, request.json), route);
+}
+
+/**
+ * The output limit where admission set one, in every member that the client wrote: an upstream may honour any of them.
+ * One that is lower already stays. A thinking budget that would no longer fit is lowered with it.
+ */
+function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Permitted): Record<string, string> {
+  const limit = permitted.outputLimit;
+  if (limit === undefined) return {};
+  const { limitFields } = PROTOCOLS[request.protocol];
+  const present = limitFields.filter((name) => typeof request.json[name] === "number");
+  const fallback = request.protocol === "chat" ? route.capabilities.maxTokensField : (limitFields[0] as string);
+  const set: Record<string, string> = {};
+  for (const name of present) if ((request.json[name] as number) > limit) set[name] = String(limit);
+  if (present.length === 0) set[fallback] = String(limit);
+  const thinking = objectOf(request.json.thinking);
+  const budget = thinking?.budget_tokens;
+  if (
+    request.protocol === "messages" &&
+    set[limitFields[0] as string] !== undefined &&
+    typeof budget === "number" &&
+    budget >= limit
+  ) {
+    set.thinking = JSON.stringify(
+      limit > THINKING_BUDGET_MIN ? { ...thinking, budget_tokens: limit - 1 } : { type: "disabled" },
+    );
+  }
+  return set;
+}
+
+/** What each protocol's upstream is asked besides: to report usage, and to remember nothing. */
+const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: RouteFacts) => Record<string, string>>> =
+  {
+    chat(request, route) {
+      const set: Record<string, string> = {};
+      const options = objectOf(request.json.stream_options);
+      if (request.stream && route.capabilities.streamUsage && options?.include_usage !== true) {
+        set.stream_options = JSON.stringify({ ...options, include_usage: true });
+      }
+      if (request.json.store === true) set.store = "false";
+      return set;
+    },
+    messages: () => ({}),
+    responses(request): Record<string, string> {
+      // Absent means true in this protocol.
+      return request.json.store === false ? {} : { store: "false" };
+    },
+  };
+
+/** The first member that names or makes state at the upstream, at the top or in what the protocol lists below it. */
+function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | undefined {
+  for (const [name, value] of Object.entries(json)) {
+    // False says that nothing is to be kept.
+    if (value === null || value === undefined || value === false) continue;
+    if (shape.standings.get(name) === "state") return name;
+    const inner = shape.inside.get(name);
+    const object = inner && objectOf(value);
+    const found = object && firstStateMember(object, inner);
+    if (found !== undefined) return `${name}.${found}`;
+  }
+  return undefined;
+}
+
+/**
+ * Looks for file ids, stored items and containers in messages and tools, without recursion: the depth is the
+ * client's (docs/failure-model.md row 44).
+ */
+function firstStatePart(root: unknown, rootPath: string): string | undefined {
+  const stack: { value: unknown; path: string }[] = [{ value: root, path: rootPath }];
+  for (let next = stack.pop(); next; next = stack.pop()) {
+    const { value, path } = next;
+    if (Array.isArray(value)) {
+      for (let index = value.length - 1; index >= 0; index--)
+        stack.push({ value: value[index], path: `${path}[${index}]` });
+      continue;
+    }
+    const part = objectOf(value);
+    if (!part) continue;
+    const found = stateMember(part) ?? (path.endsWith(".audio") && typeof part.id === "string" ? "id" : undefined);
+    if (found !== undefined) return `${path}.${found}`;
+    for (const name of NESTED) if (part[name] !== undefined) stack.push({ value: part[name], path: `${path}.${name}` });
+  }
+  return undefined;
+}
+
+/** Members inside which further parts stand; tool inputs and schemas are data and are not looked at. */
+const NESTED = ["content", "output", "source", "file", "image_url", "audio"] as const;
+
+function stateMember(part: JsonObject): string | undefined {
+  if (typeof part.file_id === "string") return "file_id";
+  if (part.type === "item_reference" || part.type === "container_upload") return "type";
+  if (Array.isArray(part.vector_store_ids)) return "vector_store_ids";
+  if (typeof part.container === "string") return "container";
+  return undefined;
+}

@@ -1,0 +1,55 @@
+/**
+ * Members that no protocol lists are left out of what goes upstream, and named (ARCHITECTURE.md promise 14): what they
+ * would buy, or whom they would reach, nobody here knows. An upstream's configuration may say that it gets them.
+ */
+import { type Refusal, refusal } from "../../values/errors.ts";
+import { inspectMembers, NONE_PASSED, pruneMembers } from "../../values/members.ts";
+import type { ClientRequest, Permitted, RouteFacts } from "../exchange.ts";
+import { type JsonObject, parseObject } from "../json-object.ts";
+
+/** What becomes of a body's members on a route of its own protocol. */
+export interface Listed {
+  /** Top-level members to take out. */
+  readonly remove: readonly string[];
+  /** Top-level members with what is left of them, as raw JSON. */
+  readonly set: Readonly<Record<string, Uint8Array>>;
+  /** The request as the rest of the route should see it. */
+  readonly json: Readonly<JsonObject>;
+  readonly dropped: readonly string[];
+}
+
+/** The members that an upstream does not get; a refusal where the client wants nothing left out. */
+export function withoutUnlisted(
+  request: ClientRequest,
+  { passedMembers = NONE_PASSED }: Pick<RouteFacts, "passedMembers">,
+  { strict }: Pick<Permitted, "strict">,
+): Listed | Refusal {
+  const { protocol, body, scan, json } = request;
+  if (surplusOf(request).length === 0) return { remove: [], set: {}, json, dropped: [] };
+  const { remove, set, dropped } = pruneMembers(protocol, body, scan, passedMembers);
+  if (strict && dropped[0] !== undefined) return unlisted(dropped[0]);
+  return { remove, set, json: without(json, remove, set), dropped };
+}
+
+function surplusOf({ surplus, protocol, body, scan }: ClientRequest): readonly string[] {
+  return surplus ?? inspectMembers(protocol, body, scan).surplus;
+}
+
+/** The refusal of a member that nobody knows, to a client that wants nothing left out. */
+function unlisted(param: string): Refusal {
+  const detail = `"${param}" is not known here, and nothing may be left out.`;
+  return refusal("unsupported_parameter", { param, detail });
+}
+
+function without(json: Readonly<JsonObject>, remove: readonly string[], set: Listed["set"]): Readonly<JsonObject> {
+  const gone = new Set(remove);
+  const left = Object.entries(json).filter(([name]) => !gone.has(name));
+  // From entries, since an assignment to a client's `__proto__` would be one; parsed inside an object, so that an array is
+  // parsed alike.
+  return Object.fromEntries(
+    left.map(([name, value]) => {
+      const raw = set[name];
+      return [name, raw ? parseObject(`{"value":${Buffer.from(raw).toString()}}`)?.value : value];
+    }),
+  );
+}

@@ -1,0 +1,178 @@
+/**
+ * A stream from one protocol to another: frames, hub events, their order asserted, one block after the other, stop
+ * strings, the client's frames. Each step sees whole events only, so that no cut of the bytes can matter
+ * (ARCHITECTURE.md promise 7).
+ */
+import type { ErrorAnswer } from "../../values/errors.ts";
+import { billedUsage, type Usage } from "../../values/tokens.ts";
+import { type SseEvent, SseReader } from "../../wire/sse.ts";
+import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "../exchange.ts";
+import type { ReplyEvent } from "../hub.ts";
+import { ReplyOrder } from "../order.ts";
+import { Sequencer } from "../sequence.ts";
+import type { StreamEncoder } from "../stream-encoder.ts";
+import { invalid } from "../watch.ts";
+import { StopWatch } from "./stop-emulation.ts";
+
+/** The most bytes that a model may produce in one stream: clients are told everything twice by some protocols. */
+export const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** What a translated stream needs of an upstream's protocol. */
+export interface ReplyDecoder {
+  push(event: SseEvent): readonly ReplyEvent[];
+  end(): readonly ReplyEvent[];
+  truncate(usage: Usage): readonly ReplyEvent[];
+  readonly fault: UpstreamFault | undefined;
+  counts(): Counts;
+}
+
+export class TranslatedStream implements StreamConverter {
+  readonly #reader = new SseReader();
+  readonly #decoder: ReplyDecoder;
+  readonly #order = new ReplyOrder();
+  readonly #sequencer = new Sequencer();
+  readonly #stopWatch: StopWatch;
+  readonly #encoder: StreamEncoder;
+  readonly #inputEstimate: number;
+  /** What the client is told of a reply that ends here before the upstream's does. */
+  #truncatedAt: Usage | undefined;
+  #frames: ClientFrames[] = [];
+  #fault: UpstreamFault | undefined;
+  #opened = false;
+  #ended = false;
+
+  /**
+   * @param request `emulateStop`: the stop strings that the upstream was not told of; `inputEstimate`: input tokens by the
+   *   request's size.
+   */
+  constructor(
+    decoder: ReplyDecoder,
+    encoder: StreamEncoder,
+    request: { readonly emulateStop: readonly string[]; readonly inputEstimate: number },
+  ) {
+    this.#decoder = decoder;
+    this.#encoder = encoder;
+    this.#stopWatch = new StopWatch(request.emulateStop);
+    this.#inputEstimate = request.inputEstimate;
+  }
+
+  get fault(): UpstreamFault | undefined {
+    return this.#fault;
+  }
+
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get draining(): boolean {
+    return this.#stopWatch.hit && !this.#ended;
+  }
+
+  push(chunk: Uint8Array): readonly ClientFrames[] {
+    if (this.#isOver) return [];
+    this.#read(this.#reader.push(chunk));
+    if (this.#reader.overflowed) this.#fail(invalid("an event is over the size limit"));
+    return this.#take();
+  }
+
+  end(): readonly ClientFrames[] {
+    if (this.#isOver) return [];
+    this.#read(this.#reader.end());
+    if (!this.#isOver) {
+      this.#tell(this.#decoder.end());
+      if (this.#decoder.fault) this.#fail(this.#decoder.fault);
+    }
+    return this.#take();
+  }
+
+  truncate(usage: Usage): readonly ClientFrames[] {
+    if (this.#isOver) return [];
+    this.#truncatedAt = usage;
+    this.#tell(this.#decoder.truncate(usage));
+    return this.#take();
+  }
+
+  get #isOver(): boolean {
+    return this.#ended || this.#fault !== undefined;
+  }
+
+  #read(events: readonly SseEvent[]): void {
+    for (const event of events) {
+      this.#tell(this.#decoder.push(event));
+      const fault = this.#decoder.fault ?? this.#excess();
+      if (fault) this.#fail(fault);
+      if (this.#isOver) return;
+    }
+  }
+
+  #tell(events: readonly ReplyEvent[]): void {
+    for (const event of events) {
+      for (const next of this.#sequencer.push(this.#order.see(event))) {
+        for (const told of this.#stopWatch.push(next)) this.#write(told);
+      }
+    }
+  }
+
+  #write(event: ReplyEvent): void {
+    if (event.type === "reply-end") this.#encoder.push({ type: "usage-update", usage: this.#usageToTell() });
+    const frames = this.#encoder.push(event);
+    this.#frames.push(...frames);
+    this.#ended ||= frames.some((frame) => frame.terminal);
+  }
+
+  /** What the client is told is what it is charged, also where the server has not counted all of it. */
+  #usageToTell(): Usage {
+    if (this.#truncatedAt) return this.#truncatedAt;
+    const { usage, final, produced } = this.#decoder.counts();
+    return billedUsage(usage, { final, outputEstimate: produced.tokens, inputEstimate: this.#inputEstimate }).usage;
+  }
+
+  #excess(): UpstreamFault | undefined {
+    if (this.#sequencer.overflowed) return invalid("too much of the stream waits for its turn");
+    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
+  }
+
+  /** Behind a stop string the answer is complete, whatever becomes of the upstream. */
+  #fail(fault: UpstreamFault): void {
+    if (this.#isOver) return;
+    if (this.#stopWatch.hit) this.#write({ type: "reply-end" });
+    else this.#fault = fault;
+  }
+
+  /** Gives what has been written: one piece up to the terminal frames, one from them on. */
+  #take(): readonly ClientFrames[] {
+    const frames = this.#frames;
+    if (frames.length === 0) return frames;
+    this.#frames = [];
+    this.#opened = true;
+    const before = frames.filter((frame) => !frame.terminal);
+    const ending = frames.filter((frame) => frame.terminal);
+    return before.length === 0 ? ending : [joined(before), ...ending];
+  }
+
+  counts(): Counts {
+    return this.#decoder.counts();
+  }
+
+  fail(answer: ErrorAnswer, requestId: string): Uint8Array {
+    return this.#encoder.fail(answer, this.#fault?.code ?? "server_error", requestId);
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    return this.#opened && !this.#ended ? this.#encoder.heartbeat() : undefined;
+  }
+}
+
+function joined(frames: readonly ClientFrames[]): ClientFrames {
+  const [first] = frames;
+  if (first && frames.length === 1) return first;
+  return {
+    bytes: Buffer.concat(frames.map((frame) => frame.bytes)),
+    semantic: frames.some((frame) => frame.semantic),
+    terminal: false,
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * Client and upstream speak different protocols: the request goes through the hub's words to the upstream's, the reply
+ * back (ARCHITECTURE.md promise 9: what cannot be carried is refused, or dropped and named).
+ */
+import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import { billedUsage } from "../../values/tokens.ts";
+import { decodeUtf8 } from "../../wire/json.ts";
+import { AnsweredModel } from "../answered-model.ts";
+import { decodeReply as decodeChatReply } from "../chat/reply-decode.ts";
+import { encodeReply as encodeChatReply } from "../chat/reply-encode.ts";
+import * as chatRequest from "../chat/request.ts";
+import { ChatStreamDecoder } from "../chat/stream-decode.ts";
+import { ChatStreamEncoder } from "../chat/stream-encode.ts";
+import type {
+  ConvertContext,
+  Exchange,
+  OpenExchange,
+  Permitted,
+  RouteFacts,
+  StreamConverter,
+  UpstreamFault,
+  WholeReply,
+} from "../exchange.ts";
+import type { Encoded, HubReply, HubRequest, ReplyPlan, RequestFacts } from "../hub.ts";
+import { type JsonObject, parseObject } from "../json-object.ts";
+import { decodeReply as decodeMessagesReply } from "../messages/reply-decode.ts";
+import { encodeReply as encodeMessagesReply } from "../messages/reply-encode.ts";
+import * as messagesRequest from "../messages/request.ts";
+import { MessagesStreamDecoder } from "../messages/stream-decode.ts";
+import { MessagesStreamEncoder } from "../messages/stream-encode.ts";
+import { refusedStateMember } from "../passthrough/request.ts";
+import { withoutUnlisted } from "../passthrough/unlisted.ts";
+import type { DecodedReply } from "../reply/decoder.ts";
+import { decodeReply as decodeResponsesReply } from "../responses/reply-decode.ts";
+import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.ts";
+import * as responsesRequest from "../responses/request.ts";
+import { ResponsesStreamDecoder } from "../responses/stream-decode.ts";
+import { ResponsesStreamEncoder } from "../responses/stream-encode.ts";
+import { refusedOff } from "../rules/thinking-off.ts";
+import type { StreamEncoder } from "../stream-encoder.ts";
+import { invalid } from "../watch.ts";
+import { translationHeader } from "./header.ts";
+import { stopReply } from "./stop-emulation.ts";
+import { areWatchable } from "./stop-matcher.ts";
+import { type ReplyDecoder, TranslatedStream } from "./stream.ts";
+
+/** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
+interface Codec {
+  decodeRequest(json: Readonly<JsonObject>, facts: RequestFacts): HubRequest | Refusal;
+  encodeRequest(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded | Refusal;
+  decodeReply(json: JsonObject, plan: ReplyPlan, context: ConvertContext): DecodedReply | UpstreamFault;
+  encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array;
+  readonly StreamDecoder: new (plan: ReplyPlan, context: ConvertContext) => ReplyDecoder;
+  readonly StreamEncoder: new (plan: ReplyPlan, context: ConvertContext) => StreamEncoder;
+}
+
+const CODECS: Readonly<Record<Protocol, Codec>> = {
+  chat: {
+    ...chatRequest,
+    decodeReply: decodeChatReply,
+    encodeReply: encodeChatReply,
+    StreamDecoder: ChatStreamDecoder,
+    StreamEncoder: ChatStreamEncoder,
+  },
+  messages: {
+    ...messagesRequest,
+    decodeReply: decodeMessagesReply,
+    encodeReply: encodeMessagesReply,
+    StreamDecoder: MessagesStreamDecoder,
+    StreamEncoder: MessagesStreamEncoder,
+  },
+  responses: {
+    ...responsesRequest,
+    decodeReply: decodeResponsesReply,
+    encodeReply: encodeResponsesReply,
+    StreamDecoder: ResponsesStreamDecoder,
+    StreamEncoder: ResponsesStreamEncoder,
+  },
+};
+
+/** Opens an exchange on a route of another protocol than the client's, or says what it cannot carry. */
+export const openTranslation: OpenExchange = (request, route, permitted, context) => {
+  const state = refusedStateMember(request);
+  if (state) return state;
+  // A translation carries nothing that no protocol lists, whatever the upstream's configuration passes.
+  const listed = withoutUnlisted(request, {}, permitted);
+  if (isRefusal(listed)) return listed;
+  const hub = CODECS[request.protocol].decodeRequest(listed.json, request);
+  if (isRefusal(hub)) return hub;
+  const refused = refusedOff(hub.reasoning.off ? hub.reasoning.param : undefined, route);
+  if (refused) return refused;
+  const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
+  if (isRefusal(encoded)) return encoded;
+  if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
+  return new Translation(encoded, listed.dropped, context, permitted.inputEstimate ?? 0);
+};
+
+function refuseStops(client: Protocol): Refusal {
+  const param = client === "messages" ? "stop_sequences" : "stop";
+  return refusal("untranslatable", { param, detail: `${param} has more text than can be watched for.` });
+}
+
+class Translation implements Exchange {
+  readonly request: Exchange["request"];
+  readonly translation: string;
+  readonly #plan: ReplyPlan;
+  readonly #context: ConvertContext;
+  readonly #inputEstimate: number;
+
+  /** @param unlisted members of the client's body that no protocol lists. */
+  constructor(
+    { body, dropped, plan }: Encoded,
+    unlisted: readonly string[],
+    context: ConvertContext,
+    inputEstimate: number,
+  ) {
+    const left = [...dropped, ...unlisted];
+    this.request = { body, dropped: left, unlisted: unlisted.length };
+    this.translation = translationHeader(left);
+    this.#plan = plan;
+    this.#context = context;
+    this.#inputEstimate = inputEstimate;
+  }
+
+  whole(body: Uint8Array): WholeReply | UpstreamFault {
+    const text = decodeUtf8(body);
+    const json = text === undefined ? undefined : parseObject(text);
+    if (!json) return invalid("the body is not a JSON object in UTF-8");
+    const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
+    if ("reason" in decoded) return decoded;
+    const reply = stopReply(decoded.reply, this.#plan.emulateStop);
+    const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
+    answered.see(json);
+    const { produced } = decoded;
+    // What the client is told is what it is charged, also where the server has not counted all of it.
+    const { usage } = billedUsage(reply.usage, {
+      final: true,
+      outputEstimate: produced.tokens,
+      inputEstimate: this.#inputEstimate,
+    });
+    return {
+      body: CODECS[this.#plan.client].encodeReply({ ...reply, usage }, this.#plan, this.#context),
+      counts: { usage: reply.usage, final: true, produced, ...answered.noted },
+    };
+  }
+
+  stream(): StreamConverter {
+    const { StreamDecoder } = CODECS[this.#plan.upstream];
+    const { StreamEncoder } = CODECS[this.#plan.client];
+    return new TranslatedStream(
+      new StreamDecoder(this.#plan, this.#context),
+      new StreamEncoder(this.#plan, this.#context),
+      { emulateStop: this.#plan.emulateStop, inputEstimate: this.#inputEstimate },
+    );
+  }
+}

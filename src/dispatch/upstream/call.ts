@@ -1,0 +1,265 @@
+/**
+ * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. Whatever the upstream does,
+ * the listener hears: at most one head, then data, then exactly one end or failure, then nothing.
+ */
+import assert from "node:assert/strict";
+import type { HeaderEdits } from "../../values/rules.ts";
+import type { Clock } from "../../values/time.ts";
+import { type Failure, failure, failureOfError } from "../failure.ts";
+import { Decoder } from "./decoder.ts";
+import { isFailure, type ReplyHead, readReplyHead } from "./reply-head.ts";
+import type { Slot } from "./slots.ts";
+import type { Upstream, UpstreamController, UpstreamHandler } from "./upstream.ts";
+
+export interface CallListener {
+  head(head: ReplyHead): void;
+  data(chunk: Uint8Array): void;
+  end(): void;
+  failed(failed: Failure): void;
+}
+
+export interface CallRequest {
+  readonly stream: boolean;
+  /** Appended to the path of the upstream's protocol; empty for its model path. */
+  readonly pathSuffix: string;
+  readonly body: Uint8Array;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly headerEdits: readonly HeaderEdits[];
+  /** On the clock's `monotonicMs`. */
+  readonly deadlineMs: number;
+}
+
+const DEADLINE = failure("deadline", "the request's time is over");
+
+const ABORTED = new Error("aborted by the gateway");
+
+/** How much, and for how long, an upstream may still say after the end of an answer before its connection is closed. */
+const DISCARD_BYTES_MAX = 64 * 1024;
+const DISCARD_MS_MAX = 1_000;
+
+export class Call implements UpstreamHandler {
+  startedAtMs = 0;
+  headersMs: number | undefined = undefined;
+  firstByteMs: number | undefined = undefined;
+  /** Decoded body bytes given to the listener. */
+  bytesReceived = 0;
+  /** Whether the request went onto a connection. */
+  sent = false;
+
+  readonly #upstream: Upstream;
+  readonly #slot: Slot;
+  readonly #clock: Clock;
+  readonly #request: CallRequest;
+  readonly #listener: CallListener;
+  #controller: UpstreamController | undefined = undefined;
+  #cancelDiscard: () => void = () => {};
+  #discardedBytes = 0;
+  #decoder: Decoder | undefined = undefined;
+  #phase: "connecting" | "waiting" | "body" | "over" = "connecting";
+  #paused = false;
+  #choked = false;
+  #lastByteMs = 0;
+  #cancelDeadline: () => void = () => {};
+  /** Connect, then first byte or whole. */
+  #cancelStep: () => void = () => {};
+  #cancelIdle: () => void = () => {};
+
+  /** @param slot the call's slot at the upstream, given back when the call is over. */
+  constructor(upstream: Upstream, slot: Slot, request: CallRequest, clock: Clock, listener: CallListener) {
+    this.#upstream = upstream;
+    this.#slot = slot;
+    this.#request = request;
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  /** Sends; once only. */
+  start(): void {
+    this.startedAtMs = this.#clock.monotonicMs();
+    const { connectMs } = this.#upstream.settings.timeouts;
+    const restMs = Math.max(0, this.#request.deadlineMs - this.startedAtMs);
+    this.#cancelDeadline = this.#clock.after(restMs, () => this.#fail(DEADLINE));
+    this.#cancelStep = this.#clock.after(connectMs, () =>
+      this.#fail(failure("connect_timeout", `no connection within ${connectMs} ms`)),
+    );
+    try {
+      this.#upstream.send(this.#request, this);
+    } catch (error) {
+      this.#fail(failureOfError(error));
+    }
+  }
+
+  /** Whether the reply is complete, failed or aborted. */
+  get over(): boolean {
+    return this.#phase === "over";
+  }
+
+  /** Ends the call in this very tick: connection destroyed, listener told nothing more. */
+  abort(): void {
+    if (this.#phase === "over") return;
+    this.#finish();
+    this.#controller?.abort(ABORTED);
+    this.#decoder?.destroy();
+  }
+
+  /**
+   * The rest is nobody's: it is thrown away, so that the connection can serve the next request, but only a little and
+   * not for long. The listener is told nothing more.
+   */
+  letGo(): void {
+    if (this.#phase === "over") return;
+    this.#finish();
+    this.#decoder?.destroy();
+    this.#cancelDiscard = this.#clock.after(DISCARD_MS_MAX, () => this.#controller?.abort(ABORTED));
+    this.#controller?.resume();
+  }
+
+  #discard(bytes: number): void {
+    this.#discardedBytes += bytes;
+    if (this.#discardedBytes <= DISCARD_BYTES_MAX) return;
+    this.#cancelDiscard();
+    this.#controller?.abort(ABORTED);
+  }
+
+  /** Stops the flow; what undici has already read may still arrive, at most one socket buffer. */
+  pause(): void {
+    if (this.#phase === "over" || this.#paused) return;
+    this.#paused = true;
+    this.#decoder?.pause();
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (this.#phase === "over" || !this.#paused) return;
+    this.#paused = false;
+    // The silence while we were not reading was ours.
+    this.#lastByteMs = this.#clock.monotonicMs();
+    this.#decoder?.resume();
+    if (!this.#choked) this.#controller?.resume();
+  }
+
+  onRequestStart(controller: UpstreamController): void {
+    this.#controller = controller;
+    if (this.#phase === "over") {
+      // Given up while connecting: undici writes nothing of a request that is aborted here.
+      controller.abort(ABORTED);
+      return;
+    }
+    assert.equal(this.#phase, "connecting");
+    this.#phase = "waiting";
+    this.sent = true;
+    this.#cancelStep();
+    this.#cancelStep = this.#startReplyTimer();
+  }
+
+  onResponseStart(controller: UpstreamController, status: number): void {
+    if (this.#phase === "over" || status < 200) return;
+    assert.equal(this.#phase, "waiting");
+    this.#phase = "body";
+    this.headersMs = this.#clock.monotonicMs();
+    const raw = controller.rawHeaders;
+    const head = readReplyHead(status, Array.isArray(raw) ? raw : []);
+    if (isFailure(head)) {
+      this.#fail(head);
+      return;
+    }
+    if (head.encoding) this.#decoder = this.#openDecoder(head.encoding);
+    this.#listener.head(head);
+  }
+
+  onResponseData(controller: UpstreamController, chunk: Buffer): void {
+    if (this.#phase === "over") {
+      this.#discard(chunk.length);
+      return;
+    }
+    assert.equal(this.#phase, "body");
+    this.#lastByteMs = this.#clock.monotonicMs();
+    if (this.firstByteMs === undefined) this.#noteFirstByte();
+    if (!this.#decoder) {
+      this.#give(chunk);
+    } else if (!this.#decoder.write(chunk)) {
+      this.#choked = true;
+      controller.pause();
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#cancelDiscard();
+    if (this.#phase === "over") return;
+    this.#cancelIdle();
+    if (this.#decoder) this.#decoder.end();
+    else this.#end();
+  }
+
+  onResponseError(_controller: UpstreamController, error: Error): void {
+    this.#cancelDiscard();
+    this.#fail(failureOfError(error));
+  }
+
+  #give(chunk: Uint8Array): void {
+    if (this.#phase === "over") return;
+    this.bytesReceived += chunk.length;
+    this.#listener.data(chunk);
+  }
+
+  #end(): void {
+    if (this.#phase === "over") return;
+    this.#finish();
+    this.#listener.end();
+  }
+
+  #fail(failed: Failure): void {
+    if (this.#phase === "over") return;
+    this.abort();
+    this.#listener.failed(failed);
+  }
+
+  #finish(): void {
+    this.#phase = "over";
+    this.#cancelDeadline();
+    this.#cancelStep();
+    this.#cancelIdle();
+    this.#slot.release();
+  }
+
+  #startReplyTimer(): () => void {
+    const { firstByteMs, wholeMs } = this.#upstream.settings.timeouts;
+    return this.#request.stream
+      ? this.#clock.after(firstByteMs, () =>
+          this.#fail(failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`)),
+        )
+      : this.#clock.after(wholeMs, () => this.#fail(failure("whole_timeout", `no whole answer within ${wholeMs} ms`)));
+  }
+
+  #noteFirstByte(): void {
+    this.firstByteMs = this.#lastByteMs;
+    if (this.#request.stream) this.#cancelStep();
+    this.#watchIdle(this.#upstream.settings.timeouts.idleMs);
+  }
+
+  /** One timer for many chunks: it looks at the last byte's time when it fires and sleeps for the rest. */
+  #watchIdle(waitMs: number): void {
+    this.#cancelIdle = this.#clock.after(waitMs, () => {
+      const { idleMs } = this.#upstream.settings.timeouts;
+      const restMs = this.#lastByteMs + idleMs - this.#clock.monotonicMs();
+      if (this.#paused || this.#choked) this.#watchIdle(idleMs);
+      else if (restMs > 0) this.#watchIdle(restMs);
+      else this.#fail(failure("idle_timeout", `${idleMs} ms of silence inside the body`));
+    });
+  }
+
+  #openDecoder(encoding: NonNullable<ReplyHead["encoding"]>): Decoder {
+    return new Decoder(encoding, {
+      data: (chunk) => this.#give(chunk),
+      drained: () => this.#unchoke(),
+      end: () => this.#end(),
+      failed: (reason) => this.#fail(failure("bad_encoding", reason)),
+    });
+  }
+
+  #unchoke(): void {
+    this.#choked = false;
+    this.#lastByteMs = this.#clock.monotonicMs();
+    if (!this.#paused && this.#phase !== "over") this.#controller?.resume();
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The rest of a stream after it was accepted: a small buffer between the upstream and whoever reads. Order is kept
+ * here and nowhere else: data, then exactly one end or error, then nothing.
+ */
+import assert from "node:assert/strict";
+import type { BodySink, ReplyFault, UpstreamBody } from "../ask.ts";
+import type { Call } from "./call.ts";
+
+/** Bytes that wait here before the upstream is stopped; undici's socket buffer (64 KiB) can come on top. */
+export const BUFFERED_BYTES_MAX = 64 * 1024;
+
+export class HandedBody implements UpstreamBody {
+  readonly #call: Call;
+  readonly #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #sink: BodySink | undefined = undefined;
+  #paused = false;
+  #flushing = false;
+  /** What is owed once the buffer is empty. */
+  #ending: "end" | ReplyFault | undefined = undefined;
+  #over = false;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  get bytesReceived(): number {
+    return this.#call.bytesReceived;
+  }
+
+  consume(sink: BodySink): void {
+    assert(this.#sink === undefined, "a body is consumed once");
+    this.#sink = sink;
+    this.#flush();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#flush();
+  }
+
+  abort(): void {
+    this.#forget();
+    this.#call.abort();
+  }
+
+  letGo(): void {
+    this.#forget();
+    this.#call.letGo();
+  }
+
+  #forget(): void {
+    this.#over = true;
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
+  }
+
+  /** From the upstream: more bytes. */
+  push(chunk: Uint8Array): void {
+    if (this.#over) return;
+    assert(this.#ending === undefined, "no data after the end");
+    if (this.#open() && this.#waiting.length === 0) {
+      this.#sink?.data(chunk);
+      return;
+    }
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= BUFFERED_BYTES_MAX) this.#call.pause();
+  }
+
+  /** From the upstream: the body is over. */
+  finish(ending: "end" | ReplyFault): void {
+    assert(this.#ending === undefined, "one end only");
+    this.#ending = ending;
+    this.#flush();
+  }
+
+  #open(): boolean {
+    return this.#sink !== undefined && !this.#paused && !this.#over && !this.#flushing;
+  }
+
+  /** Gives what waits, for as long as the sink does not pause; then starts the upstream again, or ends. */
+  #flush(): void {
+    if (!this.#open()) return;
+    this.#flushing = true;
+    let given = 0;
+    while (given < this.#waiting.length && !this.#paused && !this.#over) {
+      const chunk = this.#waiting[given++] as Uint8Array;
+      this.#waitingBytes -= chunk.length;
+      this.#sink?.data(chunk);
+    }
+    if (!this.#over) this.#waiting.splice(0, given);
+    this.#flushing = false;
+    if (this.#paused || this.#over) return;
+    if (this.#ending === undefined) this.#call.resume();
+    else this.#close(this.#ending);
+  }
+
+  #close(ending: "end" | ReplyFault): void {
+    this.#over = true;
+    if (ending === "end") this.#sink?.end();
+    else this.#sink?.error(ending);
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Reads the head of an upstream's reply, as from a stranger: what is not plainly well-formed is a failure, and of what
+ * is, five facts are taken and the rest forgotten (docs/failure-model.md rows C7 and 61 to 63).
+ */
+import { parseRetryAfterMs, parseRetryAfterS, safeHeaderValue } from "../../wire/header.ts";
+import { type Failure, failure } from "../failure.ts";
+
+export const ENCODINGS = ["gzip", "br", "deflate", "zstd"] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+export interface ReplyHead {
+  readonly status: number;
+  /** As sent: printable ASCII. */
+  readonly contentType: string | undefined;
+  /** The media type alone, in lower case; empty when none was sent. */
+  readonly mediaType: string;
+  /** How the body is packed, undefined for not at all. */
+  readonly encoding: Encoding | undefined;
+  readonly retryAfter: string | undefined;
+  /** The same in milliseconds, from servers that send both. */
+  readonly retryAfterMs: string | undefined;
+}
+
+/** Fields in one head; real upstreams send 15 to 40. */
+const FIELDS_MAX = 128;
+
+/**
+ * @param raw the fields as undici's parser gives them: name, value, name, value.
+ */
+export function readReplyHead(status: number, raw: readonly (Buffer | string)[]): ReplyHead | Failure {
+  if (status < 200 || status > 599) return failure("bad_headers", `status ${status}`, { status });
+  if (raw.length / 2 > FIELDS_MAX) return failure("bad_headers", `over ${FIELDS_MAX} header fields`, { status });
+  const found = new Map<string, string[]>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const value = textOf(raw[at + 1]);
+    if (!safeHeaderValue(value)) return failure("bad_headers", "a header value holds a byte outside ASCII", { status });
+    keep(found, textOf(raw[at]).toLowerCase(), value.trim());
+  }
+  const types = found.get("content-type") ?? [];
+  if (types.length > 1) return failure("bad_headers", "content-type appears twice", { status });
+  const encoding = readEncoding(found.get("content-encoding") ?? []);
+  if (encoding === "unknown") return failure("bad_encoding", "content-encoding is unknown or stacked", { status });
+  const contentType = types[0];
+  return {
+    status,
+    contentType,
+    mediaType: (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "",
+    encoding,
+    retryAfter: found.get("retry-after")?.[0],
+    retryAfterMs: (found.get("retry-after-ms") ?? found.get("x-ms-retry-after-ms"))?.[0],
+  };
+}
+
+export function isFailure(value: ReplyHead | Failure): value is Failure {
+  return "kind" in value;
+}
+
+const WANTED: ReadonlySet<string> = new Set([
+  "content-type",
+  "content-encoding",
+  "retry-after",
+  "retry-after-ms",
+  "x-ms-retry-after-ms",
+]);
+
+function keep(found: Map<string, string[]>, name: string, value: string): void {
+  if (!WANTED.has(name)) return;
+  const values = found.get(name);
+  if (values) values.push(value);
+  else found.set(name, [value]);
+}
+
+/** One character per byte, so that no byte hides in a decoding. */
+function textOf(bytes: Buffer | string | undefined): string {
+  return typeof bytes === "string" ? bytes : bytes === undefined ? "" : bytes.toString("latin1");
+}
+
+function readEncoding(values: readonly string[]): Encoding | undefined | "unknown" {
+  const names = values
+    .flatMap((value) => value.split(","))
+    .map((name) =>
+      name
+        .trim()
+        .toLowerCase()
+        .replace(/^x-gzip$/, "gzip"),
+    )
+    .filter((name) => name !== "" && name !== "identity");
+  if (names.length === 0) return undefined;
+  const only = ENCODINGS.find((encoding) => encoding === names[0]);
+  return names.length === 1 && only ? only : "unknown";
+}
+
+/**
+ * How long the upstream asks to be left alone: by the finer of its two words, where that is one.
+ * @param nowMs milliseconds since the epoch.
+ * @returns seconds, within 0 and an hour; undefined when it asks for nothing sane.
+ */
+export function askedPauseS({ retryAfter, retryAfterMs }: ReplyHead, nowMs: number): number | undefined {
+  const ms = retryAfterMs === undefined ? undefined : parseRetryAfterMs(retryAfterMs);
+  if (ms !== undefined) return ms / 1_000;
+  return retryAfter === undefined ? undefined : parseRetryAfterS(retryAfter, nowMs);
+}
+
+/** Whether a media type may hold the JSON of a whole reply; a missing one is left to whoever parses. */
+export function isJsonType(mediaType: string): boolean {
+  return (
+    mediaType === "" || mediaType === "application/json" || mediaType === "text/json" || mediaType.endsWith("+json")
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * The slots of one upstream (`max_concurrency`, per process) and who waits for one. A slot that is given back goes to
+ * the queue in the same tick, so that a newcomer can never overtake it. Nothing polls.
+ */
+import type { QueueSettings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import { FairQueue, type Owner } from "./fair-queue.ts";
+
+/** A queued request; it may stand in the queues of several upstreams. */
+export interface Waiter {
+  readonly owner: Owner;
+  /** A slot is free, and is this waiter's from now on. It must leave its other queues in the same tick. */
+  granted(slots: Slots, slot: Slot): void;
+  /** It has lost its stand in this queue to somebody who had waited for less. */
+  displaced(slots: Slots): void;
+  /** The upstream of this queue is not to be waited for any more: it was found ill, or replaced. */
+  dissolved(): void;
+}
+
+/** One request in flight. */
+export interface Slot {
+  /** Gives the slot back; once. */
+  release(): void;
+}
+
+/** How much the newest service time counts in the average. */
+const NEWEST_SHARE = 0.2;
+
+/** What a client is told to wait, in seconds: the range that all SDKs obey. */
+const RETRY_AFTER_S_MIN = 1;
+const RETRY_AFTER_S_MAX = 60;
+
+export class Slots {
+  readonly #max: number;
+  readonly #clock: Clock;
+  readonly #queue: FairQueue<Waiter>;
+  readonly #waitMs: number;
+  #running = 0;
+  /** Sum of the times at which the running ones took their slots: the mean age in one subtraction. */
+  #takenAtSumMs = 0;
+  #serviceMs: number | undefined = undefined;
+
+  constructor(max: number, queue: QueueSettings, clock: Clock) {
+    this.#max = max;
+    this.#clock = clock;
+    this.#queue = new FairQueue(queue.max);
+    this.#waitMs = queue.waitMs;
+  }
+
+  /** Requests in flight; each holds one slot until its body is over. */
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  /** How long one may wait here. */
+  get waitMs(): number {
+    return this.#waitMs;
+  }
+
+  hasRoom(): boolean {
+    return this.#running < this.#max;
+  }
+
+  /** Takes a slot; the caller has looked at `hasRoom` in this very tick. */
+  take(): Slot {
+    const takenAtMs = this.#clock.monotonicMs();
+    this.#running += 1;
+    this.#takenAtSumMs += takenAtMs;
+    let held = true;
+    return {
+      release: () => {
+        if (!held) return;
+        held = false;
+        this.#release(takenAtMs);
+      },
+    };
+  }
+
+  /** @returns false when there is no room in the queue for this waiter. */
+  enqueue(waiter: Waiter): boolean {
+    const out = this.#queue.enter(waiter);
+    if (out !== undefined && out !== waiter) out.displaced(this);
+    return out !== waiter;
+  }
+
+  leaveQueue(waiter: Waiter): void {
+    this.#queue.leave(waiter);
+  }
+
+  /** Sends everybody in the queue away to look again, in the order of their turns. */
+  dissolveQueue(): void {
+    // All are taken out first: some of them may queue up here again at once.
+    const all: Waiter[] = [];
+    for (let one = this.#queue.next(); one !== undefined; one = this.#queue.next()) all.push(one);
+    for (const one of all) one.dissolved();
+  }
+
+  /**
+   * When one more could have a slot, were it to queue up after those that wait now: from the time that requests have
+   * taken here, those still running included. From 1 to 60 seconds.
+   */
+  retryAfterS(): number {
+    const turnMs = this.#meanServiceMs() / this.#max;
+    const seconds = Math.ceil(((this.#queue.length + 1) * turnMs) / 1_000);
+    return Math.min(RETRY_AFTER_S_MAX, Math.max(RETRY_AFTER_S_MIN, seconds));
+  }
+
+  #meanServiceMs(): number {
+    const ageMs = this.#running === 0 ? 0 : this.#clock.monotonicMs() - this.#takenAtSumMs / this.#running;
+    return Math.max(this.#serviceMs ?? 0, ageMs);
+  }
+
+  #release(takenAtMs: number): void {
+    const tookMs = this.#clock.monotonicMs() - takenAtMs;
+    this.#serviceMs =
+      this.#serviceMs === undefined ? tookMs : this.#serviceMs + NEWEST_SHARE * (tookMs - this.#serviceMs);
+    this.#running -= 1;
+    this.#takenAtSumMs -= takenAtMs;
+    if (!this.hasRoom()) return;
+    const next = this.#queue.next();
+    if (next) next.granted(this, this.take());
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * One upstream as this process holds it: its connections, its slots, its health. The only file that knows undici.
+ *
+ * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
+ * identities (docs/failure-model.md row 70). `pipelining: 1` means one request at a time on a connection; undici
+ * destroys a connection on which anything arrives that no request asked for, so a connection that is used again is a
+ * clean one (invariant 19, rows C9 and 71). HTTP/2 is off: there, one peer's reset touches many requests.
+ */
+import type { Readable } from "node:stream";
+import { type ConnectionOptions, createSecureContext } from "node:tls";
+import { isDeepStrictEqual } from "node:util";
+import { Pool, type Dispatcher as Undici } from "undici";
+import { PROTOCOLS } from "../../values/protocol.ts";
+import type { HeaderEdits } from "../../values/rules.ts";
+import type { TlsSettings, UpstreamSettings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import { FirstByteTimes } from "../first-byte-times.ts";
+import { type Ejection, Health } from "./health.ts";
+import { compileRequestHead } from "./request-head.ts";
+import { Slots } from "./slots.ts";
+
+export type UpstreamHandler = Undici.DispatchHandler;
+export type UpstreamController = Undici.DispatchController;
+type ConnectOptions = Pick<ConnectionOptions, "secureContext" | "servername">;
+
+/** How long an unused connection is kept. Short, since a server that closes first would cut a fresh request. */
+const KEEP_ALIVE_MS = 4_000;
+
+/** The most that a server's own keep-alive hint can ask for. */
+const KEEP_ALIVE_HINT_MS_MAX = 60_000;
+
+/** Names and values of a reply's head together; undici's error for more is UND_ERR_HEADERS_OVERFLOW. */
+const REPLY_HEAD_BYTES_MAX = 16_384;
+
+/** A longer body is written piece by piece, each when the kernel has taken the one before. */
+const BODY_PIECE_BYTES = 65_536;
+
+export interface UpstreamParts {
+  readonly clock: Clock;
+  /** A number in [0, 1). */
+  readonly random: () => number;
+  readonly onEjected: (upstream: string, ejection: Ejection) => void;
+  readonly onReturned: (upstream: string) => void;
+}
+
+export class Upstream {
+  readonly settings: UpstreamSettings;
+  readonly slots: Slots;
+  readonly health: Health;
+  readonly firstBytes = new FirstByteTimes();
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #query: string;
+  readonly #head: ReturnType<typeof compileRequestHead>;
+
+  /** @throws when TLS cannot work with the PEM texts or the base URL is none: a configuration that must not be taken. */
+  constructor(settings: UpstreamSettings, parts: UpstreamParts) {
+    const base = new URL(settings.baseUrl);
+    this.settings = settings;
+    this.slots = new Slots(settings.maxConcurrency, settings.queue, parts.clock);
+    this.health = new Health(settings.health, {
+      clock: parts.clock,
+      random: parts.random,
+      onEjected: (ejection) => {
+        parts.onEjected(settings.name, ejection);
+        // Whoever waits for a slot here may find a better one elsewhere.
+        this.slots.dissolveQueue();
+      },
+      onReturned: () => parts.onReturned(settings.name),
+    });
+    this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath;
+    this.#query = base.search;
+    this.#head = compileRequestHead(settings);
+    this.#pool = new Pool(base.origin, {
+      connections: settings.maxConcurrency,
+      pipelining: 1,
+      allowH2: false,
+      // Tidies up the socket; the timer that answers is `Call`'s, which counts from the request and is exact.
+      connectTimeout: settings.timeouts.connectMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_HINT_MS_MAX,
+      maxHeaderSize: REPLY_HEAD_BYTES_MAX,
+      connect: {
+        // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in somebody's environment does not reach here.
+        rejectUnauthorized: true,
+        ...tlsOptions(settings.tls),
+      },
+    });
+  }
+
+  /** Sends one request. What happens to it, refusals of undici included, is told to the handler only. */
+  send(
+    request: {
+      stream: boolean;
+      pathSuffix: string;
+      body: Uint8Array;
+      headers: readonly (readonly [string, string])[];
+      headerEdits: readonly HeaderEdits[];
+    },
+    handler: UpstreamHandler,
+  ): void {
+    const { body } = request;
+    const headers = this.#head(request.stream, request.headers, request.headerEdits);
+    const long = body.length > BODY_PIECE_BYTES;
+    if (long) headers.push("content-length", String(body.length));
+    this.#pool.dispatch(
+      {
+        method: "POST",
+        path: this.#path + request.pathSuffix + this.#query,
+        headers,
+        body: long ? piecesOf(body) : body,
+        // A reply may take its time; nothing may queue behind it.
+        blocking: true,
+        idempotent: false,
+      },
+      handler,
+    );
+  }
+
+  /** Takes no new request, lets the running ones finish, then closes every connection. */
+  async close(): Promise<void> {
+    if (!this.#pool.closed) await this.#pool.close();
+  }
+}
+
+/**
+ * A body in one piece counts as written the moment that it is queued: an answer that comes before the server has read it
+ * would leave the rest of it in front of the next request. In pieces, undici knows, and destroys the connection (row C9).
+ */
+function piecesOf(body: Uint8Array): Readable {
+  function* pieces(): Generator<Uint8Array> {
+    for (let at = 0; at < body.length; at += BODY_PIECE_BYTES) yield body.subarray(at, at + BODY_PIECE_BYTES);
+  }
+  // undici takes iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), which its types do not say.
+  return pieces() as unknown as Readable;
+}
+
+/** One context for all connections of the pool, so that PEM texts are parsed once, and complained about at once. */
+function tlsOptions({ ca, identity, serverName }: TlsSettings): ConnectOptions {
+  if (ca === undefined && identity === undefined) return serverName === undefined ? {} : { servername: serverName };
+  const secureContext = createSecureContext({
+    ...(ca === undefined ? {} : { ca }),
+    ...(identity === undefined ? {} : { cert: identity.cert, key: identity.key.reveal() }),
+  });
+  return { secureContext, ...(serverName === undefined ? {} : { servername: serverName }) };
+}
+
+/** Whether two settings would make the same upstream, so that a reload can keep its connections. */
+export function sameUpstream(left: UpstreamSettings, right: UpstreamSettings): boolean {
+  const plain = (settings: UpstreamSettings) => ({
+    ...settings,
+    apiKey: settings.apiKey?.reveal(),
+    tls: { ...settings.tls, identity: { ...settings.tls.identity, key: settings.tls.identity?.key.reveal() } },
+    headers: new Map([...settings.headers].map(([name, value]) => [name, value.reveal()])),
+  });
+  return isDeepStrictEqual(plain(left), plain(right));
+}

@@ -1,0 +1,34 @@
+/** What the log and the metrics are told of upstreams: who is passed over, who waits. */
+
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { DispatcherOptions } from "../dispatcher.ts";
+import type { UpstreamReport } from "./pool.ts";
+
+const MS_PER_S = 1_000;
+
+type Listening = Pick<Required<DispatcherOptions>, "onWarning" | "onEjected" | "onReturned" | "onWaited">;
+
+/** The dispatcher's listeners. */
+export function watchUpstreams({ metrics, log }: { readonly metrics: Metrics; readonly log: Log }): Listening {
+  return {
+    onWarning: (warning) => log.warn({ ...warning }, "an upstream needs the operator"),
+    onEjected(upstream, { reason, restMs, repeated }) {
+      metrics.upstreamEjections.inc({ upstream, reason });
+      log.warn({ upstream, reason, rest_ms: Math.round(restMs), repeated }, "an upstream is passed over for now");
+    },
+    onReturned: (upstream) => log.info({ upstream }, "an upstream answers again"),
+    onWaited: (upstream, waitedMs) => metrics.queueWait.observe({ upstream }, waitedMs / MS_PER_S),
+  };
+}
+
+/** Sets the gauges when somebody looks: an upstream's rest ends by time alone, and no event says so. */
+export function measureUpstreams(upstreams: readonly UpstreamReport[], metrics: Metrics): void {
+  // An upstream that is no longer configured goes from the page.
+  metrics.upstreamHealthy.reset();
+  metrics.queued.reset();
+  for (const { name, standing, queued } of upstreams) {
+    metrics.upstreamHealthy.set({ upstream: name }, standing === "usable" ? 1 : 0);
+    metrics.queued.set({ upstream: name }, queued);
+  }
+}

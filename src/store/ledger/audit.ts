@@ -1,0 +1,150 @@
+/**
+ * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow from.
+ *
+ * It goes in steps, each of which asks the store for a bounded portion, and between two of them whoever drives it does
+ * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's last
+ * line; the walk goes on to just that line, and then both sides are of the same instant. A large account takes longer, and
+ * holds nobody up.
+ */
+import type { AccountTag } from "../../values/key.ts";
+import { judgeDays, portions } from "../audit/day-portions.ts";
+import {
+  AccountReader,
+  type AuditProgress,
+  type AuditStore,
+  messageOf,
+  type Steps,
+  WENT_BACK,
+} from "../audit/reader.ts";
+import type { Finding } from "../audit/snapshot.ts";
+import { StoreError } from "../contract.ts";
+import { FIGURES_MAX } from "../figures.ts";
+import type { Account, AccountName } from "../records.ts";
+import type { LedgerTally } from "./tally.ts";
+
+export { auditMarks, type MarkFinding, type MarkProgress, type MarkSteps } from "../audit/marks.ts";
+export type { AuditProgress, AuditStore };
+
+export interface AccountAudit {
+  readonly name: string;
+  readonly tag: AccountTag;
+  /** As it stood when the audit began; undefined when the name leads to no account. */
+  readonly account: Account | undefined;
+  readonly lines: number;
+  /** What the lines up to that instant leave in the account. */
+  readonly balance: bigint;
+  readonly totals: LedgerTally["totals"];
+  readonly outcome: "balanced" | "unbalanced";
+  readonly findings: readonly Finding[];
+  /** All findings, those that are not kept included. */
+  readonly findingCount: number;
+  /** What could not be compared, each a sentence; empty but for accounts beyond every measure. */
+  readonly skipped: readonly string[];
+}
+
+/** Steps of an audit, and its outcome. */
+export type AuditSteps = Steps<AccountAudit>;
+
+/** Times that a store may go back while an account is audited. */
+const RESTARTS_MAX = 3;
+
+/**
+ * Audits one account: each line, and whatever the account keeps against the lines, by every check of `audit/checks.ts`.
+ * @throws StoreError when the store goes back again and again. A store that does not answer is told of in a step.
+ */
+export async function* auditAccount(store: AuditStore, account: AccountName): AuditSteps {
+  for (let restarts = 0; ; restarts++) {
+    try {
+      return yield* auditOnce(store, account);
+    } catch (error) {
+      if (error !== WENT_BACK) throw error;
+      if (restarts === RESTARTS_MAX) throw new StoreError("unavailable", "the store lost lines while it was read");
+    }
+  }
+}
+
+/**
+ * Drives an audit to its end.
+ * @param pause awaited after each step.
+ * @throws StoreError when the store does not answer.
+ */
+export async function auditToEnd(
+  steps: AuditSteps,
+  pause: () => Promise<unknown> = async () => {},
+): Promise<AccountAudit> {
+  for (;;) {
+    const step = await steps.next();
+    if (step.done) return step.value;
+    if (step.value.error) throw step.value.error;
+    await pause();
+  }
+}
+
+async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditSteps {
+  const reader = new AccountReader(store, tag);
+  const { walk } = reader;
+  let account: Account | undefined;
+  let balance = 0n;
+  let skipped: readonly string[] = [];
+  try {
+    const first = yield* reader.ask(() => store.readFigures(tag, {}));
+    account = first?.account;
+    if (first) {
+      reader.linesMax = first.lastLine;
+      yield* reader.judge(first, { foundAs: name });
+      ({ balance } = walk.tally.sums);
+      yield* judgeCardsAndHolds(reader, yield* judgeKeys(reader));
+      skipped = yield* judgeDays(reader);
+      yield* reader.judge(yield* reader.figures({ payments: [] }));
+    } else {
+      walk.find("account_missing", `The name ${name} leads to an account that is not there.`);
+    }
+  } catch (error) {
+    // A store that is away, or has gone back, is no fault of the account's; what else can happen is what stands in it.
+    if (error === WENT_BACK || error instanceof StoreError) throw error;
+    reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${messageOf(error)}.` });
+  }
+  const { lines, findings, findingCount, tally } = walk;
+  const outcome = findingCount === 0 ? "balanced" : "unbalanced";
+  return { name, tag, account, lines, balance, totals: tally.totals, outcome, findings, findingCount, skipped };
+}
+
+/** Judges the keys, a page at a time. @returns names of cards and of scopes. */
+async function* judgeKeys(reader: AccountReader): Steps<{ readonly cards: Set<string>; readonly scopes: Set<string> }> {
+  const [cards, scopes] = [new Set<string>(), new Set<string>()];
+  let cursor: string | undefined;
+  do {
+    const from = cursor;
+    const page = yield* reader.ask(() => reader.store.listRecords(reader.tag, from));
+    for (const id of page.cards) cards.add(id);
+    for (const scope of page.scopes) scopes.add(scope);
+    for (const keys of portions(page.keys, FIGURES_MAX)) yield* reader.judge(yield* reader.figures({ keys }));
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return { cards, scopes };
+}
+
+async function* judgeCardsAndHolds(
+  reader: AccountReader,
+  { cards, scopes }: { cards: Set<string>; scopes: Set<string> },
+): Steps<void> {
+  const { holds = [] } = yield* reader.figures({ holds: true });
+  for (const { scope } of holds) scopes.add(scope);
+  for (const id of reader.walk.cards) cards.add(id);
+  const parts = [
+    portions([...cards], FIGURES_MAX),
+    portions([...scopes], FIGURES_MAX),
+    portions(
+      holds.map(({ requestId }) => requestId),
+      FIGURES_MAX,
+    ),
+  ];
+  const most = Math.max(1, ...parts.map(({ length }) => length));
+  for (let at = 0; at < most; at++) {
+    const [ids = [], names = [], requests = []] = parts.map((part) => part[at]);
+    const codes: [string, { tag: string | undefined; state: string } | undefined][] = [];
+    for (const id of ids) codes.push([id, yield* reader.ask(() => reader.store.getCode(id))]);
+    const figures = yield* reader.figures({ cards: ids, scopes: names, requests, holds: true });
+    yield* reader.judge(figures, { codes: new Map(codes) });
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * An account's ledger read line by line, in order: where the lines contradict themselves or the figures that they were
+ * computed from. Knows no store; `ledger-audit.ts` feeds it.
+ */
+
+import type { AccountTag } from "../../values/key.ts";
+import { formatUsd, type NanoUsd } from "../../values/money.ts";
+import { attemptsOf, type Memo, readMemo, recompute } from "../../values/recompute.ts";
+import type { Finding, LedgerPayment, LedgerRequest } from "../audit/snapshot.ts";
+import { entitlementAccount } from "../names.ts";
+import type { LedgerLine } from "../records.ts";
+import { type OpeningFacts, readOpening } from "./opening.ts";
+import { LedgerTally } from "./tally.ts";
+
+/** Findings that are kept of one account; further ones are only counted. */
+export const FINDINGS_MAX = 20;
+/** Requests after a line among which another charge of the same request is noticed. */
+const RECENT_REQUESTS_MAX = 20_000;
+/** Which double-entry accounts each kind of line may move money between; `own` is the account or one of its cards. */
+const SIDES: Readonly<Partial<Record<LedgerLine["kind"], readonly (readonly [debit: string, credit: string])[]>>> = {
+  usage: [["own", "revenue"]],
+  absorbed: [
+    ["absorbed", "revenue"],
+    ["absorbed", "upstream"],
+  ],
+  topup: [
+    ["topup", "own"],
+    ["own", "topup"],
+  ],
+  adjust: [
+    ["adjust", "own"],
+    ["own", "adjust"],
+  ],
+  card: [["cards", "own"]],
+  opening: [["opening", "own"]],
+};
+
+const OVER_HOLD = "absorbed:over_hold";
+
+/** The lines of one request so far: they follow each other. */
+interface OpenRequest {
+  readonly first: LedgerLine;
+  readonly usage: { readonly line: LedgerLine; readonly memo: Memo } | undefined;
+  overHold: bigint;
+}
+
+export class LedgerWalk {
+  /** What the lines sum up to. */
+  readonly tally: LedgerTally;
+  readonly #findings: Finding[] = [];
+  #findingCount = 0;
+  #lines = 0;
+  #seq = 0;
+  /** The balance that the last line says. */
+  #told = 0n;
+  /** A request that the next line may complete with what was absorbed above the hold. */
+  #request: OpenRequest | undefined;
+  /** Charged requests that were seen last, and their lines. */
+  readonly #recent = new Map<string, number>();
+  #requestsOut: LedgerRequest[] = [];
+  #paymentsOut: LedgerPayment[] = [];
+
+  constructor(tag: AccountTag) {
+    this.tally = new LedgerTally(tag);
+  }
+
+  /** Number of the last line seen. */
+  get seq(): number {
+    return this.#seq;
+  }
+  get lines(): number {
+    return this.#lines;
+  }
+  get findings(): readonly Finding[] {
+    return this.#findings;
+  }
+  get findingCount(): number {
+    return this.#findingCount;
+  }
+  /** Ids of the cards that the account was given. */
+  get cards(): readonly string[] {
+    return [...this.tally.sums.cards.keys()].map((account) => account.slice(entitlementAccount("").length));
+  }
+
+  /** Requests whose last line has been seen since this was asked before. */
+  takeRequests(): readonly LedgerRequest[] {
+    const requests = this.#requestsOut;
+    this.#requestsOut = [];
+    return requests;
+  }
+
+  /** Payments whose line has been seen since this was asked before. */
+  takePayments(): readonly LedgerPayment[] {
+    const payments = this.#paymentsOut;
+    this.#paymentsOut = [];
+    return payments;
+  }
+
+  /** Takes the next line. */
+  add(line: LedgerLine): void {
+    if (line.kind === "opening") this.#open(line);
+    else this.#walk(line);
+  }
+
+  #walk(line: LedgerLine): void {
+    this.#inOrder(line);
+    this.#lines += 1;
+    if (line.kind === "unreadable") {
+      this.find("line_unreadable", "What stands there is no ledger line.", line.seq);
+      return;
+    }
+    const charges = line.kind === "usage" || line.kind === "absorbed";
+    const goesOn = charges && this.#request !== undefined && this.#request.first.reference === line.reference;
+    const completes = goesOn && this.#request?.usage !== undefined && line.debit === OVER_HOLD;
+    if (completes && this.#request) this.#request.overHold += line.amount;
+    if (!goesOn || line.kind === "usage") this.#endRequest();
+    const memo = charges && !completes ? readMemo(line.memo) : undefined;
+    // A line that completes a charge says what the charge's own line says.
+    this.tally.add(line, completes ? this.#request?.usage?.memo : memo);
+    if (line.kind === "topup" || line.kind === "adjust") {
+      this.#paymentsOut.push({ id: line.reference, line: line.seq, amount: this.tally.moved(line) });
+    }
+    this.#judgeSides(line);
+    if (line.kind === "usage") this.#judgeTwice(line);
+    if (memo) this.#judgeAttempts(line, memo);
+    if (memo && line.kind === "absorbed") this.#judgeAbsorbed(line, memo);
+    if (charges && !this.#request) {
+      this.#request = { first: line, usage: line.kind === "usage" && memo ? { line, memo } : undefined, overHold: 0n };
+    }
+    this.#judgeBalance(line);
+  }
+
+  /** There is no further line for now; what the last one left open is judged. */
+  end(): void {
+    this.#endRequest();
+  }
+
+  /** Notes something that is wrong. */
+  find(check: string, what: string, line?: number, about?: string): void {
+    this.#findingCount += 1;
+    if (this.#findings.length < FINDINGS_MAX) this.#findings.push({ check, line, about, what });
+  }
+
+  /**
+   * An opening line stands for everything before it. Who has walked just that (from the archive) compares; for anybody
+   * else, one who was overtaken by the archive included, the walk begins with it.
+   */
+  #open(line: LedgerLine): void {
+    const facts = readOpening(line.memo);
+    if (!facts) {
+      this.find("opening", "Its memo does not say what was archived.", line.seq);
+      this.#seq = Math.max(line.seq, this.#seq);
+      return;
+    }
+    this.end();
+    if (this.#seq === line.seq) this.#compareOpening(line, facts);
+    else this.#begin(line, facts);
+    const sum = [...facts.totals.values()].reduce((total, amount) => total + amount, 0n);
+    if (sum !== 0n)
+      this.find("opening", `What was archived sums up to ${formatUsd(sum)} USD in place of zero.`, line.seq);
+  }
+
+  #compareOpening(line: LedgerLine, facts: OpeningFacts): void {
+    const { balance } = this.tally.sums;
+    const walked = JSON.stringify(openingShape(this.tally.facts, facts));
+    if (balance === line.balance && walked === JSON.stringify(openingShape(facts, facts))) return;
+    const words = `${formatUsd(line.balance)} USD, the archived lines give ${formatUsd(balance)}`;
+    this.find("opening", `The opening line does not follow from the archive: its balance is ${words}.`, line.seq);
+  }
+
+  #begin(line: LedgerLine, facts: OpeningFacts): void {
+    this.#seq = line.seq;
+    this.#told = line.balance;
+    this.tally.begin(line, facts);
+  }
+
+  #inOrder({ seq }: LedgerLine): void {
+    if (seq !== this.#seq + 1) {
+      const missing = seq > this.#seq + 1 ? `line ${this.#seq + 1} is missing before it` : "its number does not go up";
+      this.find("line_order", `The lines are not numbered without gaps: ${missing}.`, seq);
+    }
+    this.#seq = Math.max(seq, this.#seq);
+  }
+
+  #judgeSides({ seq, kind, debit, credit, amount }: LedgerLine): void {
+    if (amount < 0n) this.find("line_amount", `Its amount is negative: ${formatUsd(amount)} USD.`, seq);
+    const [from, to] = [this.tally.kindOf(debit), this.tally.kindOf(credit)];
+    if (SIDES[kind]?.some(([a, b]) => a === from && b === to)) return;
+    this.find("line_sides", `A line of the kind ${kind} does not move money from ${debit} to ${credit}.`, seq);
+  }
+
+  /** A line must fit the one before it or the sum of all; one wrong line is named once, not with all that follow it. */
+  #judgeBalance(line: LedgerLine): void {
+    const sum = this.tally.sums.balance;
+    if (line.balance !== sum && line.balance !== this.#told + this.tally.moved(line)) {
+      const words = `The balance after it is ${formatUsd(line.balance)} USD; the lines give ${formatUsd(sum)}.`;
+      this.find("line_balance", words, line.seq);
+    }
+    this.#told = line.balance;
+  }
+
+  /** A request is charged once. */
+  #judgeTwice({ reference, seq }: LedgerLine): void {
+    const before = this.#recent.get(reference);
+    if (before !== undefined) this.find("charged_twice", `Line ${before} has charged ${reference} already.`, seq);
+    this.#recent.set(reference, seq);
+    if (this.#recent.size <= RECENT_REQUESTS_MAX) return;
+    for (const oldest of this.#recent.keys()) {
+      this.#recent.delete(oldest);
+      return;
+    }
+  }
+
+  /** What was charged, and what was absorbed because neither hold nor funds covered it, are the whole price. */
+  #endRequest(): void {
+    const request = this.#request;
+    if (!request) return;
+    this.#request = undefined;
+    const { first, usage, overHold } = request;
+    const ended = { requestId: first.reference, line: first.seq, atMs: first.atMs };
+    if (!usage) {
+      this.#requestsOut.push({ ...ended, owed: 0n });
+      return;
+    }
+    const { line, memo } = usage;
+    const paid = line.amount + overHold;
+    const figures = this.#figuresOf(line, memo);
+    // A card without a quota pays whatever it is, and its lines are of 0. Its own line may be after theirs: a store that
+    // lost both can get the charge back first.
+    const quota = this.tally.sums.cards.get(line.debit)?.quota;
+    const unmetered = quota === 0n || (quota === undefined && paid === 0n && line.debit.startsWith("ent_"));
+    this.#requestsOut.push({ ...ended, owed: unmetered ? undefined : paid });
+    if (figures) this.#compare(line, paid, unmetered ? 0n : figures.owed);
+  }
+
+  #judgeAbsorbed(line: LedgerLine, memo: Memo): void {
+    const figures = this.#figuresOf(line, memo);
+    if (figures) this.#compare(line, line.amount, figures.cost);
+  }
+
+  /** What the answered try cost the operator follows from the line, too. */
+  #judgeAttempts({ seq }: LedgerLine, memo: Memo): void {
+    const attempts = attemptsOf(memo);
+    if (!attempts) this.find("attempts", "Its memo does not hold the figures of its attempts.", seq);
+    for (const { upstream, cost, computed = cost } of attempts ?? []) {
+      if (cost === computed) continue;
+      const words = `The attempt at ${upstream} cost ${formatUsd(cost)} USD, its tokens give ${formatUsd(computed)}.`;
+      this.find("attempts", words, seq);
+    }
+  }
+
+  #figuresOf({ seq }: LedgerLine, memo: Memo): { cost: NanoUsd; owed: NanoUsd } | undefined {
+    const figures = recompute(memo);
+    if (!figures) this.find("charge", "Its memo does not hold the figures that it was computed from.", seq);
+    return figures;
+  }
+
+  #compare({ seq, reference }: LedgerLine, amount: bigint, computed: bigint): void {
+    if (amount === computed) return;
+    const words = `${formatUsd(amount)} USD, its tokens at its prices give ${formatUsd(computed)}`;
+    this.find("charge", `The charge of ${reference} is ${words}.`, seq);
+  }
+}
+
+/** In an order that does not depend on who wrote it, and as far as `told` tells. */
+function openingShape({ spent, topped, totals, cards, charged, counts, payments }: OpeningFacts, told: OpeningFacts) {
+  const sorted = (amounts: ReadonlyMap<string, bigint>) => [...amounts].map(([name, one]) => `${name} ${one}`).sort();
+  const worth = [...cards].map(([id, { quota, spent: paid }]) => `${id} ${quota} ${paid}`).sort();
+  const counted = told.counts && [...(counts ?? [])].map(([group, one]) => `${group} ${JSON.stringify(one)}`).sort();
+  const own = [`${spent}`, `${topped}`, sorted(totals), worth, sorted(charged)];
+  return [...own, counted, told.payments === undefined ? undefined : payments];
+}

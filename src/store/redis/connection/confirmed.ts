@@ -1,0 +1,49 @@
+/**
+ * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo what
+ * an operator was told (docs/failure-model.md invariant 35, row B6). They have a connection of their own, since WAIT
+ * holds up whatever comes after it on the same one.
+ */
+import { type Store, UnconfirmedError } from "../../contract.ts";
+import { accountKey, CODE_INDEX, codeKey, NAME_INDEX } from "../keys.ts";
+import type { Connection } from "./connect.ts";
+
+/** How long a replica may take to confirm. */
+const CONFIRM_MS = 200;
+
+/** Makes sure that a replica has what was written to these keys; to be called after the write. */
+export type Confirm = (keys: readonly string[], answer: unknown) => Promise<void>;
+
+/** @param store works on `connection` and on no other. */
+export function confirmedWrites(store: Store, connection: Connection): Partial<Store> {
+  const sure = async <T>(keys: readonly string[], write: () => Promise<T>): Promise<T> => {
+    const confirm = confirmOn(connection);
+    const answer = await write();
+    await confirm(keys, answer);
+    return answer;
+  };
+  return {
+    createAccount: (account) => sure([accountKey(account.tag), NAME_INDEX], () => store.createAccount(account)),
+    setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
+    createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
+    setKeyGroup: (tag, ...ask) => sure([accountKey(tag)], () => store.setKeyGroup(tag, ...ask)),
+    revokeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.revokeKey(tag, ...ask)),
+    credit: (tag, ...ask) => sure([accountKey(tag)], () => store.credit(tag, ...ask)),
+    grant: (tag, ...ask) => sure([accountKey(tag)], () => store.grant(tag, ...ask)),
+    createCodes: (facts, codes) =>
+      sure([CODE_INDEX, ...codes.map(({ hash }) => codeKey(hash))], () => store.createCodes(facts, codes)),
+    archiveLedger: (tag, ...ask) => sure([accountKey(tag)], () => store.archiveLedger(tag, ...ask)),
+    redeem: (ask) => sure([accountKey(ask.tag), codeKey(ask.hash)], () => store.redeem(ask)),
+  };
+}
+
+/**
+ * Begun before a write, so that a connection that was lost in between is noticed: another server may have the write.
+ * @returns what rejects with UnconfirmedError when replicas are there and none has confirmed in time.
+ */
+export function confirmOn(connection: Connection): Confirm {
+  const before = connection.losses();
+  return async (keys, answer) => {
+    const found = await connection.replicated(keys, CONFIRM_MS).catch(() => false);
+    if (!found || connection.losses() !== before) throw new UnconfirmedError(answer);
+  };
+}

@@ -1,0 +1,296 @@
+/**
+ * The connection to Redis, in its three forms. The only file that imports ioredis.
+ *
+ * The settings below are the difference between charging once and twice (docs/failure-model.md row B5;
+ * https://github.com/redis/ioredis/issues/2193): a command whose reply was lost is never sent again by the library,
+ * only by our own runner, which knows that the scripts are idempotent.
+ */
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import type { StoreSettings } from "../../../values/settings.ts";
+import { fenceKey } from "../keys.ts";
+import type { Script } from "../scripts.ts";
+import { slotOf } from "./slots.ts";
+
+export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
+
+/** As much of Redis as the store uses. Every method may reject with anything, or (ioredis 6.0.0) never settle. */
+export interface Connection {
+  evalsha(sha: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
+  eval(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
+  get(key: string): Promise<string | null>;
+  hget(key: string, field: string): Promise<string | null>;
+  /** For hashes of a known size. */
+  hgetall(key: string): Promise<Record<string, string>>;
+  hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>;
+  /** A part of a hash, fields and values in turn, and the cursor of the next part; "0" after the last. */
+  hscan(key: string, cursor: string, count: number): Promise<[next: string, flat: string[]]>;
+  /** Entries of a stream after one, at most `count`: their ids, and their fields and values in turn. */
+  entriesAfter(key: string, id: string, count: number): Promise<[id: string, flat: string[]][]>;
+  /** Names after `after` in byte order, at most `count`. */
+  namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
+  /**
+   * A part of all keys that match, on one primary after the other; undefined after the last part. It goes through the
+   * whole database: for what nothing lists.
+   */
+  scan(pattern: string, from?: ScanPlace): Promise<{ readonly keys: string[]; readonly next: ScanPlace | undefined }>;
+  /**
+   * Whether a replica of each key's primary has everything that was written before on this connection. True where a
+   * primary has no replica that keeps up. Commands after it wait for its end.
+   */
+  replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
+  /** Connections lost so far. */
+  losses(): number;
+  /** The servers that we talk to, as `nodeOf` names them. Empty when none is known. */
+  primaries(): readonly string[];
+  /** Runs a script that has no keys on one of them. */
+  runOn(node: string, script: Script, values: readonly string[]): Promise<unknown>;
+  /** INFO of every primary that we talk to, or what it gave in its place. Rejects when no primary is known. */
+  infos(): Promise<PromiseSettledResult<string>[]>;
+  /** The server that has this key, as far as is known; the same text for all unless this is a cluster. */
+  nodeOf(key: string): string;
+  /** Resolves at once while connected, else with the next connection. */
+  ready(): Promise<void>;
+  close(): void;
+}
+
+/** Where a walk through all keys has come to. */
+export interface ScanPlace {
+  readonly primary: number;
+  readonly cursor: string;
+}
+
+const CONNECT_TIMEOUT_MS = 2_000;
+/** A connection that owes a reply for so long is given up and made anew; until then its commands pile up. */
+const SOCKET_TIMEOUT_MS = 2_000;
+const SLOTS_REFRESH_MS = 5_000;
+const RECONNECT_DELAY_MAX_MS = 1_000;
+const SCAN_COUNT = 1_000;
+const FENCE_LIFE_MS = 1_000;
+/** Below the first try of a step, which waits for all of them. */
+const INFO_TIMEOUT_MS = 300;
+
+/** Grows to a second, with jitter, so that replicas do not come back in step. */
+function reconnectDelayMs(times: number): number {
+  return Math.min(RECONNECT_DELAY_MAX_MS, 25 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2);
+}
+
+function redisOptions(commandTimeoutMs: number): RedisOptions {
+  return {
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    commandTimeout: commandTimeoutMs,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
+    stringNumbers: true,
+    protocol: 2,
+    lazyConnect: true,
+    autoResubscribe: false,
+    disableClientInfo: true,
+    retryStrategy: reconnectDelayMs,
+    // A primary that became a replica: find the new primary. Not 2, which would send the command again.
+    reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
+  };
+}
+
+/** Opens a connection and waits for it a moment; a Redis that is away is looked for in the background. */
+export async function connect(
+  settings: RedisSettings,
+  commandTimeoutMs: number,
+  onError: (error: Error) => void,
+): Promise<Connection> {
+  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+  client.on("error", onError);
+  const connection = wrap(client);
+  await firstConnection(client);
+  return connection;
+}
+
+/** A connection that is made in the background and tells of no error: another one to the same place does. */
+export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): Connection {
+  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+  client.on("error", () => undefined);
+  const connection = wrap(client);
+  void client.connect().catch(() => undefined);
+  return connection;
+}
+
+async function firstConnection(client: Redis | Cluster): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CONNECT_TIMEOUT_MS);
+  });
+  await Promise.race([client.connect().catch(() => undefined), late]);
+  clearTimeout(timer);
+}
+
+function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Cluster {
+  switch (settings.kind) {
+    case "redis":
+      return new Redis(settings.url.reveal(), { ...options, enableAutoPipelining: true });
+    case "redis-sentinel":
+      return new Redis({
+        ...options,
+        enableAutoPipelining: true,
+        sentinels: settings.sentinels.map(({ host, port }) => ({ host, port })),
+        name: settings.name,
+        role: "master",
+        failoverDetector: true,
+        sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+        sentinelRetryStrategy: reconnectDelayMs,
+        ...credentials(settings),
+      });
+    case "redis-cluster": {
+      // With stringNumbers ioredis 6.0.0 compares slot numbers of CLUSTER SLOTS as texts and leaves slots without a node
+      // ("5461" > "10921"). Our scripts reply in texts anyway.
+      const { retryStrategy: _perNode, enableOfflineQueue: _cluster, stringNumbers: _texts, ...nodeOptions } = options;
+      return new Cluster(
+        settings.nodes.map(({ host, port }) => ({ host, port })),
+        {
+          // A pipeline of which one slot has moved gives its MOVED to us (docs/decisions/commands-of-a-cluster-go-alone.md).
+          enableAutoPipelining: false,
+          enableOfflineQueue: false,
+          scaleReads: "master",
+          lazyConnect: true,
+          clusterRetryStrategy: reconnectDelayMs,
+          slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+          // A slot that had no node when the map was read would stay without one: ioredis learns by MOVED only.
+          slotsRefreshInterval: SLOTS_REFRESH_MS,
+          redisOptions: { ...nodeOptions, ...(settings.tls ? { tls: {} } : {}), ...credentials(settings) },
+        },
+      );
+    }
+  }
+}
+
+function credentials(settings: Extract<RedisSettings, { username: unknown }>): RedisOptions {
+  return {
+    ...(settings.username === undefined ? {} : { username: settings.username }),
+    ...(settings.password === undefined ? {} : { password: settings.password.reveal() }),
+  };
+}
+
+function wrap(client: Redis | Cluster): Connection {
+  // One promise for all who wait, so that an outage adds one listener and not one for each request.
+  let next: Promise<void> | undefined;
+  const losses = countLosses(client);
+  const close = connectAgainUntilClosed(client);
+  const primaries = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
+  return {
+    evalsha: (sha, keys, values) => client.evalsha(sha, keys.length, ...keys, ...values),
+    eval: (script, keys, values) => client.eval(script, keys.length, ...keys, ...values),
+    get: (key) => client.get(key),
+    hget: (key, field) => client.hget(key, field),
+    hgetall: (key) => client.hgetall(key),
+    hmget: (key, fields) => client.hmget(key, ...fields),
+    hscan: (key, cursor, count) => client.hscan(key, cursor, "COUNT", count),
+    entriesAfter: (key, id, count) => client.xrange(key, `(${id}`, "+", "COUNT", count),
+    namesAfter: (key, after, count) =>
+      client.zrangebylex(key, after === undefined ? "-" : `(${after}`, "+", "LIMIT", 0, count),
+    async scan(pattern, { primary, cursor } = { primary: 0, cursor: "0" }) {
+      const nodes = primaries();
+      const [next, keys] = (await nodes[primary]?.scan(cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)) ?? ["0", []];
+      if (next !== "0") return { keys, next: { primary, cursor: next } };
+      return { keys, next: primary + 1 < nodes.length ? { primary: primary + 1, cursor: "0" } : undefined };
+    },
+    infos() {
+      const nodes = primaries();
+      // Without a known primary there is nothing to ask, and an empty answer would look fit.
+      if (nodes.length === 0) return Promise.reject(new Error("no primary is known"));
+      return Promise.allSettled(nodes.map((node) => inTime(node.info())));
+    },
+    nodeOf: (key) => (client instanceof Cluster ? (client.slots[slotOf(key)]?.[0] ?? "") : ""),
+    ready() {
+      if (client.status === "ready") return Promise.resolve();
+      next ??= new Promise((resolve) => {
+        client.once("ready", () => {
+          next = undefined;
+          resolve();
+        });
+      });
+      return next;
+    },
+    async replicated(keys, withinMs) {
+      const nodes = new Map(keys.map((key) => [client instanceof Cluster ? primaryOf(client, key) : client, key]));
+      const found = await Promise.all([...nodes].map(([node, key]) => isReplicated(node, key, withinMs)));
+      return found.every(Boolean);
+    },
+    losses,
+    primaries: () => (client instanceof Cluster ? primaries().map(addressOf) : [""]),
+    runOn(node, script, values) {
+      const primary = client instanceof Cluster ? primaries().find((one) => addressOf(one) === node) : client;
+      if (!primary) return Promise.reject(new Error(`${node} is no primary that we talk to`));
+      return runScript(primary, script, values);
+    },
+    close,
+  };
+}
+
+/**
+ * ioredis (6.0.0) gives a connection up for good when Sentinel announces a failover while the new primary is being looked up:
+ * `SentinelConnector.connect` rejects, the client ends, and no retry strategy is asked. Without this a gateway would be
+ * without its store until somebody restarts it.
+ * @returns what closes the connection.
+ */
+function connectAgainUntilClosed(client: Redis | Cluster): () => void {
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+  client.on("end", () => {
+    if (closed) return;
+    timer = setTimeout(() => void client.connect().catch(() => undefined), reconnectDelayMs(1));
+  });
+  return () => {
+    closed = true;
+    clearTimeout(timer);
+    client.disconnect();
+  };
+}
+
+function countLosses(client: Redis | Cluster): () => number {
+  let count = 0;
+  const lost = () => {
+    count++;
+  };
+  client.on("close", lost);
+  client.on("+node", (node: Redis) => void node.on("close", lost));
+  return () => count;
+}
+
+const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
+
+async function runScript(node: Redis, { sha, source }: Script, values: readonly string[]): Promise<unknown> {
+  try {
+    return await node.evalsha(sha, 0, ...values);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+    return node.eval(source, 0, ...values);
+  }
+}
+
+function primaryOf(cluster: Cluster, key: string): Redis {
+  const [address] = cluster.slots[slotOf(key)] ?? [];
+  const node = cluster.nodes("master").find((one) => addressOf(one) === address);
+  if (!node) throw new Error("the key's primary is not known");
+  return node;
+}
+
+/** A write that changed nothing has no place in the stream of replication to wait for; the mark after it has. */
+async function isReplicated(node: Redis, key: string, withinMs: number): Promise<boolean> {
+  await node.set(fenceKey(key), "1", "PX", FENCE_LIFE_MS);
+  const info = await node.info("replication");
+  if (!/^slave\d+:.*state=online/m.test(info)) return true;
+  return Number(await node.wait(1, withinMs)) >= 1;
+}
+
+/** One server that does not reply must not keep the others' answers back. */
+async function inTime(answer: Promise<string>): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no reply within ${INFO_TIMEOUT_MS} ms`)), INFO_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

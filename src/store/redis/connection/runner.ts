@@ -1,0 +1,131 @@
+/**
+ * Runs one step against Redis within a time limit. A reply is authoritative; any error (timeout, lost connection,
+ * LOADING, READONLY, OOM, MASTERDOWN, CLUSTERDOWN, BUSY, MISCONF, NOREPLICAS, NOAUTH, TRYAGAIN, whatever comes next) means
+ * that the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is
+ * ever read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
+ */
+import { StoreError } from "../../contract.ts";
+import type { Script } from "../scripts.ts";
+import type { Connection } from "./connect.ts";
+import { isOfRights, type Rights } from "./rights.ts";
+
+/** How long a step may take. */
+export interface StepLimits {
+  /** The first try. */
+  readonly tryMs: number;
+  /** Both tries together. */
+  readonly totalMs: number;
+}
+
+/** Pause before the second try, with jitter. */
+const PAUSE_MS = 10;
+/** How long the second try waits for a connection that was lost: a reset is over in so long, an outage is not. */
+const RECONNECT_MS = 200;
+/** Steps that wait for Redis at one time; beyond it they are refused at once, so that a slow Redis costs no memory. */
+const STEPS_IN_FLIGHT_MAX = 10_000;
+
+export class Runner {
+  readonly connection: Connection;
+  readonly rights: Rights | undefined;
+  readonly #limits: StepLimits;
+  #inFlight = 0;
+
+  /**
+   * @param rights keeps scripts from a server where they could stop half-way; without it none is kept from anywhere.
+   */
+  constructor(connection: Connection, limits: StepLimits, rights?: Rights) {
+    this.connection = connection;
+    this.rights = rights;
+    this.#limits = limits;
+  }
+
+  /** Runs a script: EVALSHA, and EVAL where Redis has forgotten it (restart, SCRIPT FLUSH, failover: row B8). */
+  script(script: Script, keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    return this.step(async (connection) => {
+      const known = this.rights?.pass(keys[0] ?? "");
+      if (known) await known;
+      try {
+        return await connection.evalsha(script.sha, keys, values);
+      } catch (error) {
+        if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
+        return connection.eval(script.source, keys, values);
+      }
+    });
+  }
+
+  /** Runs anything that may be run twice. */
+  async step<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    if (this.#inFlight >= STEPS_IN_FLIGHT_MAX) {
+      throw new StoreError("unavailable", "too many steps wait for Redis", { outcome: "unsent" });
+    }
+    this.#inFlight++;
+    try {
+      return await this.#twice(work);
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  async #twice<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const startMs = performance.now();
+    try {
+      return await within(Math.min(this.#limits.tryMs, this.#limits.totalMs), () => work(this.connection));
+    } catch (error) {
+      refuseDefect(error);
+      if (isOfRights(messageOf(error))) this.rights?.doubt();
+    }
+    const leftMs = (): number => Math.max(1, this.#limits.totalMs - (performance.now() - startMs));
+    await pause(PAUSE_MS * (0.5 + Math.random()));
+    try {
+      await within(Math.min(RECONNECT_MS, leftMs()), () => this.connection.ready());
+      return await within(leftMs(), () => work(this.connection));
+    } catch (error) {
+      refuseDefect(error);
+      const outcome = isOfThisStep(error) ? "refused" : "unknown";
+      throw new StoreError("unavailable", `Redis did not answer: ${messageOf(error)}`, { cause: error, outcome });
+    }
+  }
+}
+
+/** Our own argument checks inside the scripts: a defect of ours, before anything was written; trying again is no use. */
+function refuseDefect(error: unknown): void {
+  const message = messageOf(error);
+  if (message.startsWith("BADARG")) throw new RangeError(`store: ${message}`, { cause: error });
+  if (error instanceof StoreError) throw error;
+}
+
+/** Error replies that say how the server is, not what was wrong with one step. */
+const SERVER_STATES = [
+  ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM NORIGHT WRONGPASS".split(" "),
+  ..."EXECABORT MOVED ASK NOSCRIPT".split(" "),
+];
+
+/** A reply that one account's own records may cause: others are served, so it is no sign of an outage. */
+function isOfThisStep(error: unknown): boolean {
+  const code = messageOf(error).split(" ", 1)[0] as string;
+  return error instanceof Error && error.name === "ReplyError" && !SERVER_STATES.includes(code);
+}
+
+/**
+ * ioredis 6.0.0 may leave a promise unsettled when the connection goes (https://github.com/redis/ioredis/issues/2193),
+ * so the clock is ours.
+ */
+async function within<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no reply within ${Math.round(limitMs)} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

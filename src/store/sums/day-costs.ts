@@ -1,0 +1,83 @@
+/**
+ * What a settlement adds to the sums of its day, as both stores add it, and the same from the ledger's lines, as the audit
+ * compares it: by group, model and key what was charged and what it cost, and what each upstream is expected to bill.
+ */
+import { type Memo, usageOfMemo } from "../../values/recompute.ts";
+import { dayField, upstreamField } from "../names.ts";
+import type { LedgerLine } from "../records.ts";
+import type { SettleAsk } from "../settlement.ts";
+import { NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
+import { countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
+
+/** How the store has divided what the client owes: what was charged, and what the payer's funds did not cover. */
+export interface Outcome {
+  readonly charged: bigint;
+  readonly absorbed: bigint;
+}
+
+type Sums = [field: string, total: UsageTotal][];
+
+/** By field of the day's sums, each once, the group's first; none for a settlement that was charged nothing and cost nothing. */
+export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed: rest }: Outcome): Sums {
+  const { costs = [], voided } = ask;
+  if (voided && costs.length === 0) return [];
+  const group = {
+    amount: charged,
+    counts: voided ? NO_COUNTS : countsOfRequest(ask.tokens),
+    cost: sum(costs.map(({ cost }) => cost)),
+    // Without costs it is of an earlier version, and says nothing of what was absorbed.
+    absorbed: ask.costs ? sum(costs.map(({ absorbed }) => absorbed)) + rest : 0n,
+  };
+  return [
+    [dayField(ask.group, ask.model, ask.keyId), group],
+    ...costs.map((one): Sums[number] => {
+      const { upstream, model, requests, tokens, cost, absorbed } = one;
+      const counts = { ...tokens, requests };
+      const shares = one.charged ? { amount: charged, absorbed: absorbed + rest } : { amount: 0n, absorbed };
+      return [upstreamField(upstream, model), { ...shares, counts, cost }];
+    }),
+  ];
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
+
+/** What a line says of it; lines of earlier versions say nothing of costs. @param memo undefined for a line without one. */
+export function sumsOfLine(line: LedgerLine, memo: Memo | undefined): Sums {
+  const { kind, amount, credit } = line;
+  if (kind !== "usage" && kind !== "absorbed") return [];
+  const field = dayField(line.group, line.model, line.key);
+  const usage = memo && usageOfMemo(memo);
+  const tokens = usage && tokenSumsOf(usage);
+  const said = memo && costOfMemo(memo);
+  if (kind === "usage") {
+    const total = { amount, counts: countsOfRequest(tokens), cost: said?.cost ?? 0n, absorbed: 0n };
+    return said
+      ? [
+          [field, total],
+          [said.field, total],
+        ]
+      : [[field, total]];
+  }
+  if (!said) return [];
+  const absorbed = { ...NO_USAGE_TOTAL, absorbed: amount };
+  // What funds did not cover is owed to us; only the rest is on an upstream's bill.
+  if (!credit.startsWith("upstream:"))
+    return [
+      [field, absorbed],
+      [said.field, absorbed],
+    ];
+  const counts = tokens ? { ...tokens, requests: requestsOf(tokens) } : NO_COUNTS;
+  return [
+    [field, { ...absorbed, cost: amount }],
+    [said.field, { ...absorbed, cost: amount, counts }],
+  ];
+}
+
+function costOfMemo({ fields }: Memo): { readonly field: string; readonly cost: bigint } | undefined {
+  const { cost, upstream, upstream_model: model } = fields ?? {};
+  if (typeof cost !== "string" || !/^[0-9]{1,16}$/.test(cost)) return undefined;
+  if (typeof upstream !== "string" || typeof model !== "string") return undefined;
+  return { field: upstreamField(upstream, model), cost: BigInt(cost) };
+}

@@ -1,0 +1,124 @@
+/** What was charged per UTC day: spans of days, and sums over them. */
+import { nanoUsd } from "../../values/money.ts";
+import { utcDay } from "../../values/time.ts";
+import { partsOfUpstreamField } from "../names.ts";
+import { DAYS_MAX, type DaySum, type UpstreamDaySum } from "../records.ts";
+import { addCounts, NO_COUNTS, type UsageCounts } from "./token-sums.ts";
+
+const DAY_MS = 86_400_000;
+/** Days that are summed when nobody says which. */
+const SPAN_DEFAULT_DAYS = 30;
+
+/** UTC days from one to another, both included. */
+export interface DaySpan {
+  readonly since: string;
+  readonly until: string;
+}
+
+/** What is wrong with a span: the member at fault, and what it must be. */
+export interface SpanFault {
+  readonly member: "since" | "until";
+  readonly rule: string;
+}
+
+/** What a field as `dayField` spells it is about; a group and a key's id have no bar in them. */
+export function partsOfField(field: string): Pick<DaySum, "group" | "model" | "key"> {
+  const [, group = "", model = "", key = ""] = /^([^|]*)\|(.*)\|([^|]*)$/su.exec(field) ?? [];
+  return { group, model, key };
+}
+
+export function daySumOf(day: string, field: string, total: UsageTotal): DaySum {
+  return { day, ...partsOfField(field), ...total, amount: nanoUsd(total.amount) };
+}
+
+/** @param field as `upstreamField` spells it. */
+export function upstreamDaySumOf(day: string, field: string, total: UsageTotal): UpstreamDaySum {
+  return { day, ...partsOfUpstreamField(field), ...total, amount: nanoUsd(total.amount) };
+}
+
+/** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */
+export function startOfDay(day: string): number | undefined {
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(atMs) && utcDay(atMs) === day ? atMs : undefined;
+}
+
+/**
+ * Reads a span as people ask for it: without an end until today, without a beginning the last 30 days of it.
+ * @param nowMs today, on whichever clock the sums are filed by.
+ */
+export function readSpan(
+  asked: { since?: string | undefined; until?: string | undefined },
+  nowMs: number,
+): DaySpan | SpanFault {
+  const until = asked.until ?? utcDay(nowMs);
+  const lastMs = startOfDay(until);
+  if (lastMs === undefined) return { member: "until", rule: "a day, YYYY-MM-DD" };
+  const since = asked.since ?? utcDay(lastMs - (SPAN_DEFAULT_DAYS - 1) * DAY_MS);
+  const firstMs = startOfDay(since);
+  if (firstMs === undefined) return { member: "since", rule: "a day, YYYY-MM-DD" };
+  if (firstMs > lastMs) return { member: "since", rule: "no later than `until`" };
+  if ((lastMs - firstMs) / DAY_MS >= DAYS_MAX) {
+    return { member: "since", rule: `within ${DAYS_MAX} days of \`until\`` };
+  }
+  return { since, until };
+}
+
+/**
+ * Every day of a span.
+ * @throws RangeError for a span that `readSpan` would not give.
+ */
+export function daysOfSpan(since: string, until: string): string[] {
+  const span = readSpan({ since, until }, 0);
+  if ("rule" in span) throw new RangeError(`store: \`${span.member}\` must be ${span.rule}`);
+  const firstMs = startOfDay(since) as number;
+  const count = ((startOfDay(until) as number) - firstMs) / DAY_MS + 1;
+  return Array.from({ length: count }, (_, index) => utcDay(firstMs + index * DAY_MS));
+}
+
+/** What sums add up to; over several accounts the amount may pass what one account may hold. */
+export interface UsageTotal {
+  /** What was charged. */
+  readonly amount: bigint;
+  readonly counts: UsageCounts;
+  /** What upstreams are expected to bill, at the routes' cost prices. */
+  readonly cost: bigint;
+  /** The sum of the `absorbed` lines. */
+  readonly absorbed: bigint;
+}
+
+/** Sums of money beside what was charged, as stores name them. */
+export const MONEY_KINDS = ["cost", "absorbed"] as const;
+
+export const NO_USAGE_TOTAL: UsageTotal = Object.freeze({ amount: 0n, counts: NO_COUNTS, cost: 0n, absorbed: 0n });
+
+export function addTotals(a: UsageTotal, b: UsageTotal): UsageTotal {
+  return {
+    amount: a.amount + b.amount,
+    counts: addCounts(a.counts, b.counts),
+    cost: a.cost + b.cost,
+    absorbed: a.absorbed + b.absorbed,
+  };
+}
+
+/** What sums may be added up by. */
+export type SumMember = "day" | "group" | "model" | "key";
+
+/** Adds sums to what there is of them already, by one of their members. */
+export function addSums<M extends string>(
+  totals: Map<string, UsageTotal>,
+  sums: readonly (UsageTotal & Readonly<Record<M, string>>)[],
+  member: M,
+): void {
+  for (const sum of sums) totals.set(sum[member], addTotals(totals.get(sum[member]) ?? NO_USAGE_TOTAL, sum));
+}
+
+/** The same totals in the order of their names. */
+export function inOrder(totals: ReadonlyMap<string, UsageTotal>): Map<string, UsageTotal> {
+  return new Map([...totals].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export function totalOf(sums: Iterable<UsageTotal>): UsageTotal {
+  let total = NO_USAGE_TOTAL;
+  for (const sum of sums) total = addTotals(total, sum);
+  return total;
+}

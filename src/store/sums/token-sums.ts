@@ -1,0 +1,72 @@
+/** Tokens and requests as sums are kept of them, per day, group, model and key. */
+import type { Usage } from "../../values/tokens.ts";
+
+/**
+ * Tokens by kind. `cacheWrite` has those of both lives, `reasoning` is a part of `output`; everything else does not
+ * overlap (values/tokens.ts).
+ */
+export interface TokenSums {
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+}
+
+/** The tokens of one request, by kind. */
+export function tokenSumsOf({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage): TokenSums {
+  return { input, cachedInput, cacheWrite: cacheWrite + cacheWrite1h, output, reasoning };
+}
+
+export function addTokens(a: TokenSums, b: TokenSums): TokenSums {
+  return {
+    input: a.input + b.input,
+    cachedInput: a.cachedInput + b.cachedInput,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  };
+}
+
+/** Whether what nobody pays for was a request of its own; calls of tools alone came with another one. */
+export function requestsOf({ input, cachedInput, cacheWrite, output }: TokenSums): 0 | 1 {
+  return input + cachedInput + cacheWrite + output > 0 ? 1 : 0;
+}
+
+/** Requests that were charged, those that a card without a quota paid for included, and their tokens. */
+export interface UsageCounts extends TokenSums {
+  readonly requests: number;
+}
+
+/** Every count, in the order in which it is shown. */
+export const COUNT_KINDS = ["requests", "input", "cachedInput", "cacheWrite", "output", "reasoning"] as const;
+
+export const NO_COUNTS: UsageCounts = Object.freeze({
+  requests: 0,
+  input: 0,
+  cachedInput: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: 0,
+});
+
+/** What one charged request adds; one that an earlier version had journaled brings no tokens. */
+export function countsOfRequest(tokens: TokenSums | undefined): UsageCounts {
+  return { ...NO_COUNTS, ...tokens, requests: 1 };
+}
+
+export function addCounts(a: UsageCounts, b: UsageCounts): UsageCounts {
+  return countsFrom((kind) => a[kind] + b[kind]);
+}
+
+/** Counts made one kind at a time. */
+export function countsFrom(count: (kind: (typeof COUNT_KINDS)[number]) => number): UsageCounts {
+  return {
+    requests: count("requests"),
+    input: count("input"),
+    cachedInput: count("cachedInput"),
+    cacheWrite: count("cacheWrite"),
+    output: count("output"),
+    reasoning: count("reasoning"),
+  };
+}
