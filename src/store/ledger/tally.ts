@@ -1,6 +1,6 @@
 /**
  * What the lines of a ledger sum up to: the account's money, its cards, what was charged by group and by field of the sums
- * per day. It adds up and judges nothing; `ledger-walk.ts` does.
+ * per day. It adds up and judges nothing; `walk.ts` does.
  */
 
 import type { AccountTag } from "../../values/key.ts";

@@ -1,6 +1,6 @@
 /**
  * An account's ledger read line by line, in order: where the lines contradict themselves or the figures that they were
- * computed from. Knows no store; `ledger-audit.ts` feeds it.
+ * computed from. Knows no store; `audit.ts` feeds it.
  */
 
 import type { AccountTag } from "../../values/key.ts";
