@@ -6,7 +6,7 @@
  */
 import process from "node:process";
 import { Silence } from "../src/request/silence.ts";
-import { type Evidence, type Measured, meter } from "../src/settle/meter.ts";
+import { type Evidence, type MeasuredReply, meter } from "../src/settle/meter.ts";
 import { Observed, type Pace } from "../src/settle/observed.ts";
 import { NO_USAGE } from "../src/values/tokens.ts";
 
@@ -75,7 +75,7 @@ const madeAt = (reply: Reply, ms: number) =>
   Math.max(0, Math.min(reply.hidden + reply.visible, Math.floor((ms - reply.startMs) / reply.msPerToken)));
 
 /** What the gateway knows of a reply at a time. */
-function seenAt(reply: Reply, ms: number, silentUntilMs: number): Measured {
+function seenAt(reply: Reply, ms: number, silentUntilMs: number): MeasuredReply {
   const shown = visibleAt(reply, ms);
   const events = Math.floor(shown / reply.perEvent);
   const silence = new Silence(0);

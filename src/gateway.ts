@@ -66,7 +66,7 @@ export interface Gateway extends Omit<PreparedGateway, "open"> {
 }
 
 /** A gateway with its store and its journal open, which nobody can reach yet. */
-export interface PreparedGateway {
+interface PreparedGateway {
   /** Begins to serve. Rejects, with everything closed, when it cannot listen. */
   open(): Promise<Gateway>;
   readonly store: Store;
@@ -147,7 +147,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
   const ledgerWatch = serves === "clients" ? undefined : watchLedger({ store, clock, metrics, log });
-  const leftJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
+  const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
@@ -249,7 +249,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     overload.stop();
-    await leftJournals?.close();
+    await orphanJournals?.close();
     await charging.close();
     await store.close();
   };

@@ -10,7 +10,7 @@ import { type ClientError, refusalOf } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
 
 /** A request and its answer. */
-export interface Exchange {
+export interface HttpExchange {
   readonly req: IncomingMessage;
   readonly body: RequestBody;
   readonly reply: Reply;
@@ -24,9 +24,9 @@ export class Connection {
   readonly #socket: Socket;
   readonly #answerRaw: (error: ClientError) => void;
   readonly #pipelinedMax: number;
-  readonly #waiting: Exchange[] = [];
-  #current: Exchange | undefined;
-  #last: Exchange | undefined;
+  readonly #waiting: HttpExchange[] = [];
+  #current: HttpExchange | undefined;
+  #last: HttpExchange | undefined;
   #broken: ClientError | undefined;
   #rawAnswered = false;
 
@@ -53,7 +53,7 @@ export class Connection {
   }
 
   /** Takes a parsed request: starts it, or lets it wait for its turn. */
-  add(exchange: Exchange): void {
+  add(exchange: HttpExchange): void {
     if (this.#rawAnswered || this.#broken) return;
     this.#last = exchange;
     if (this.#current === undefined) this.#start(exchange);
@@ -62,7 +62,7 @@ export class Connection {
   }
 
   /** The answer to the current request has left or can no longer leave: the next one's turn. */
-  answered(exchange: Exchange): void {
+  answered(exchange: HttpExchange): void {
     // An idle connection must not hold on to the body of its last request.
     if (this.#last === exchange && exchange.req.complete) this.#last = undefined;
     if (this.#current !== exchange) return;
@@ -89,7 +89,7 @@ export class Connection {
   }
 
   /** The fault is inside the body of the last request: its own answer tells it, if there is none yet. */
-  #bodyFailed(exchange: Exchange, error: ClientError): void {
+  #bodyFailed(exchange: HttpExchange, error: ClientError): void {
     const unfinished = exchange.reply.opened && !exchange.reply.ended;
     // The answer has left, and the rest of the body, which was only to be thrown away, does not come: nothing would end it.
     const isOver = exchange.reply.ended && this.#current !== exchange;
@@ -104,7 +104,7 @@ export class Connection {
     exchange.body.fail(refusalOf(error));
   }
 
-  #start(exchange: Exchange): void {
+  #start(exchange: HttpExchange): void {
     this.#current = exchange;
     exchange.start();
   }

@@ -13,13 +13,13 @@ import type { HttpLimits } from "./http-limits.ts";
 import type { PresentedKey } from "./key.ts";
 import type { Rendered } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
-import type { Route } from "./routes.ts";
+import type { PathRoute } from "./routes.ts";
 import type { SiteLimits } from "./site/limits.ts";
 
 /** A request whose framing and path are beyond doubt. */
 export interface AcceptedRequest {
   readonly id: RequestId;
-  readonly route: Exclude<Route, { kind: "site" } | { kind: "probe" }>;
+  readonly route: Exclude<PathRoute, { kind: "site" } | { kind: "probe" }>;
   /** The protocol in whose shape errors are written. */
   readonly protocol: Protocol;
   readonly method: string;
@@ -45,7 +45,7 @@ export interface AcceptedRequest {
 }
 
 /** What becomes of connections while the process is short of something (docs/failure-model.md row D8). */
-export interface Door {
+interface Door {
   /** What the limit on descriptors leaves room for; undefined where the system does not say. */
   readonly shares: DescriptorShares | undefined;
   refusesConnections(): boolean;

@@ -60,7 +60,7 @@ export interface ReadBody {
 /** More choices than any protocol allows; above it the bill could not be bounded. */
 export const CHOICES_MAX = 128;
 
-export interface EnvelopeOptions {
+interface EnvelopeOptions {
   /** Whether the output limit may be absent where the protocol requires one: a request that only counts has none. */
   readonly limitOptional?: boolean;
 }

@@ -8,7 +8,7 @@ import { addressBucket } from "../values/address-bucket.ts";
 import { createRecent, type Recent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
-export interface FailedKeyLimits {
+interface FailedKeyLimits {
   readonly failuresPerMinute: number;
   readonly lookUpsPerSecond: number;
   /** Addresses remembered at once. */

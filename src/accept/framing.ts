@@ -7,7 +7,7 @@ import type { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
 
 /** The parts of a request head that framing depends on; node's `IncomingMessage` has them. */
-export interface RequestHead {
+interface RequestHead {
   readonly httpVersion: string;
   readonly url?: string | undefined;
   readonly rawHeaders: readonly string[];

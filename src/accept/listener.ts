@@ -9,7 +9,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Address } from "../values/settings.ts";
 import { BareResponse } from "./bare-response.ts";
 import { declaredBytes, UNPROVEN_BYTES_MAX } from "./body.ts";
-import { Connection, type Exchange } from "./connection.ts";
+import { Connection, type HttpExchange } from "./connection.ts";
 import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
@@ -187,7 +187,7 @@ export class Listener {
       // Of a body that is held back for `100 Continue` nobody can tell whether it comes (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
     });
-    const exchange: Exchange = {
+    const exchange: HttpExchange = {
       req,
       body,
       reply,

@@ -9,7 +9,7 @@ import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, protocolOfPath } from "../val
 /** The endpoints beside the three model paths. */
 export type SideName = "count_tokens" | "input_tokens" | "compact" | "stored_response" | "usage" | "explain";
 
-export type Route =
+export type PathRoute =
   | { readonly kind: "model"; readonly protocol: Protocol }
   /** HEAD on a model path: 200 without a body, for clients that test the address. */
   | { readonly kind: "probe"; readonly protocol: Protocol }
@@ -65,7 +65,7 @@ export function splitTarget(target: string): { path: string; query: string } {
  * @param wantsWebSocket whether the request asks to be upgraded to a WebSocket.
  * @returns the route; or a refusal: `unknown_path`, `doubled_prefix`, `method_not_allowed`, `upgrade_required`.
  */
-export function routeOf(method: string, path: string, wantsWebSocket = false): Route | Refusal {
+export function routeOf(method: string, path: string, wantsWebSocket = false): PathRoute | Refusal {
   const model = protocolOfPath(path);
   if (model) return modelRoute(method, model.name, wantsWebSocket);
   const models = MODELS_PATH.exec(path);
@@ -79,7 +79,7 @@ export function routeOf(method: string, path: string, wantsWebSocket = false): R
   return { kind: "site" };
 }
 
-function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean): Route | Refusal {
+function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean): PathRoute | Refusal {
   if (method === "POST") return { kind: "model", protocol };
   if (method === "HEAD") return { kind: "probe", protocol };
   if (method === "GET" && wantsWebSocket && protocol === "responses") {
@@ -89,7 +89,7 @@ function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean)
   return methodNotAllowed(["POST", "HEAD"]);
 }
 
-function modelsRoute(method: string, encodedId: string | undefined): Route | Refusal {
+function modelsRoute(method: string, encodedId: string | undefined): PathRoute | Refusal {
   if (method !== "GET" && method !== "HEAD") return methodNotAllowed(["GET", "HEAD"]);
   if (encodedId === undefined) return { kind: "models", id: undefined };
   const id = decodeOnce(encodedId);
@@ -133,7 +133,7 @@ export function protocolOfTarget(path: string): Protocol {
  * What the most lenient server would make of a path: decoded, lower-cased, backslashes turned, dot segments removed,
  * slashes merged. Only ever used to decide that a path is *not* harmless.
  */
-export function canonicalPath(path: string): string {
+function canonicalPath(path: string): string {
   const kept: string[] = [];
   for (const segment of lenientSegments(path)) {
     if (segment === "..") kept.pop();

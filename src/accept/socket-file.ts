@@ -5,7 +5,7 @@ import { chmod, lstat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 
 /** The front's user reaches the socket through the group; nobody else does. */
-export const SOCKET_MODE = 0o660;
+const SOCKET_MODE = 0o660;
 
 /**
  * Removes a socket file behind which nobody listens. Anything that is no socket stays, and the listen fails on it.

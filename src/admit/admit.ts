@@ -18,7 +18,14 @@ import { readKeyView, storeRefusal } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import type { SeenKeys } from "./seen-keys.ts";
-import { affordableLimit, type Measured, measure, type OfferedTerms, type RequestFacts, type Terms } from "./terms.ts";
+import {
+  affordableLimit,
+  type MeasuredRequest,
+  measure,
+  type OfferedTerms,
+  type RequestFacts,
+  type Terms,
+} from "./terms.ts";
 
 export interface AdmitInput {
   readonly requestId: RequestId;
@@ -182,7 +189,7 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
  * What all that the payer has free can pay for: an upstream that is asked for more may think past it unseen. What runs beside
  * it may free more, or take it first; the hold is extended as far as there is something when it is needed.
  */
-function fundedLimit(paid: Measured, multiplier: Multiplier, { unmetered, hold, free }: Admitted): number {
+function fundedLimit(paid: MeasuredRequest, multiplier: Multiplier, { unmetered, hold, free }: Admitted): number {
   if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
   return Math.max(paid.outputLimit, affordableLimit(paid, multiplier, nanoUsd(hold + free)));
 }

@@ -5,7 +5,7 @@ import { type Refusal, refusal } from "../values/errors.ts";
 import type { WellFormedKey } from "../values/key.ts";
 import type { SeenKeys } from "./seen-keys.ts";
 
-export interface KeyParts {
+interface KeyParts {
   readonly store: Pick<Store, "readKey">;
   readonly seenKeys: SeenKeys;
 }

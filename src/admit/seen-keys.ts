@@ -8,14 +8,14 @@ import type { KeyHash } from "../values/key.ts";
 import { createRecent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
-export type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
+type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
 
 /** How long a refused key stays so: a key created in between is refused for this long at most. */
 const BAD_TTL_MS = 1_000;
 /** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
 const BAD_KEYS_MAX = 10_000;
 /** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
-export const GOOD_KEYS_MAX = 50_000;
+const GOOD_KEYS_MAX = 50_000;
 
 export interface SeenKeys {
   /** Why the store refused a key within the last second. */

@@ -35,7 +35,7 @@ export interface RequestFacts {
   readonly options: readonly string[];
 }
 
-export interface MediaFacts {
+interface MediaFacts {
   readonly kind: "image" | "file";
   readonly tokens: number | undefined;
 }
@@ -169,7 +169,7 @@ export function heldTokens({ kind, tokens }: MediaFacts, { mediaTokens, contextT
 }
 
 /** What it costs as a rule, for a bill when nobody counted: a hold covers twice what files mostly come to. */
-export function likelyTokens(piece: MediaFacts, model: MediaModel): number {
+function likelyTokens(piece: MediaFacts, model: MediaModel): number {
   const { image, file } = model.mediaTokens;
   const figure = piece.kind === "image" ? image : file;
   const likely = piece.tokens === undefined ? figure : piece.kind === "image" ? piece.tokens : piece.tokens / 2;
@@ -210,9 +210,9 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
 }
 
 /** A request measured for whoever pays. */
-export type Measured = Omit<Terms, "groups">;
+export type MeasuredRequest = Omit<Terms, "groups">;
 
-function termsOf(group: Group, terms: Measured, dearestInput: number): OfferedTerms {
+function termsOf(group: Group, terms: MeasuredRequest, dearestInput: number): OfferedTerms {
   const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
   const dear = { ...terms, inputTokens: Math.max(dearestInput, terms.inputTokens) };
   const dearHold = (outputPerChoice: number) => holdOf(dear, group.multiplier, outputPerChoice);
@@ -236,14 +236,14 @@ function termsOf(group: Group, terms: Measured, dearestInput: number): OfferedTe
 }
 
 /** The most that a request costs in a group with so many output tokens of each choice. */
-export function holdOf(terms: Measured, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
+export function holdOf(terms: MeasuredRequest, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
   const tokens = { input: terms.inputTokens, output: (outputPerChoice + terms.thinkingBeside) * terms.choices };
   const amount = holdFor(terms.model.price, multiplier, tokens, terms.tier);
   // No balance can cover more than the maximum, and the store takes nothing above it.
   return leastNano(nanoUsd(amount + toolsHold(terms, multiplier)), NANO_USD_MAX);
 }
 
-function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
+function toolsHold(terms: MeasuredRequest, multiplier: Multiplier): bigint {
   const { tools: prices } = terms.model.price;
   const held = BigInt(terms.model.toolCalls.held);
   let sum = 0n;
@@ -257,7 +257,7 @@ function toolsHold(terms: Measured, multiplier: Multiplier): bigint {
  * @param terms with the input that the hold was made for.
  * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
-export function affordableLimit(terms: Measured, multiplier: Multiplier, funds: NanoUsd): number {
+export function affordableLimit(terms: MeasuredRequest, multiplier: Multiplier, funds: NanoUsd): number {
   const { model, inputTokens, tier, choices, thinkingBeside } = terms;
   const left = nanoUsd(funds - toolsHold(terms, multiplier));
   const output = Math.floor(affordableOutput(model.price, multiplier, inputTokens, left, tier) / choices);

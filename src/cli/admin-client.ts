@@ -20,7 +20,7 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** An object of an answer: flat, as the admin API makes them. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-export interface AdminAnswer {
+interface AdminAnswer {
   readonly status: number;
   readonly body: Fields;
 }

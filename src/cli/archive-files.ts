@@ -103,7 +103,7 @@ async function syncFolder(dir: string): Promise<void> {
 }
 
 /** A file as it stands there, whatever it says. */
-export interface ReadFile {
+interface ReadFile {
   /** Undefined for a file of a version that wrote no digest. */
   readonly chain: ArchiveHeading["chain"] | undefined;
   /** Each line, as far as it is one, with the text that stands there, line feed included. */

@@ -30,7 +30,7 @@ export interface RunOptions {
 }
 
 /** Where output goes: what has no room for more says so, and tells when it has. */
-export interface Out {
+interface Out {
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;
 }

@@ -7,7 +7,7 @@ import { CliFailure } from "./failure.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** How long a store may not answer. */
-export const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 60_000;
 const PAUSE_MS = 1_000;
 
 /** @returns the same client; every call of it is one that may be sent again. */

@@ -20,7 +20,7 @@ interface Word {
 }
 
 /** The part of the schema that speaks of a path; undefined where the schema knows nothing. */
-export function wordAt(schema: TSchema, path: Path): Word | undefined {
+function wordAt(schema: TSchema, path: Path): Word | undefined {
   let word: Word | undefined = schema as Word;
   for (const part of path) {
     if (!word) return undefined;

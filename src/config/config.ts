@@ -21,7 +21,7 @@ export type { ConfigWatch } from "./watch.ts";
 export { CONFIG_FILE };
 
 /** Where `loadConfig` and `watchConfig` take texts from; what is left out is the real thing. */
-export interface ConfigSources {
+interface ConfigSources {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Gives the text of a file or throws as `node:fs` does. */
   readonly readFile?: ((path: string) => string) | undefined;

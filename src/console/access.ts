@@ -8,10 +8,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import { addressBucket } from "../values/address-bucket.ts";
 import type { Secret } from "../values/secret.ts";
 import type { GuessBudget } from "./guess-budget.ts";
-import { Refusal } from "./refusal.ts";
+import { AdminRefusal } from "./refusal.ts";
 
 /** What is known of the one who asks. */
-export interface Peer {
+interface Peer {
   /** The socket's remote address. Undefined also for a TCP peer that has just gone, so it proves nothing. */
   readonly address: string | undefined;
   /** Whether the listener is a unix socket, whose file permissions decide who connects. */
@@ -25,7 +25,7 @@ const FORWARDING_HEADERS = ["forwarded", "x-forwarded-for", "x-real-ip", "via"] 
 const LOOPBACK_ADDRESS = /^(?:::1|(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/;
 const LOOPBACK_HOST = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?$/i;
 
-/** Throws a Refusal unless the peer may read and change everything. */
+/** Throws an AdminRefusal unless the peer may read and change everything. */
 export type AccessCheck = (peer: Peer) => void;
 
 /** Why somebody was not let in: the refusal's code. */
@@ -35,7 +35,7 @@ export type AccessReason = "missing_token" | "wrong_token" | "too_many_wrong_tok
 const FINGERPRINT_CHARS = 8;
 
 /** What is remembered of those who guess. */
-export interface TokenGuesses {
+interface TokenGuesses {
   readonly budget: GuessBudget;
   /** Told of an address, or an IPv6 network, that has sent too many wrong ones. */
   readonly onTooMany: (from: string) => void;
@@ -79,7 +79,7 @@ function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: 
   const waitMs = guesser === undefined ? 0 : (guesses?.budget.waitMs(guesser) ?? 0);
   if (waitMs > 0) throw tooManyGuesses(waitMs);
   if (guesser !== undefined && guesses?.budget.failed(guesser)) guesses.onTooMany(guesser);
-  throw new Refusal(
+  throw new AdminRefusal(
     401,
     shown === undefined ? "missing_token" : "wrong_token",
     shown === undefined ? "The admin API needs the admin token." : "That is not the admin token of this gateway.",
@@ -88,9 +88,9 @@ function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: 
   );
 }
 
-function tooManyGuesses(waitMs: number): Refusal {
+function tooManyGuesses(waitMs: number): AdminRefusal {
   const seconds = Math.ceil(waitMs / 1_000);
-  return new Refusal(
+  return new AdminRefusal(
     429,
     "too_many_wrong_tokens",
     "That is not the admin token of this gateway, and too many wrong ones came from this address.",
@@ -101,7 +101,7 @@ function tooManyGuesses(waitMs: number): Refusal {
 
 function assertOwnMachine(peer: Peer): void {
   if (isOwnMachine(peer)) return;
-  throw new Refusal(
+  throw new AdminRefusal(
     403,
     "admin_token_required",
     "Without an admin token the admin API answers only programs on the gateway's own machine, under a loopback address.",

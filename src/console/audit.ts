@@ -4,13 +4,13 @@
  */
 import type { Clock } from "../values/time.ts";
 import { AuditPage } from "./answers/answers.ts";
-import { Refusal } from "./refusal.ts";
+import { AdminRefusal } from "./refusal.ts";
 import { readLimit } from "./routes/accounts.ts";
 import { type Answer, type AuditFacts, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
 import { AUDIT_PAGE_MAX, AuditQuery } from "./schema.ts";
 
 /** Lines that are remembered; older ones are in the log only. */
-export const AUDIT_LINES_MAX = 1_000;
+const AUDIT_LINES_MAX = 1_000;
 
 /** Who asks, as far as it is known. */
 export interface Asker {
@@ -64,8 +64,8 @@ export class Audit {
       this.#note(asked, { outcome, cause: undefined, facts: { ...known, ...answer.audit } });
       return answer;
     } catch (error) {
-      const refused = error instanceof Refusal && error.status < 500;
-      const cause = error instanceof Refusal ? error.code : "internal";
+      const refused = error instanceof AdminRefusal && error.status < 500;
+      const cause = error instanceof AdminRefusal ? error.code : "internal";
       this.#note(asked, { outcome: refused ? "refused" : "unknown", cause, facts: known });
       throw error;
     }

@@ -2,10 +2,10 @@
  * Turns the validator's findings into a sentence that names the member at fault. The value itself is never repeated:
  * a key or token may have been pasted into the wrong place.
  */
-import { malformed, Refusal } from "./refusal.ts";
+import { AdminRefusal, malformed } from "./refusal.ts";
 
 /** One finding of ajv, with `verbose` on; only what is read here. */
-export interface Finding {
+export interface SchemaFinding {
   readonly keyword: string;
   readonly instancePath: string;
   readonly params: Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ const NAME_LENGTH_MAX = 64;
  * The refusal for the first finding.
  * @param part where it was found: `body`, `params` or `querystring`.
  */
-export function complain(part: string, findings: readonly Finding[]): Refusal {
+export function complain(part: string, findings: readonly SchemaFinding[]): AdminRefusal {
   const finding = findings[0];
   const place = PLACES[part] ?? part;
   if (finding === undefined) return malformed(place, "well-formed", "Correct the request.");
@@ -28,13 +28,13 @@ export function complain(part: string, findings: readonly Finding[]): Refusal {
     const name = printable(String(params.additionalProperty));
     const known = Object.keys((finding.parentSchema?.properties as object | undefined) ?? {}).join(", ");
     const remedy = `Remove it; known here: ${known || "none"}.`;
-    return new Refusal(400, "unknown_member", `The ${place} has no member \`${name}\`.`, remedy);
+    return new AdminRefusal(400, "unknown_member", `The ${place} has no member \`${name}\`.`, remedy);
   }
   if (keyword === "required") {
     const name = String(params.missingProperty);
     const properties = finding.parentSchema?.properties as Record<string, Record<string, unknown>> | undefined;
     const rule = words(properties?.[name], "description") ?? "present";
-    return new Refusal(400, "missing_member", `\`${name}\` is missing in the ${place}.`, `Add it: ${rule}.`);
+    return new AdminRefusal(400, "missing_member", `\`${name}\` is missing in the ${place}.`, `Add it: ${rule}.`);
   }
   const path = finding.instancePath.slice(1).replaceAll("/", ".");
   if (path === "")

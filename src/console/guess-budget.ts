@@ -5,14 +5,14 @@
  */
 import type { Clock } from "../values/time.ts";
 
-export interface GuessLimits {
+interface GuessLimits {
   readonly failuresPerMinute: number;
   readonly failuresPerDay: number;
   /** Names remembered at once. */
   readonly namesMax: number;
 }
 
-export const GUESS_LIMITS: GuessLimits = Object.freeze({
+const GUESS_LIMITS: GuessLimits = Object.freeze({
   failuresPerMinute: 5,
   failuresPerDay: 20,
   namesMax: 10_000,

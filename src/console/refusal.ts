@@ -1,11 +1,11 @@
 /**
  * What the admin API answers when it does not do what was asked: one shape, `{error: {code, message, remedy}}`, and one
- * sentence each for what is wrong and what to do. A broken invariant of ours is an ordinary exception, never a Refusal.
+ * sentence each for what is wrong and what to do. A broken invariant of ours is an ordinary exception, never an AdminRefusal.
  */
 import type { StoreError } from "../store/contract.ts";
 
 /** An answer that is not the one asked for. Thrown by routes and access checks, written by `server.ts`. */
-export class Refusal extends Error {
+export class AdminRefusal extends Error {
   override readonly name = "Refusal";
   /** HTTP status of the answer. */
   readonly status: number;
@@ -31,18 +31,18 @@ export class Refusal extends Error {
 }
 
 /** The JSON of a refusal. */
-export function refusalBody(refusal: Refusal): object {
+export function refusalBody(refusal: AdminRefusal): object {
   return { error: { code: refusal.code, message: refusal.message, remedy: refusal.remedy } };
 }
 
 /** 400: a member, parameter or path part does not have the form it must have. */
-export function malformed(where: string, rule: string, remedy: string): Refusal {
-  return new Refusal(400, "malformed", `\`${where}\` must be ${rule}.`, remedy);
+export function malformed(where: string, rule: string, remedy: string): AdminRefusal {
+  return new AdminRefusal(400, "malformed", `\`${where}\` must be ${rule}.`, remedy);
 }
 
 /** 404: no account of that name. */
-export function noSuchAccount(name: string): Refusal {
-  return new Refusal(
+export function noSuchAccount(name: string): AdminRefusal {
+  return new AdminRefusal(
     404,
     "unknown_account",
     `There is no account named \`${name}\`.`,
@@ -51,8 +51,8 @@ export function noSuchAccount(name: string): Refusal {
 }
 
 /** 404: no key with that id. */
-export function noSuchKey(id: string): Refusal {
-  return new Refusal(
+export function noSuchKey(id: string): AdminRefusal {
+  return new AdminRefusal(
     404,
     "unknown_key",
     `There is no key with the id \`${id}\`.`,
@@ -64,7 +64,7 @@ export function noSuchKey(id: string): Refusal {
  * 503: the store gave no usable answer.
  * @param remedy what makes a second try of this very write harmless, or undefined for a read.
  */
-export function storeRefusal(error: StoreError, remedy: string | undefined): Refusal {
+export function storeRefusal(error: StoreError, remedy: string | undefined): AdminRefusal {
   if (error.kind === "unconfirmed") return notConfirmed(remedy);
   const older = error.kind === "older";
   const message = older
@@ -73,14 +73,14 @@ export function storeRefusal(error: StoreError, remedy: string | undefined): Ref
       ? "The store did not answer."
       : "The store did not answer; whether a change was made is unknown.";
   const advice = older ? "Restore the store, or confirm its state, then repeat the request." : "Repeat the request.";
-  return new Refusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
+  return new AdminRefusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
     "retry-after": "1",
   });
 }
 
 /** 503: the store's primary has the write, and a failover may still undo it. */
-function notConfirmed(remedy: string | undefined): Refusal {
-  return new Refusal(
+function notConfirmed(remedy: string | undefined): AdminRefusal {
+  return new AdminRefusal(
     503,
     "not_confirmed",
     "The change is made on the store's primary, but no replica has confirmed it in time: a failover may undo it.",

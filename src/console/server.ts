@@ -13,10 +13,10 @@ import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./
 import { Health, Readiness } from "./answers/answers.ts";
 import { text } from "./answers/shape.ts";
 import { Audit, auditRoutes } from "./audit.ts";
-import { complain, type Finding } from "./complaint.ts";
+import { complain, type SchemaFinding } from "./complaint.ts";
 import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
 import { type Described, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
-import { Refusal, refusalBody, storeRefusal } from "./refusal.ts";
+import { AdminRefusal, refusalBody, storeRefusal } from "./refusal.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { archiveRoutes } from "./routes/archive.ts";
 import { codeRoutes } from "./routes/codes.ts";
@@ -31,7 +31,7 @@ import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
 
 /** The largest body of an admin request. */
-export const ADMIN_BODY_BYTES_MAX = 64 * 1024;
+const ADMIN_BODY_BYTES_MAX = 64 * 1024;
 /** How long an admin request may take to arrive whole. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
@@ -103,7 +103,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
   const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
   guard(app, options, access);
   app.setNotFoundHandler(() => {
-    throw new Refusal(
+    throw new AdminRefusal(
       404,
       "unknown_path",
       "There is nothing at this path and method.",
@@ -161,7 +161,7 @@ function guard(app: FastifyInstance, options: ConsoleOptions, access: Access): v
     try {
       checkFor(request)?.({ address: request.socket.remoteAddress, unix, headers: request.headers });
     } catch (error) {
-      if (error instanceof Refusal) options.onAccessRefused?.(error.code as AccessReason);
+      if (error instanceof AdminRefusal) options.onAccessRefused?.(error.code as AccessReason);
       throw error;
     }
   });
@@ -254,7 +254,7 @@ function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
 /** The credentials of an address, which messages of drivers like to repeat (docs/failure-model.md row 79). */
 const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
 
-const INTERNAL = new Refusal(
+const INTERNAL = new AdminRefusal(
   500,
   "internal",
   "The gateway failed at this; the log says more.",
@@ -273,11 +273,12 @@ const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, messag
   415: ["not_json", "The body's type is not JSON.", "Send `content-type: application/json`."],
 };
 
-function refusalFor(error: FastifyError): Refusal {
-  if (error instanceof Refusal) return error;
-  if (error.validation) return complain(error.validationContext ?? "body", error.validation as readonly Finding[]);
+function refusalFor(error: FastifyError): AdminRefusal {
+  if (error instanceof AdminRefusal) return error;
+  if (error.validation)
+    return complain(error.validationContext ?? "body", error.validation as readonly SchemaFinding[]);
   const words = FRAMEWORK_REFUSALS[error.statusCode ?? 500];
-  return words === undefined ? INTERNAL : new Refusal(error.statusCode as number, ...words);
+  return words === undefined ? INTERNAL : new AdminRefusal(error.statusCode as number, ...words);
 }
 
 /** Answers bytes that are not HTTP, where there is no request yet. */
@@ -292,7 +293,7 @@ function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): 
       : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
         ? [408, "Request Timeout"]
         : [400, "Bad Request"];
-  const refusal = new Refusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
+  const refusal = new AdminRefusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
   const body = JSON.stringify(refusalBody(refusal));
   const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);

@@ -2,7 +2,7 @@
  * Names that the configuration knows: checked, and when unknown, refused with the nearest one.
  */
 import { nearest } from "../values/nearest.ts";
-import { Refusal } from "./refusal.ts";
+import { AdminRefusal } from "./refusal.ts";
 
 /** Names listed in a remedy at most. */
 const LISTED_MAX = 20;
@@ -12,7 +12,7 @@ const EDITS_MAX = 2;
 /**
  * Checks a plan's or group's name against the configuration.
  * @param kind the word for it, `plan`, `group` or `card`, which is also the name of the member at fault.
- * @throws Refusal 400 that names the member, the nearest known name and the known names.
+ * @throws AdminRefusal 400 that names the member, the nearest known name and the known names.
  */
 export function assertConfigured(kind: "plan" | "group" | "card", name: string, known: Iterable<string>): void {
   const names = [...known];
@@ -24,7 +24,7 @@ export function assertConfigured(kind: "plan" | "group" | "card", name: string, 
     names.length === 0
       ? `The configuration names no ${kind} at all; add one under \`${kind}s:\`.`
       : `${guess}The configuration has these ${kind}s (exact, case-sensitive): ${listed}.`;
-  throw new Refusal(
+  throw new AdminRefusal(
     400,
     `unknown_${kind}`,
     `\`${kind}\` names a ${kind} that the configuration does not have.`,

@@ -11,12 +11,12 @@ import type { Usage } from "../values/tokens.ts";
 // ---------------------------------------------------------------------------------------------- parts of a conversation
 
 /** Where a prompt cache may be cut: after the part that carries it. */
-export interface CacheBreakpoint {
+interface CacheBreakpoint {
   readonly ttl: "short" | "long";
 }
 
 /** A path to a member of the client's body, spelled as the client's protocol spells it (`messages[3].content[0]`). */
-export type Param = string;
+type Param = string;
 
 export interface TextPart {
   readonly type: "text";
@@ -54,18 +54,18 @@ export interface FilePart {
 }
 
 /** Sound from the client; every target refuses it but the protocol that it came from (rule 18). */
-export interface AudioPart {
+interface AudioPart {
   readonly type: "audio";
   readonly param: Param;
 }
 
 /** The name of a deferred tool that a tool search found (messages: `tool_reference`). */
-export interface ToolReferencePart {
+interface ToolReferencePart {
   readonly type: "tool-reference";
   readonly name: string;
 }
 
-export interface RefusalPart {
+interface RefusalPart {
   readonly type: "refusal";
   readonly text: string;
   readonly startsMessage?: boolean | undefined;
@@ -126,7 +126,7 @@ export interface SystemTurn {
   readonly param: Param;
 }
 
-export interface UserTurn {
+interface UserTurn {
   readonly role: "user";
   readonly parts: readonly UserPart[];
   /** True when the client wrote one string and not a list. */
@@ -219,7 +219,7 @@ export type ToolChoice =
 // ------------------------------------------------------------------------------------------------------------ request
 
 /** The client's output limit and the member that it stood in. */
-export interface OutputLimit {
+interface OutputLimit {
   readonly param: Param;
   readonly tokens: number;
 }
@@ -260,7 +260,7 @@ export interface ReasoningWish {
 }
 
 /** What the reply must look like beyond its content; copied into the `ReplyPlan`. */
-export interface ReplyWish {
+interface ReplyWish {
   /** Chat: a last chunk with usage was asked for (`stream_options.include_usage`). */
   readonly includeUsage: boolean;
   /** Responses: `include` has `reasoning.encrypted_content`. */
@@ -283,7 +283,7 @@ export interface RestField {
 }
 
 /** What accept has already read of a body. */
-export interface RequestFacts {
+export interface HubFacts {
   readonly model: string;
   readonly stream: boolean;
 }

@@ -7,7 +7,7 @@ import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/toke
 import { type JsonObject, objectOf } from "./json-object.ts";
 
 /** What such a server says, under neutral names; undefined: not said, or not believable. */
-export interface IncludedCounts {
+interface IncludedCounts {
   readonly input: number | undefined;
   readonly output: number | undefined;
   readonly total: number | undefined;

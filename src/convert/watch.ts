@@ -8,7 +8,7 @@ import type { SseEvent } from "../wire/sse.ts";
 import type { Counts, UpstreamFault } from "./exchange.ts";
 
 /** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
-export interface Seen {
+export interface SeenEvent {
   readonly bytes: Uint8Array | undefined;
   readonly semantic: boolean;
   readonly terminal: boolean;
@@ -16,7 +16,7 @@ export interface Seen {
 
 export interface Watcher {
   /** Looks at one frame. Sets `fault` when it is not what the protocol says, or reports an upstream's error. */
-  see(event: SseEvent): Seen;
+  see(event: SseEvent): SeenEvent;
   /**
    * The body ended without the terminal frame: the frame to add when the stop reason was seen
    * (docs/translation-rules.md rule 49), else a fault.
@@ -31,10 +31,10 @@ export interface Watcher {
   heartbeat(): Uint8Array | undefined;
 }
 
-export const NOTHING: Seen = Object.freeze({ bytes: undefined, semantic: false, terminal: false });
+export const NOTHING: SeenEvent = Object.freeze({ bytes: undefined, semantic: false, terminal: false });
 
 /** A frame passed on as it came. */
-export function passed(event: SseEvent, semantic: boolean, terminal = false): Seen {
+export function passed(event: SseEvent, semantic: boolean, terminal = false): SeenEvent {
   return { bytes: event.raw, semantic, terminal };
 }
 

@@ -9,7 +9,7 @@ import type { Choice } from "./choose.ts";
 import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
 import { Call, type CallListener } from "./upstream/call.ts";
 import { HandedBody } from "./upstream/handed-body.ts";
-import type { Verdict } from "./upstream/health.ts";
+import type { HealthVerdict } from "./upstream/health.ts";
 import { askedPauseS, isJsonType, type ReplyHead } from "./upstream/reply-head.ts";
 import { readUpstreamWords } from "./upstream/words.ts";
 
@@ -19,7 +19,7 @@ export const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
 /**
  * Bytes of a stream that may pass the inspector undecided; one event is at most 1 MiB (docs/failure-model.md row C5).
  */
-export const INSPECTED_BYTES_MAX = 4 * 1024 * 1024;
+const INSPECTED_BYTES_MAX = 4 * 1024 * 1024;
 
 /** How much of a refusal's body is read, and for how long: it is for a message, and a failover waits for it. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
@@ -124,7 +124,7 @@ class Attempt<T> implements CallListener {
   }
 
   /** Side endpoints say nothing about the model path: an upstream may well have none of them. */
-  #tell(kind: Verdict["kind"], retryAfterS: number | undefined, probe: boolean): void {
+  #tell(kind: HealthVerdict["kind"], retryAfterS: number | undefined, probe: boolean): void {
     const { upstream, route } = this.#choice;
     upstream.health.tell({
       kind: this.#ask.pathSuffix === undefined ? kind : "none",
@@ -225,7 +225,7 @@ class Attempt<T> implements CallListener {
     this.#resolve({ kind: "client_gone", record: this.#record("client_gone", "the client left", this.#head?.status) });
   };
 
-  #decide(kind: Verdict["kind"], retryAfterS?: number): void {
+  #decide(kind: HealthVerdict["kind"], retryAfterS?: number): void {
     this.#phase = "decided";
     this.#tell(kind, retryAfterS, this.#choice.probe);
     this.#cancelRefusal();

@@ -70,7 +70,7 @@ export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
 }
 
 /** Whether a candidate's upstream has fallen ill since it was one. */
-export function isResting<T>({ route, upstream }: Candidate<T>): boolean {
+export function isEjected<T>({ route, upstream }: Candidate<T>): boolean {
   return upstream.health.standing(route.upstreamModel) === "resting";
 }
 

@@ -9,7 +9,7 @@ import type { Clock } from "../values/time.ts";
 import { Affinity, drawOf } from "./affinity.ts";
 import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered } from "./ask.ts";
 import { type AttemptResult, runAttempt } from "./attempt.ts";
-import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, isResting, release } from "./choose.ts";
+import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, isEjected, release } from "./choose.ts";
 import { type Failure, refusalOf, rowOf } from "./failure.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { orderRoutes, preferUpstream } from "./route-order.ts";
@@ -155,7 +155,7 @@ class RoutingDispatcher implements Dispatcher {
       if (waited.kind === "refused") return allFull(waited.retryAfterS);
       if (waited.kind === "granted") {
         const candidate = candidates.find(({ upstream }) => upstream.slots === waited.at) as Candidate<T>;
-        if (!isResting(candidate)) return begun(candidate, waited.slot);
+        if (!isEjected(candidate)) return begun(candidate, waited.slot);
         // The slot came free because the upstream has just failed for the last time.
         waited.slot.release();
       }

@@ -4,7 +4,7 @@
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
-import type { Verdict } from "./upstream/health.ts";
+import type { HealthVerdict } from "./upstream/health.ts";
 
 /**
  * Where a request may be tried after a failure, while nothing has been accepted:
@@ -20,7 +20,7 @@ interface FailureRow {
    * `none`: the caller's own doing, or this machine's trouble, or about one model's name: says nothing about the
    * upstream. `alive`: it answered, and found the caller at fault.
    */
-  readonly health: Verdict["kind"];
+  readonly health: HealthVerdict["kind"];
   readonly warning?: DispatchWarning["kind"];
 }
 

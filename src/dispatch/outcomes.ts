@@ -4,7 +4,7 @@
  * How an attempt reflects on its upstream: `local` was felt on our side of the wire (connect, reset, timeout), `remote`
  * was said or done by the server (5xx, 529, a broken reply); 429 and refused credentials are neither.
  */
-export const OUTCOME_KINDS = ["ok", "local", "remote", "rate_limited", "forbidden"] as const;
+const OUTCOME_KINDS = ["ok", "local", "remote", "rate_limited", "forbidden"] as const;
 export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
 export type OutcomeCounts = Readonly<Record<OutcomeKind, number>>;
 

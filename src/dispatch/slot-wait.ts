@@ -7,13 +7,13 @@ import type { Slot, Slots, Waiter } from "./upstream/slots.ts";
  * `granted`: the slot is the caller's. `again`: an upstream of the queue is not to be waited for any more, look again.
  * `refused`: no room in any queue, or waited long enough; the seconds say when to try again. `gone`: the client left.
  */
-export type Waited =
+type Waited =
   | { readonly kind: "granted"; readonly at: Slots; readonly slot: Slot }
   | { readonly kind: "again" }
   | { readonly kind: "refused"; readonly retryAfterS: number }
   | { readonly kind: "gone" };
 
-export interface WaitOptions {
+interface WaitOptions {
   readonly owner: Owner;
   /** On the clock's `monotonicMs`. */
   readonly untilMs: number;

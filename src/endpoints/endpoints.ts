@@ -21,7 +21,7 @@ import type { SideRates } from "./rate.ts";
 import { ownUsage, type UsageParts } from "./usage.ts";
 
 /** What only these endpoints need. */
-export type SideParts = PipelineParts & CountParts & UsageParts & { readonly sideRates: SideRates };
+type SideParts = PipelineParts & CountParts & UsageParts & { readonly sideRates: SideRates };
 
 /** One request on its way. */
 interface SideRun {

@@ -14,7 +14,7 @@ export const COUNT_REST_MS = 30_000;
 const RESTING_MAX = 1_000;
 
 /** What can rest: a route, by the names that both sides of dispatch know. */
-export interface CountedRoute {
+interface CountedRoute {
   readonly upstream: string;
   readonly upstreamModel: string;
 }

@@ -16,7 +16,7 @@ export const SIDE_ASKS_PER_MINUTE = 120;
  */
 export const SIDE_COUNTS_PER_MINUTE = 300;
 /** Keys remembered at once. */
-export const SIDE_KEYS_MAX = 10_000;
+const SIDE_KEYS_MAX = 10_000;
 
 const MS_PER_S = 1_000;
 

@@ -44,7 +44,7 @@ export interface Overload {
 
 type OverloadInputs = Pick<Settings, "overload" | "upstreams" | "workers">;
 
-export interface OverloadParts {
+interface OverloadParts {
   readonly settings: () => OverloadInputs;
   readonly journalFill: () => number;
   readonly clock: Clock;
@@ -97,7 +97,7 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
 }
 
 /** Requests that a process carries at once when the operator names no number. */
-export function derivedInFlightMax(
+function derivedInFlightMax(
   upstreams: readonly { readonly maxConcurrency: number }[],
   upstreamMax = Number.POSITIVE_INFINITY,
 ): number {

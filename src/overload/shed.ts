@@ -6,7 +6,7 @@
  */
 
 /** Where on its path a request can be turned away; each one costs more than the one before. */
-export const SHED_POINTS = ["accept", "headers", "body", "upstream"] as const;
+const SHED_POINTS = ["accept", "headers", "body", "upstream"] as const;
 export type ShedPoint = (typeof SHED_POINTS)[number];
 
 /** Pressure from which on answers close their connections, so that the front spreads its next requests anew. */
@@ -22,7 +22,7 @@ interface Threshold {
 }
 
 /** The more a request has cost already, the longer it is let through. */
-export const THRESHOLDS: Readonly<Record<Exclude<ShedPoint, "accept">, Threshold>> = {
+const THRESHOLDS: Readonly<Record<Exclude<ShedPoint, "accept">, Threshold>> = {
   headers: { heavy: 0.8, all: 0.95 },
   body: { heavy: 0.85, all: 0.97 },
   upstream: { heavy: 0.9, all: 1 },

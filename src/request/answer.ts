@@ -3,7 +3,7 @@ import { renderError } from "../convert/error.ts";
 import { answerOf, type ErrorAnswer, type Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 
-export interface RenderedRefusal {
+interface RenderedRefusal {
   readonly answer: ErrorAnswer;
   readonly status: number;
   readonly headers: Record<string, string>;

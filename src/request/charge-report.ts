@@ -5,7 +5,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import { totalInput } from "../values/tokens.ts";
 
 /** Whose charge it is; names from the configuration, so that they may be labels. */
-export interface ChargedRequest {
+interface ChargedRequest {
   readonly requestId: string;
   readonly group: string;
   readonly model: string;

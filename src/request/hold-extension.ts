@@ -23,9 +23,9 @@ const RETRY_MS = 1_000;
 export type ExtensionOutcome = "extended" | "part" | "refused" | "gone" | "unavailable";
 
 /** Whether the stream may go on, must wait for the store, or ends here. */
-export type Verdict = "go" | "wait" | "stop";
+export type FlowVerdict = "go" | "wait" | "stop";
 
-export interface HoldExtensionParts {
+interface HoldExtensionParts {
   readonly growth: Growth;
   /** What admission set aside. */
   readonly hold: NanoUsd;
@@ -74,7 +74,7 @@ export class HoldExtension {
   }
 
   /** Looks at what has been produced; may ask the store on the way. */
-  look(counts: SeenCounts): Verdict {
+  look(counts: SeenCounts): FlowVerdict {
     // A hold for all that the model can give is never passed, whatever an estimate may say.
     if (this.#hold >= this.#most || counts.final) return "go";
     const { cost } = this.#parts.costOf(counts);

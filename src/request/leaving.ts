@@ -5,7 +5,7 @@
 import type { Permit } from "../admit/permit.ts";
 import { type AttemptFacts, CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar } from "../settle/charge.ts";
-import type { Measured } from "../settle/meter.ts";
+import type { MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
 import type { Leaving } from "./read-on.ts";
@@ -20,7 +20,7 @@ export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts,
 /** A reply with its upstream's last count says how its model writes. */
 export function learn(
   route: Route,
-  { usage, final, produced, silentMs }: Measured,
+  { usage, final, produced, silentMs }: MeasuredReply,
   { observed }: Pick<PipelineParts, "observed">,
 ): void {
   if (usage && final) observed.note(route, { usage, produced, silentMs });
@@ -45,7 +45,7 @@ export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "ob
 const MS_PER_S = 1_000;
 
 /** A stream that its client leaves. */
-export interface LeftStream {
+interface LeftStream {
   readonly route: Route;
   /** What is known of it now. */
   readonly counts: SeenCounts;

@@ -28,7 +28,7 @@ export interface Recorder {
 }
 
 /** What is known of a request from its head. */
-export interface RecordFacts {
+interface RecordFacts {
   /** As printed in `x-request-id`. */
   readonly requestId: string;
   /** The protocol of a model path, or `side`: the label that keeps cheap endpoints out of a protocol's latencies. */
@@ -43,7 +43,7 @@ export interface RecordFacts {
   readonly traceparent?: string | undefined;
 }
 
-export interface RecorderParts {
+interface RecorderParts {
   readonly tracing: Tracing;
   readonly metrics: Metrics;
   readonly log: Log;

@@ -14,7 +14,7 @@ import type { SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
 /** The part of accept's reply that a stream needs. */
-export interface StreamReply {
+interface StreamReply {
   readonly gone: boolean;
   open(status: number, headers: Record<string, string>): void;
   write(bytes: Uint8Array): boolean;
@@ -37,7 +37,7 @@ export interface StreamEnd {
   readonly counts: SeenCounts;
 }
 
-export interface RelayParts {
+interface RelayParts {
   readonly clock: Clock;
   /** When the upstream was asked, on the clock's `monotonicMs`. */
   readonly askedAtMs: number;

@@ -34,7 +34,7 @@ import type { SeenCounts } from "./silence.ts";
 const HOLD_GRACE_MS = 60_000;
 
 /** What has been found out about a key before the bulk of a body was read. */
-export interface KeyCheck {
+interface KeyCheck {
   /** Given to the reading of the body: reads the key, once. */
   readonly gate: BodyGate;
   /**

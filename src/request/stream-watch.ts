@@ -10,7 +10,7 @@ import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
 import { endedSilence, type SeenCounts, Silence } from "./silence.ts";
 
-export interface StreamWatchParts {
+interface StreamWatchParts {
   readonly clock: Clock;
   /** When the upstream was asked, on the clock's `monotonicMs`. */
   readonly askedAtMs: number;

@@ -29,7 +29,7 @@ export interface AttemptFacts {
 }
 
 /** A try as the ledger keeps it: flat, cost in nano-dollars. */
-export interface AttemptNote {
+interface AttemptNote {
   readonly upstream: string;
   readonly model: string;
   readonly outcome: string;
@@ -48,7 +48,7 @@ export interface AttemptNote {
 }
 
 /** How the answered try ended. */
-export interface AnsweredFacts {
+interface AnsweredFacts {
   readonly route: Route;
   readonly metered: Metered;
   readonly delivered: boolean;

@@ -14,7 +14,7 @@ import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
   type Evidence,
   type Expected,
-  type Measured,
+  type MeasuredReply,
   type Metered,
   meter,
   type Surprise,
@@ -35,7 +35,7 @@ export interface Ending {
   readonly cause: string;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
-  readonly measured: Measured;
+  readonly measured: MeasuredReply;
   /** How the model writes that answered; without it nothing is taken to be hidden. */
   readonly pace?: Pace | undefined;
   /** Every try, in order, the answered one included. */
@@ -133,7 +133,7 @@ function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): Set
 /** What a running request has used and cost so far, as it would be billed if it were cut here for this cause. */
 export function costSoFar(
   terms: ChargeTerms,
-  seen: Measured,
+  seen: MeasuredReply,
   cut: Omit<CutFacts, "complete">,
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
   const { usage } = meteredOf(terms, seen, evidenceOf(terms, { ...cut, complete: false })).metered;
@@ -147,7 +147,7 @@ export function costSoFar(
  */
 function meteredOf(
   terms: ChargeTerms,
-  measured: Measured,
+  measured: MeasuredReply,
   evidence: Evidence,
   route?: Route,
 ): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {

@@ -7,7 +7,7 @@ import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 
 /** What is known of a request when it goes upstream. */
-export interface OpenRecord {
+interface OpenRecord {
   /** The settlement that voids its hold: what becomes of it when the process dies before anything was produced. */
   readonly voided: SettleAsk;
   readonly hold: NanoUsd;

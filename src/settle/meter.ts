@@ -4,7 +4,7 @@
 import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens.ts";
 
 /** What is known when a request ends. */
-export interface Measured {
+export interface MeasuredReply {
   /** The upstream's count, if it gave one; in a cut stream perhaps a snapshot from before its end. */
   readonly usage: Usage | undefined;
   /** Whether that count is the upstream's last word. */
@@ -56,7 +56,7 @@ const DENSEST_BYTES_PER_TOKEN = 2;
  * was seen and what may have been hidden, within what was asked for: a snapshot keeps its input side, which is final from
  * the start, and its output where that is more than what was seen.
  */
-export function meter({ usage: counted, final, produced, silentMs }: Measured, evidence: Evidence): Metered {
+export function meter({ usage: counted, final, produced, silentMs }: MeasuredReply, evidence: Evidence): Metered {
   const shown = visible(produced, evidence);
   const isLast = final && counted !== undefined;
   const { usage, estimated } = billedUsage(counted, {

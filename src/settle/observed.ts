@@ -7,7 +7,7 @@ import type { Usage } from "../values/tokens.ts";
 import type { ProducedCounts } from "./meter.ts";
 
 /** Whether a model's output may hold more than it shows. */
-export type Thinks = "yes" | "unknown" | "no";
+type Thinks = "yes" | "unknown" | "no";
 
 /** How a model at an upstream writes. */
 export interface Pace {
@@ -27,13 +27,13 @@ export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hid
 }
 
 /** Where a model runs: the upstream's name and the model's name there. */
-export interface Place {
+export interface ModelAtUpstream {
   readonly upstream: string;
   readonly upstreamModel: string;
 }
 
 /** A reply that came to its end with a count. */
-export interface Completed {
+interface Completed {
   readonly usage: Usage;
   readonly produced: ProducedCounts;
   readonly silentMs: number;
@@ -42,7 +42,7 @@ export interface Completed {
 /** Hidden tokens for each second of silence before anything has been seen: more than all but special hardware writes. */
 export const HIDDEN_PER_S_DEFAULT = 150;
 /** Tokens for each one by the characters before anything has been seen. */
-export const VISIBLE_FACTOR_DEFAULT = 1;
+const VISIBLE_FACTOR_DEFAULT = 1;
 /** Replies without a hidden token after which a model is believed to show all that it writes. */
 export const REPLIES_TO_BELIEVE = 20;
 
@@ -69,7 +69,7 @@ export class Observed {
   readonly #places = new Map<string, Observation>();
 
   /** Learns from a reply. */
-  note(place: Place, reply: Completed): void {
+  note(place: ModelAtUpstream, reply: Completed): void {
     const key = keyOf(place);
     let observation = this.#places.get(key);
     if (!observation) {
@@ -81,7 +81,7 @@ export class Observed {
   }
 
   /** @param declared whether the configuration, or the request itself, says that the model thinks. */
-  paceOf(place: Place, declared: boolean): Pace {
+  paceOf(place: ModelAtUpstream, declared: boolean): Pace {
     const seen = this.#places.get(keyOf(place)) ?? NEVER;
     return { thinks: declared ? "yes" : seen.thinks, hiddenPerS: seen.hiddenPerS, visibleFactor: seen.visibleFactor };
   }
@@ -140,6 +140,6 @@ class Samples {
 
 const NEVER = new Observation();
 
-function keyOf({ upstream, upstreamModel }: Place): string {
+function keyOf({ upstream, upstreamModel }: ModelAtUpstream): string {
   return JSON.stringify([upstream, upstreamModel]);
 }

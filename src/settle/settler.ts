@@ -13,7 +13,7 @@ import type { Leftover } from "./journal/startup.ts";
 import type { Journal } from "./journal.ts";
 import type { Absences } from "./recovery/absences.ts";
 
-export interface SettlerParts {
+interface SettlerParts {
   readonly store: Pick<Store, "settle">;
   readonly journal: Pick<Journal, "final" | "ack">;
   readonly deadLetters: Pick<DeadLetters, "add">;

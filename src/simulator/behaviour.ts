@@ -109,7 +109,7 @@ export interface Fault {
 }
 
 /** One frame of a stream as a test dictates it. */
-export interface DictatedFrame {
+interface DictatedFrame {
   readonly event?: string;
   readonly data: unknown;
 }

@@ -49,7 +49,7 @@ const BYTES_PER_TOKEN = 4;
  * What a protocol says for each neutral reason (docs/translation-rules.md rule 43); a reason that is not here is sent
  * as it stands.
  */
-export const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; responses: string }>> = {
+const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; responses: string }>> = {
   end: { chat: "stop", messages: "end_turn", responses: "completed" },
   tools: { chat: "tool_calls", messages: "tool_use", responses: "completed" },
   length: { chat: "length", messages: "max_tokens", responses: "max_output_tokens" },
@@ -65,7 +65,7 @@ export function stopWord(stop: Stop, protocol: Protocol): string {
   return STOP_WORDS[stop]?.[protocol] ?? stop;
 }
 
-export interface ReplyInput {
+interface ReplyInput {
   readonly protocol: Protocol;
   readonly behaviour: Behaviour;
   readonly conversation: Conversation;

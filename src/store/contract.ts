@@ -87,7 +87,7 @@ export interface RequestStore {
 }
 
 /** The calls of operators: accounts, keys, money, cards and what was spent. */
-export interface OperatorStore {
+interface OperatorStore {
   /**
    * Where the limits of a scope (`limitScope` of names.ts) stand, as the next admission would find them. Changes nothing.
    * Undefined when there is no such account.
@@ -196,7 +196,7 @@ export interface OperatorStore {
 }
 
 /** The calls of the gateway itself: audits, archives, what was left half-done, the store's own health. */
-export interface UpkeepStore extends Epochs {
+interface UpkeepStore extends Epochs {
   /**
    * Credits codes whose redemption was cut off after the claim, at most `limit`.
    * @param onFinished told of each when its account has the card; one whose telling is cut off is told of again.

@@ -11,7 +11,7 @@ import type { Entitlement, Key } from "./records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
 /** What a decision is taken by, all of one instant. */
-export interface Standing {
+export interface AccountStanding {
   readonly key: Pick<Key, "id" | "group" | "status">;
   /** The account's plan. */
   readonly plan: string;
@@ -33,7 +33,7 @@ export interface Granted extends Pick<Admitted, "entitlement" | "unmetered" | "h
   readonly dear: boolean;
 }
 
-export interface Decision {
+interface Decision {
   readonly answer: Granted | AdmitRefused;
   /** Buckets that have changed, also where the request is refused: what the request bucket has counted stays. */
   readonly buckets: readonly (readonly [name: string, bucket: Bucket])[];
@@ -44,7 +44,7 @@ export const NO_LIMITS: LimitStates = Object.freeze({ requests: undefined, token
 /** Decides, in the order of docs/errors.md: key, card, plan, group, funds, limits. */
 export function decide(
   ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "again">,
-  standing: Standing,
+  standing: AccountStanding,
 ): Decision {
   const { key, running, overrun, nowMs } = standing;
   if (key.status === "revoked") return refusedBy("revoked_key", standing);
@@ -66,7 +66,7 @@ export function decide(
 export function barredBy(
   plans: readonly string[],
   kind: GroupTerms["kind"] | undefined,
-  { key, plan, running }: Pick<Standing, "key" | "plan" | "running">,
+  { key, plan, running }: Pick<AccountStanding, "key" | "plan" | "running">,
 ): "no_entitlement" | "not_in_plan" | "group_mismatch" | undefined {
   if (kind === "time_card" && !running.some(({ group }) => group === key.group)) return "no_entitlement";
   // Plans of running cards count whatever their group.
@@ -111,7 +111,7 @@ function withinLimits(
   { inputTokens, again }: Pick<AdmitAsk, "inputTokens" | "again">,
   { requestsPerMinute, tokensPerMinute, concurrency, perKey }: GroupTerms,
   funds: Funds & Pick<Granted, "dear">,
-  standing: Standing,
+  standing: AccountStanding,
 ): Decision {
   const { key, nowMs } = standing;
   const scope = limitScope(key.group, key.id, perKey);
@@ -145,7 +145,7 @@ function withinLimits(
   return { answer: { outcome: "granted", scope, ...funds, limits: limits() }, buckets };
 }
 
-function refusedBy(cause: AdmitRefusalCause, { key }: Standing): Decision {
+function refusedBy(cause: AdmitRefusalCause, { key }: AccountStanding): Decision {
   const answer = { outcome: "refused", cause, group: key.group, retryAfterMs: undefined, limits: NO_LIMITS } as const;
   return { answer, buckets: [] };
 }

@@ -49,7 +49,7 @@ export const countField = (kind: string, field: string): string =>
   isUpstreamField(field) ? `${UPSTREAM_MARK}${kind}|${field.slice(UPSTREAM_MARK.length)}` : `${kind}|${field}`;
 
 /** The double-entry accounts that a settlement may name. */
-export interface SettleAccounts {
+interface SettleAccounts {
   /** Who pays: the account or the entitlement. */
   readonly payer: string;
   readonly revenue: string;

@@ -9,7 +9,7 @@ export interface Log {
   debug(facts: object, message: string): void;
 }
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: "silent" | "error" | "warn" | "info" | "debug";
   /** Where lines go; standard output unless given. */
   readonly destination?: { write(line: string): void };

@@ -21,13 +21,6 @@ const SURPRISES = ["output_above_max", "output_above_limit", "input_above_contex
 
 const NANO = 1e-9;
 
-/** What a request was, in labels that come from the configuration only, so that their number is bounded. */
-export interface RequestLabels {
-  readonly protocol: string;
-  readonly model: string;
-  readonly group: string;
-}
-
 /** All metrics of one process with their values; can be sent to another one (summed-metrics.ts). */
 export type MetricsSnapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 

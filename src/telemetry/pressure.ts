@@ -8,7 +8,7 @@ import { getHeapStatistics } from "node:v8";
 import type { Clock } from "../values/time.ts";
 
 /** What the process reads of itself. */
-export interface Vitals {
+interface Vitals {
   /** 99th percentile of the event loop's delay, sustained over two windows, milliseconds. */
   readonly loopDelayMs: number;
   readonly rssBytes: number;
@@ -48,7 +48,7 @@ const WINDOW_MS = 500;
 const RESOLUTION_MS = 20;
 const NANO_PER_MS = 1e6;
 
-export interface VitalsMeter {
+interface VitalsMeter {
   /** The last reading, or a new one when that is older than a window. */
   read(): Vitals;
   stop(): void;

@@ -4,7 +4,7 @@
  * answer to the caller; a broken invariant of ours is an exception, and the two never share a path.
  */
 
-export type Identifier =
+type Identifier =
   | "invalid_request_error"
   | "authentication_error"
   | "permission_error"

@@ -8,10 +8,10 @@ import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/js
 import { CHAT } from "./members/chat.ts";
 import { MESSAGES } from "./members/messages.ts";
 import { RESPONSES } from "./members/responses.ts";
-import { isOverlong, mistakenFor, type Shape, type Standing } from "./members/shape.ts";
+import { isOverlong, type MemberStanding, mistakenFor, type Shape } from "./members/shape.ts";
 import type { Protocol } from "./protocol.ts";
 
-export type { Shape, Standing } from "./members/shape.ts";
+export type { MemberStanding, Shape } from "./members/shape.ts";
 
 /** The members of a request by protocol. */
 export const MEMBERS: Readonly<Record<Protocol, Shape>> = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
@@ -36,7 +36,7 @@ export interface NameFault {
   readonly known: string;
 }
 
-export interface Inspected {
+interface Inspected {
   readonly fault: NameFault | undefined;
   /**
    * Dotted paths of the members that an upstream gets only by its configuration, each once, in their order; not more
@@ -106,7 +106,7 @@ function isWrittenAt(body: Uint8Array, at: number, name: string): boolean {
 const QUOTE = 0x22;
 const OPEN_ARRAY = 0x5b;
 
-export interface Pruned {
+interface Pruned {
   /** Top-level members to take out. */
   readonly remove: readonly string[];
   /** Top-level members whose value has lost something, as raw JSON. */
@@ -150,7 +150,7 @@ class Pruner {
     return kept;
   }
 
-  #keepsKnown(standing: Standing, path: string): boolean {
+  #keepsKnown(standing: MemberStanding, path: string): boolean {
     return standing !== "envelope" || this.#passed.names.has(path);
   }
 

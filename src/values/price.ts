@@ -11,7 +11,7 @@ export interface UnitPrices {
 }
 
 /** Prices from a length of the input on. */
-export interface PriceStep {
+interface PriceStep {
   /** All input of a request above which it applies. */
   readonly tokens: number;
   readonly prices: UnitPrices;

@@ -5,7 +5,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "./time.ts";
 
-export interface RecentOptions {
+interface RecentOptions {
   /** Entries at once. */
   readonly max: number;
   /** How long an entry lives after it was set, milliseconds; without it only `max` bounds it. */

@@ -3,7 +3,7 @@ import { leastNano, type NanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
 import { believableCount, type Usage } from "./tokens.ts";
 
-export interface Recomputed {
+interface Recomputed {
   /** Tokens and calls at their prices, with the multiplier: what a complete answer costs. */
   readonly cost: NanoUsd;
   /** What a client owes for it: never more than the hold where the tokens are not the upstream's own last count. */

@@ -108,7 +108,7 @@ export interface TraceSettings {
 }
 
 /** Where this process is full (docs/overload.md); undefined: derived from the machine and the upstreams. */
-export interface OverloadSettings {
+interface OverloadSettings {
   /** Admitted requests that are being answered. */
   readonly inFlightMax: number | undefined;
   /** Sustained 99th percentile of the event loop's delay. */

@@ -77,7 +77,7 @@ export function stepInput(usage: Usage): number {
 }
 
 /** What is known of a reply beside the upstream's count. */
-export interface BesideCount {
+interface BesideCount {
   /** Whether the count is the upstream's last word. */
   readonly final: boolean;
   /** Input tokens by the request's size. */

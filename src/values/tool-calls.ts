@@ -16,12 +16,12 @@ const FAMILIES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The name that stands for all names of a tool. */
-export function toolFamily(name: string): string {
+function toolFamily(name: string): string {
   return FAMILIES.get(name) ?? name;
 }
 
 /** Why nobody is charged for calls that a server counts. */
-export type UnpaidReason = "not_offered" | "over_maximum";
+type UnpaidReason = "not_offered" | "over_maximum";
 
 /** Calls of one tool that no client pays for. */
 export interface UnpaidCalls {
@@ -33,7 +33,7 @@ export interface UnpaidCalls {
 }
 
 /** What is made of a server's count. */
-export interface ToolBill {
+interface ToolBill {
   /** Calls that the client pays for, by price name. */
   readonly charged: Readonly<Record<string, number>>;
   readonly unpaid: readonly UnpaidCalls[];

@@ -87,7 +87,7 @@ export function parseRetryAfterMs(text: string): number | undefined {
   return ms <= RETRY_AFTER_S_MAX * 1_000 ? ms : undefined;
 }
 
-export interface MediaType {
+interface MediaType {
   /** `type/subtype` in lower case. */
   readonly type: string;
   /** Values by parameter name in lower case; quotes taken off, the value's case kept. */

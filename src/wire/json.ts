@@ -38,7 +38,7 @@ export function memberValue(body: Uint8Array, scan: JsonScan, name: string): Uin
 }
 
 /** What to change at the top level of a body. A name in both is set. */
-export interface JsonEdits {
+interface JsonEdits {
   /** Raw JSON (text or UTF-8) by member name; replaces the value where it stands, or is appended as the last member. */
   readonly set?: Readonly<Record<string, string | Uint8Array>>;
   readonly remove?: readonly string[];

@@ -16,7 +16,7 @@ export interface LifeGateway {
   figures(): Promise<Figures>;
 }
 
-export interface LifeParts {
+interface LifeParts {
   /** Opens all that a worker needs, with the message's newest configuration in force, and lets nobody in yet. */
   readonly prepare: (start: WorkerStart) => Promise<LifeGateway>;
   /** Resolves when the message has left, or when there is nobody to tell. */

@@ -16,7 +16,7 @@ const PING_EVERY_MS = 1_000;
 /** How long a worker may serve an older configuration than the newest before readiness says so. */
 const BEHIND_MS_MAX = 5_000;
 
-export interface PoolParts {
+interface PoolParts {
   readonly workers: number;
   /** The configuration that the gateway started with. */
   readonly started: ConfigCopy;

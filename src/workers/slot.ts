@@ -35,7 +35,7 @@ const SILENCE = {
 /** `opening`: it may serve clients at any moment. `draining`: it has begun to end, and still serves late requests. */
 export type Stage = "down" | "starting" | "opening" | "serving" | "draining";
 
-export interface SlotParts {
+interface SlotParts {
   /** From 1 on. */
   readonly worker: number;
   readonly fork: () => ChildProcess;

@@ -35,7 +35,7 @@ export interface Applied {
 }
 
 /** The parent's own gateway, which serves operators. */
-export interface ParentGateway {
+interface ParentGateway {
   readonly admin: Address;
   readonly metrics: Metrics;
   apply(settings: Settings): Applied;
@@ -44,7 +44,7 @@ export interface ParentGateway {
 }
 
 /** What the parent adds to its own gateway: the workers' figures, and why they are not ready. */
-export interface ParentOptions {
+interface ParentOptions {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock: Clock;
@@ -70,7 +70,7 @@ export interface RunningGateway {
   reload(settings: Settings, copy: ConfigCopy): Promise<Applied>;
 }
 
-export interface WorkersOptions {
+interface WorkersOptions {
   readonly file: string;
   readonly settings: Settings;
   /** What `settings` were made of. */

@@ -1,12 +1,12 @@
 /** The tables of docs/members.md, from the code; `npm run members` writes them behind the words that a person wrote. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { SHARED } from "../../src/values/members/shared.ts";
-import { MEMBERS, type Shape, type Standing } from "../../src/values/members.ts";
+import { MEMBERS, type MemberStanding, type Shape } from "../../src/values/members.ts";
 import { PROTOCOL_NAMES } from "../../src/values/protocol.ts";
 
 const FILE = "docs/members.md";
 const FIRST_TABLE = "## On every protocol\n";
-const STANDINGS: readonly Standing[] = ["plain", "tier", "option", "limit", "state", "envelope"];
+const STANDINGS: readonly MemberStanding[] = ["plain", "tier", "option", "limit", "state", "envelope"];
 
 const coded = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(" ");
 

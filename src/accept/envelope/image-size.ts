@@ -3,7 +3,7 @@
  * none here; nothing that a client sends makes it throw, and each look is bounded by the bytes that it is given.
  */
 
-export interface ImageSize {
+interface ImageSize {
   readonly width: number;
   readonly height: number;
 }

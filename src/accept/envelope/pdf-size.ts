@@ -6,7 +6,7 @@
  */
 import { constants, inflateSync } from "node:zlib";
 
-export interface PdfSize {
+interface PdfSize {
   readonly pages: number;
   /** Bytes of the strings that its streams hold: the text that can be shown, in whatever encoding. */
   readonly textBytes: number;

@@ -10,12 +10,12 @@ import type { SiteLimits } from "./limits.ts";
 import { sharedLookup } from "./lookup.ts";
 
 /** Why a request has no answer: nobody there, nothing said in time, not HTTP, or given up by us. */
-export type Failure = "away" | "silent" | "invalid" | "abandoned";
+export type SiteFailure = "away" | "silent" | "invalid" | "abandoned";
 
-export type Outcome =
+export type SiteOutcome =
   | { readonly kind: "answer"; readonly answer: IncomingMessage }
   | { readonly kind: "upgraded"; readonly answer: IncomingMessage; readonly socket: Socket; readonly first: Buffer }
-  | { readonly kind: "failed"; readonly failure: Failure };
+  | { readonly kind: "failed"; readonly failure: SiteFailure };
 
 /** Where the site is. */
 export class SiteAddress {
@@ -69,7 +69,7 @@ const HTTP_AGENT = new HttpAgent({ keepAlive: false });
 const TLS_AGENT = new TlsAgent({ keepAlive: false });
 const NO_BYTES = new Uint8Array(0);
 
-export interface CallOptions {
+interface CallOptions {
   readonly address: SiteAddress;
   readonly method: string;
   readonly target: string;
@@ -82,15 +82,15 @@ export interface CallOptions {
 
 export class SiteCall {
   /** Resolves once; never rejects. An answer that breaks off later closes without having ended. */
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<SiteOutcome>;
   readonly #request: ClientRequest;
-  readonly #resolve: (outcome: Outcome) => void;
+  readonly #resolve: (outcome: SiteOutcome) => void;
   readonly #timers: NodeJS.Timeout[] = [];
   #answer: IncomingMessage | undefined;
   #body: IncomingMessage | undefined;
 
   constructor({ address, method, target, head, upgrade, limits, onContinue }: CallOptions) {
-    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    const { promise, resolve } = Promise.withResolvers<SiteOutcome>();
     this.outcome = promise;
     this.#resolve = resolve;
     const request = address.request(method, target, head, limits.headBytesMax);
@@ -150,7 +150,7 @@ export class SiteCall {
     socket?.destroy();
   }
 
-  #failAfter(ms: number, failure: Failure): NodeJS.Timeout {
+  #failAfter(ms: number, failure: SiteFailure): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#fail(failure);
       this.#request.destroy();
@@ -160,11 +160,11 @@ export class SiteCall {
   }
 
   /** Without effect after an answer. */
-  #fail(failure: Failure): void {
+  #fail(failure: SiteFailure): void {
     this.#settle({ kind: "failed", failure });
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: SiteOutcome): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#resolve(outcome);
   }

@@ -136,7 +136,7 @@ const MEANT_AS_KEY: Readonly<Record<string, RegExp>> = {
 };
 
 /** What an answer has to be before any of it is passed on. */
-export interface AnswerHead {
+interface AnswerHead {
   readonly httpVersion: string;
   readonly statusCode?: number | undefined;
   readonly rawHeaders: RawHead;

@@ -10,7 +10,7 @@ import type { Reply, ReplyHeaders } from "../reply.ts";
 import { hintFor, hintHeader } from "../routes.ts";
 
 /** What the site is told of a request; `meantForApi` when it carries a key or JSON. */
-export interface SiteRequest {
+interface SiteRequest {
   readonly method: string;
   readonly path: string;
   readonly meantForApi: boolean;

@@ -7,7 +7,7 @@
  */
 import { addressBucket, networkOf } from "../../values/address-bucket.ts";
 
-export interface PlaceLimits {
+interface PlaceLimits {
   readonly placesMax: number;
   readonly waitingMax: number;
   readonly waitMs: number;

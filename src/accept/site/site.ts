@@ -14,14 +14,14 @@ import type { DescriptorShares } from "../descriptors.ts";
 import { RequestHeaders } from "../headers.ts";
 import type { Reply } from "../reply.ts";
 import { routeOf, splitTarget } from "../routes.ts";
-import { type Failure, SiteAddress, SiteCall } from "./call.ts";
+import { SiteAddress, SiteCall, type SiteFailure } from "./call.ts";
 import { answerHead, hasBody, requestHead, targetFault, type VisitHead } from "./head.ts";
 import { SITE_LIMITS, type SiteLimits, withinSiteShare } from "./limits.ts";
 import { builtInSite, meantForApi } from "./page.ts";
 import { SitePlaces } from "./places.ts";
 import { type TunnelEnd, tunnel } from "./tunnel.ts";
 
-export interface SiteParts {
+interface SiteParts {
   /** The configured site, or undefined for the built-in page. */
   readonly siteUrl: () => string | undefined;
   readonly limits: Partial<SiteLimits> | undefined;
@@ -131,7 +131,7 @@ export class Site {
     reply: Reply,
     upgrade: TunnelEnd | undefined,
     over: AbortSignal,
-  ): Promise<Failure | undefined> {
+  ): Promise<SiteFailure | undefined> {
     if (over.aborted) return "abandoned";
     const call = new SiteCall({
       address,
@@ -188,7 +188,7 @@ function relay(answer: IncomingMessage, reply: Reply): Promise<void> {
 
 const TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 
-function explain(failure: Failure, reply: Reply): void {
+function explain(failure: SiteFailure, reply: Reply): void {
   const silent = failure === "silent";
   const words = failure === "invalid" ? "does not speak HTTP as it should" : "does not answer";
   reply.whole(silent ? 504 : 502, TEXT, Buffer.from(`The site behind this gateway ${words}.\n`));

@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 
-export interface TunnelLimits {
+interface TunnelLimits {
   /** Longest silence of both sides. */
   readonly idleMs: number;
   /** After one side has ended: how long the other may still take what was said. */

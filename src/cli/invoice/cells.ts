@@ -2,7 +2,7 @@
 import { utcDay } from "../../values/time.ts";
 
 /** Parts of a dollar in which costs are added up: rows may cost less than a nano-dollar. */
-export const COST_DIGITS = 15;
+const COST_DIGITS = 15;
 const COST_UNIT = 10n ** BigInt(COST_DIGITS);
 const NANO = 1_000_000_000n;
 /** Digits in front of the point, and an exponent, that a vendor may bill with. */

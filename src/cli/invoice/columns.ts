@@ -73,7 +73,7 @@ function isRole(text: string): text is Role {
 }
 
 /** Why a row is no heading of ours; files may have lines about the account above theirs. */
-export type NoHeading = { readonly missing: string /** How far it is from being one. */; readonly lacks: number };
+type NoHeading = { readonly missing: string /** How far it is from being one. */; readonly lacks: number };
 
 /**
  * The columns of a heading.

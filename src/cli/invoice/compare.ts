@@ -24,7 +24,7 @@ export interface Comparison {
   readonly others: ReadonlyMap<string, Figures>;
 }
 
-export interface CompareOptions {
+interface CompareOptions {
   /** What their file tells of; nothing else is compared. */
   readonly tells: readonly Figure[];
   /** Above it a figure differs. */

@@ -32,7 +32,7 @@ export interface Invoice {
   readonly tells: readonly (keyof Figures)[];
 }
 
-export interface InvoiceOptions {
+interface InvoiceOptions {
   readonly columns: ReturnType<typeof readColumnNames>;
   /** Days to read, both included; all when left out. */
   readonly since?: string | undefined;

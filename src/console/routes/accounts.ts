@@ -7,7 +7,7 @@ import type { Account, AccountName, Page } from "../../store/records.ts";
 import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccount, showEntitlement } from "../answers/present.ts";
-import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -17,14 +17,14 @@ const TAG_DRAWS_MAX = 3;
 
 const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was already made.";
 
-/** The account of that name. @throws Refusal 404 */
+/** The account of that name. @throws AdminRefusal 404 */
 export async function accountNamed(store: Store, name: string): Promise<Account> {
   const account = await store.findAccount(name);
   if (account === undefined) throw noSuchAccount(name);
   return account;
 }
 
-/** The same for those who read its ledger alone, whatever stands in the account. @throws Refusal 404 */
+/** The same for those who read its ledger alone, whatever stands in the account. @throws AdminRefusal 404 */
 export async function nameOfAccount(store: Store, name: string): Promise<AccountName> {
   const account = await store.findAccountName(name);
   if (account === undefined) throw noSuchAccount(name);
@@ -44,7 +44,7 @@ export async function nextAccountName(store: Store, after: string): Promise<Acco
 
 /**
  * Reads a page size.
- * @throws Refusal 400 outside [1, max]
+ * @throws AdminRefusal 400 outside [1, max]
  */
 export function readLimit(text: string | undefined, max: number): number {
   const limit = text === undefined ? PAGE_DEFAULT : Number(text);
@@ -148,8 +148,8 @@ async function createOrFind(
   throw new Error("no free account tag was drawn; the random source repeats itself");
 }
 
-function otherPlan(account: Account): Refusal {
-  return new Refusal(
+function otherPlan(account: Account): AdminRefusal {
+  return new AdminRefusal(
     409,
     "account_exists",
     `An account named \`${account.name}\` exists with the plan \`${account.plan}\`.`,

@@ -14,7 +14,7 @@ import { startOfDay } from "../../store/sums/day-sums.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { ArchivedShape, PlainLines } from "../answers/ledger.ts";
 import { linePage } from "../answers/line-page.ts";
-import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "../schema.ts";
 import { nameOfAccount, readLimit } from "./accounts.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -73,7 +73,7 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
   ];
 }
 
-/** Midnight at the beginning of the day, old enough. @throws Refusal */
+/** Midnight at the beginning of the day, old enough. @throws AdminRefusal */
 function readBefore(day: string, nowMs: number): number {
   const beforeMs = startOfDay(day);
   if (beforeMs === undefined) throw malformed("before", "a day, YYYY-MM-DD", "Write a day like 2026-08-31, in UTC.");
@@ -81,8 +81,8 @@ function readBefore(day: string, nowMs: number): number {
   return beforeMs;
 }
 
-function tooYoung(): Refusal {
-  return new Refusal(
+function tooYoung(): AdminRefusal {
+  return new AdminRefusal(
     409,
     "too_young",
     `Lines younger than ${HOURS} hours are never archived: a charge may still be settled or sent again.`,
@@ -112,7 +112,7 @@ async function archive(
   return { status: repeated ? 200 : 201, body: { ...body, repeated }, repeated };
 }
 
-/** What stands for lines that nothing is wrong with; other requests are served while they are walked. @throws Refusal 409 */
+/** What stands for lines that nothing is wrong with; other requests are served while they are walked. @throws AdminRefusal 409 */
 async function openingOf(
   tag: AccountTag,
   before: LedgerLine | undefined,
@@ -129,11 +129,11 @@ async function openingOf(
   }
   walk.end();
   const [finding] = walk.findings;
-  if (finding) throw new Refusal(409, "unbalanced", `${finding.what} Nothing was archived.`, VERIFY_FIRST);
+  if (finding) throw new AdminRefusal(409, "unbalanced", `${finding.what} Nothing was archived.`, VERIFY_FIRST);
   return openingLine(tag, lines.at(-1) as LedgerLine, { ...walk.tally.facts, chain });
 }
 
-/** The lines, which are those that the asker has. @throws Refusal 400, 409 */
+/** The lines, which are those that the asker has. @throws AdminRefusal 400, 409 */
 async function provenLines(store: Store, tag: AccountTag, name: string, ask: ArchiveAsk): Promise<LedgerLine[]> {
   const count = ask.through - ask.after;
   if (count < 1 || count > ARCHIVE_LINES_MAX) {
@@ -152,7 +152,7 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
     await setImmediate();
   }
   if (lines.at(-1)?.seq !== ask.through || digestOf(lines) !== ask.sha256) {
-    throw new Refusal(
+    throw new AdminRefusal(
       409,
       "not_the_same_lines",
       "The digest is not that of these lines in the ledger; nothing was archived.",
@@ -162,7 +162,7 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
   // A charge and what was absorbed above its hold are judged together.
   const [next] = await store.readLedger(tag, ask.through, 1);
   if (next && next.reference !== "" && next.reference === lines.at(-1)?.reference) {
-    throw new Refusal(
+    throw new AdminRefusal(
       409,
       "splits_a_request",
       `Line ${ask.through} and the one behind it are of one request.`,
@@ -172,13 +172,13 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
   return lines;
 }
 
-function notBefore(day: string): Refusal {
+function notBefore(day: string): AdminRefusal {
   const remedy = "Archive up to the last line before that day.";
-  return new Refusal(409, "not_before", `One of the lines is not of before ${day}; nothing was archived.`, remedy);
+  return new AdminRefusal(409, "not_before", `One of the lines is not of before ${day}; nothing was archived.`, remedy);
 }
 
-function moved(name: string): Refusal {
-  return new Refusal(
+function moved(name: string): AdminRefusal {
+  return new AdminRefusal(
     409,
     "moved",
     "The ledger does not begin where the request says; nothing was archived.",

@@ -8,7 +8,7 @@ import { type CodeHash, codeIdIn, newCode, readCode } from "../../values/code.ts
 import { CodePage, CodeShape, NewCodesShape, RedemptionShape } from "../answers/answers.ts";
 import { showCode, showEntitlement } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
-import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { Turns } from "../turns.ts";
@@ -164,7 +164,7 @@ class Redemption {
     this.#budget = new GuessBudget(parts.clock);
   }
 
-  /** @throws Refusal that says no more of an unknown code than of another's. */
+  /** @throws AdminRefusal that says no more of an unknown code than of another's. */
   async redeem(account: Account, typed: string): Promise<Answer> {
     const hash = readTyped(typed);
     return this.#turns.of(account.id, () => this.#redeem(account, hash));
@@ -200,7 +200,7 @@ function redeemed(
   return { status: repeated ? 200 : 201, body, repeated, audit: { code_id: code.id, card: code.card } };
 }
 
-/** @throws Refusal 400 for what cannot be a code; nothing is looked up for it, so it is no guess. */
+/** @throws AdminRefusal 400 for what cannot be a code; nothing is looked up for it, so it is no guess. */
 function readTyped(typed: string): CodeHash {
   const hash = readCode(typed);
   if (hash === undefined) {
@@ -211,7 +211,7 @@ function readTyped(typed: string): CodeHash {
     );
   }
   if (hash !== "typo") return hash;
-  throw new Refusal(
+  throw new AdminRefusal(
     400,
     "code_mistyped",
     "The code was mistyped: its last symbol does not fit the others.",
@@ -220,8 +220,8 @@ function readTyped(typed: string): CodeHash {
 }
 
 /** One answer for codes that do not exist, that are void and that others have: a guess learns nothing. */
-function notRedeemable(): Refusal {
-  return new Refusal(
+function notRedeemable(): AdminRefusal {
+  return new AdminRefusal(
     404,
     "code_not_redeemable",
     "This account cannot redeem this code: there is none like it, it is void, or another account has it.",
@@ -229,9 +229,9 @@ function notRedeemable(): Refusal {
   );
 }
 
-function tooManyGuesses(waitMs: number): Refusal {
+function tooManyGuesses(waitMs: number): AdminRefusal {
   const seconds = Math.ceil(waitMs / 1_000);
-  return new Refusal(
+  return new AdminRefusal(
     429,
     "too_many_wrong_codes",
     "This account has tried too many codes that it cannot redeem; no code is looked up for it for now.",
@@ -240,9 +240,9 @@ function tooManyGuesses(waitMs: number): Refusal {
   );
 }
 
-function codesExist({ id, card, createdAtMs }: Code): Refusal {
+function codesExist({ id, card, createdAtMs }: Code): AdminRefusal {
   const made = new Date(createdAtMs).toISOString();
-  return new Refusal(
+  return new AdminRefusal(
     409,
     "codes_exist",
     `Codes of the card \`${card}\` were made under this idempotency_id at ${made}, from \`${id}\` on; their text was shown then, and never again.`,
@@ -250,8 +250,8 @@ function codesExist({ id, card, createdAtMs }: Code): Refusal {
   );
 }
 
-function noSuchCode(id: string): Refusal {
-  return new Refusal(
+function noSuchCode(id: string): AdminRefusal {
+  return new AdminRefusal(
     404,
     "unknown_code",
     `There is no code with the id \`${id}\`.`,
@@ -259,8 +259,8 @@ function noSuchCode(id: string): Refusal {
   );
 }
 
-function inUse(id: string): Refusal {
-  return new Refusal(
+function inUse(id: string): AdminRefusal {
+  return new AdminRefusal(
     409,
     "code_used",
     `The code \`${id}\` has been redeemed and cannot be voided; nothing was changed.`,

@@ -51,7 +51,7 @@ export interface Answer {
 export type AuditFacts = Readonly<Record<string, string>>;
 
 /** What makes a route a write: the audit line that it leaves behind, and how to repeat it. */
-export interface WriteFacts<I> {
+interface WriteFacts<I> {
   /** What is done, noun and verb: `account.create`. */
   readonly what: string;
   /** The account's name or key's id that it is done to. */

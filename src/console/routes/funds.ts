@@ -6,7 +6,7 @@ import { MovementShape } from "../answers/answers.ts";
 import { LedgerPage } from "../answers/ledger.ts";
 import { linePage } from "../answers/line-page.ts";
 import { showLedgerLine } from "../answers/present.ts";
-import { malformed, noSuchAccount, Refusal } from "../refusal.ts";
+import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup } from "../schema.ts";
 import { accountNamed, nameOfAccount, readLimit } from "./accounts.ts";
 import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -89,7 +89,7 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** The amount of a top-up: above 0, at most NANO_USD_MAX (docs/failure-model.md row 38). @throws Refusal 400 */
+/** The amount of a top-up: above 0, at most NANO_USD_MAX (docs/failure-model.md row 38). @throws AdminRefusal 400 */
 function readTopup(text: string): bigint {
   const amount = parseUsd(text);
   if (amount !== undefined && amount > 0n) return amount;
@@ -97,7 +97,7 @@ function readTopup(text: string): bigint {
   throw malformed("usd", rule, 'Write it like "10.00", without sign, blanks or exponent; to take money, adjust.');
 }
 
-/** The amount of an adjustment: either way, but not 0. @throws Refusal 400 */
+/** The amount of an adjustment: either way, but not 0. @throws AdminRefusal 400 */
 function readAdjustment(text: string): bigint {
   const amount = parseUsd(text, { signed: true });
   if (amount !== undefined && amount !== 0n) return amount;
@@ -117,14 +117,14 @@ async function credit(parts: ConsoleParts, name: string, movement: Movement): Pr
       return { status: repeated ? 200 : 201, body, repeated };
     }
     case "mismatch":
-      throw new Refusal(
+      throw new AdminRefusal(
         409,
         "id_used",
         `The id \`${movement.id}\` was used on this account with another amount; nothing was changed.`,
         `Look it up (tollgate ledger show --account ${name}), then send the right amount or another id.`,
       );
     case "refused":
-      throw new Refusal(
+      throw new AdminRefusal(
         409,
         "out_of_range",
         `The balance less what running requests hold would leave 0.00 to ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,

@@ -7,7 +7,7 @@ import type { Account, Key, Page } from "../../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import { KeyPage, KeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey } from "../answers/present.ts";
-import { malformed, noSuchAccount, noSuchKey, Refusal } from "../refusal.ts";
+import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { AccountPath, KEYS_PAGE_MAX, KeyPath, KeysQuery, NewGroup, NewKey } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
@@ -115,7 +115,7 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** Keys after the one that the cursor names, oldest first. @throws Refusal 400 for the id of no key of the account. */
+/** Keys after the one that the cursor names, oldest first. @throws AdminRefusal 400 for the id of no key of the account. */
 function pageOf(keys: readonly Key[], cursor: string | undefined, limit: number): Page<Key> {
   const from = cursor === undefined ? 0 : keys.findIndex(({ id }) => id === cursor) + 1;
   if (cursor !== undefined && from === 0) throw malformed("cursor", "the `next` of an earlier page", "Begin anew.");
@@ -131,8 +131,8 @@ function named(once: string | undefined): AuditFacts {
   return once === undefined ? {} : { idempotency_id: once };
 }
 
-function keyExists({ id, group }: Key): Refusal {
-  return new Refusal(
+function keyExists({ id, group }: Key): AdminRefusal {
+  return new AdminRefusal(
     409,
     "key_exists",
     `The key \`${id}\` in the group \`${group}\` was made under this idempotency_id before; its text was shown then, and never again.`,
@@ -150,7 +150,7 @@ async function addKey(store: Store, tag: AccountTag, key: Parameters<Store["crea
   }
 }
 
-/** The account that a key's id names. @throws Refusal 404 */
+/** The account that a key's id names. @throws AdminRefusal 404 */
 async function ownerOf(store: Store, keyId: string): Promise<Account> {
   const tag = tagOfId(keyId);
   const account = tag === undefined ? undefined : await store.getAccount(tag);
@@ -158,8 +158,8 @@ async function ownerOf(store: Store, keyId: string): Promise<Account> {
   return account;
 }
 
-function revoked(key: Key): Refusal {
-  return new Refusal(
+function revoked(key: Key): AdminRefusal {
+  return new AdminRefusal(
     409,
     "key_revoked",
     `The key \`${key.id}\` is revoked, which is final; it stays in the group \`${key.group}\`.`,

@@ -4,7 +4,7 @@
  * caller's to bring.
  */
 import { StoreShape } from "../answers/answers.ts";
-import { Refusal } from "../refusal.ts";
+import { AdminRefusal } from "../refusal.ts";
 import { StoreConfirmation } from "../schema.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
@@ -68,8 +68,8 @@ export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreK
   ];
 }
 
-function changed(): Refusal {
-  return new Refusal(
+function changed(): AdminRefusal {
+  return new AdminRefusal(
     409,
     "store_changed",
     "What was to be confirmed is not what the store shows now; nothing is changed.",

@@ -9,7 +9,7 @@ import type { JsonObject } from "../json-object.ts";
 const CODE_IS_IDENTIFIER: ReadonlySet<number> = new Set([401, 404, 429]);
 
 /** The `error` object of a whole answer. */
-export function errorObject(answer: ErrorAnswer): JsonObject {
+function errorObject(answer: ErrorAnswer): JsonObject {
   return {
     message: answer.message,
     type: errorType(answer),

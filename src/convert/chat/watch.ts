@@ -6,7 +6,7 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
-import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
 import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
@@ -14,7 +14,7 @@ import { writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
 
-export interface ChatWatchOptions {
+interface ChatWatchOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
   readonly includeUsage: boolean;
   /** The client's model name, when the route renames it. */
@@ -46,7 +46,7 @@ export class ChatWatcher implements Watcher {
     return this.#fault;
   }
 
-  see(event: SseEvent): Seen {
+  see(event: SseEvent): SeenEvent {
     if (event.data === undefined) return passed(event, false);
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text === DONE) return this.#seeDone(event);
@@ -69,7 +69,7 @@ export class ChatWatcher implements Watcher {
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
   }
 
-  #seeDone(event: SseEvent): Seen {
+  #seeDone(event: SseEvent): SeenEvent {
     if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
     this.#done = true;
     this.#usage.end();
@@ -83,7 +83,7 @@ export class ChatWatcher implements Watcher {
     return finished >= Math.max(Math.min(choices, CHOICES_MAX), this.#finished.size);
   }
 
-  #refuse(fault: UpstreamFault): Seen {
+  #refuse(fault: UpstreamFault): SeenEvent {
     this.#fault = fault;
     return NOTHING;
   }

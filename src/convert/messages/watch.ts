@@ -6,7 +6,7 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
-import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
 import { MessageUsage, writeUsage } from "./usage.ts";
@@ -41,7 +41,7 @@ export class MessagesWatcher implements Watcher {
     return this.#fault;
   }
 
-  see(event: SseEvent): Seen {
+  see(event: SseEvent): SeenEvent {
     if (event.data === undefined) return passed(event, false);
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
@@ -77,7 +77,7 @@ export class MessagesWatcher implements Watcher {
     else if (type === "content_block_start" && this.#openBlocks.size < OPEN_BLOCKS_MAX) this.#openBlocks.add(index);
   }
 
-  #start(event: SseEvent, payload: JsonObject): Seen {
+  #start(event: SseEvent, payload: JsonObject): SeenEvent {
     const message = objectOf(payload.message);
     if (!message || this.#opened) return this.#refuse(invalid("message_start is empty or came twice"));
     this.#opened = true;
@@ -88,7 +88,7 @@ export class MessagesWatcher implements Watcher {
     return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic, terminal: false };
   }
 
-  #refuse(fault: UpstreamFault): Seen {
+  #refuse(fault: UpstreamFault): SeenEvent {
     this.#fault = fault;
     return NOTHING;
   }

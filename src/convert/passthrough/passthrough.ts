@@ -32,7 +32,7 @@ import { countOutput } from "../responses/produced.ts";
 import { readUsage as readResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { translationHeader } from "../translate/header.ts";
-import { invalid, reported, type Seen, type Watcher } from "../watch.ts";
+import { invalid, reported, type SeenEvent, type Watcher } from "../watch.ts";
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
@@ -169,9 +169,9 @@ class PassthroughStream implements StreamConverter {
   #collect(events: ReturnType<SseReader["push"]>): readonly ClientFrames[] {
     const pieces: Uint8Array[] = [];
     let semantic = false;
-    let terminal: Seen | undefined;
+    let terminal: SeenEvent | undefined;
     for (const event of events) {
-      const seen: Seen = this.#watcher.see(event);
+      const seen: SeenEvent = this.#watcher.see(event);
       if (this.#watcher.fault) break;
       if (seen.terminal) {
         this.#ended = true;

@@ -8,7 +8,7 @@ import type { ClientRequest, Permitted, RouteFacts } from "../exchange.ts";
 import { type JsonObject, parseObject } from "../json-object.ts";
 
 /** What becomes of a body's members on a route of its own protocol. */
-export interface Listed {
+interface Listed {
   /** Top-level members to take out. */
   readonly remove: readonly string[];
   /** Top-level members with what is left of them, as raw JSON. */

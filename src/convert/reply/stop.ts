@@ -6,7 +6,7 @@ import { type Stop, type StopReason, stopFor } from "../hub.ts";
  * a stop for tools without a call would stall an agent, so it is a plain end. Truncation and refusals stay what they are.
  * @param calls how many tool calls the client gets to see.
  */
-export function settleReason(reason: StopReason, calls: number): StopReason {
+function settleReason(reason: StopReason, calls: number): StopReason {
   if (reason !== "end" && reason !== "tool-calls") return reason;
   return calls > 0 ? "tool-calls" : "end";
 }

@@ -11,7 +11,7 @@ export interface OpenMessage {
   partOpen: boolean;
 }
 
-export interface OpenReasoning {
+interface OpenReasoning {
   readonly type: "reasoning";
   readonly id: string;
   text: string;

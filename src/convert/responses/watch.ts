@@ -6,7 +6,7 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
-import { invalid, NOTHING, passed, reported, type Seen, TRUNCATED, type Watcher } from "../watch.ts";
+import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
@@ -42,7 +42,7 @@ export class ResponsesWatcher implements Watcher {
     return this.#fault;
   }
 
-  see(event: SseEvent): Seen {
+  see(event: SseEvent): SeenEvent {
     if (event.data === undefined) return passed(event, false);
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text === "[DONE]") return NOTHING;
@@ -66,7 +66,7 @@ export class ResponsesWatcher implements Watcher {
     return passed(event, semantic);
   }
 
-  #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): Seen {
+  #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
     const { type } = payload;
     // What failed has been used all the same.
     this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
@@ -83,7 +83,7 @@ export class ResponsesWatcher implements Watcher {
     return sseFrame(Buffer.from(spliced).toString(), String(type));
   }
 
-  #refuse(fault: UpstreamFault): Seen {
+  #refuse(fault: UpstreamFault): SeenEvent {
     this.#fault = fault;
     return NOTHING;
   }

@@ -34,7 +34,7 @@ export function nearestEffort(wanted: Strength, efforts: readonly Effort[]): Str
 }
 
 /** The word that switches reasoning off: `none`, else the lowest effort; undefined when there is no such parameter. */
-export function offEffort(efforts: readonly Effort[]): Effort | undefined {
+function offEffort(efforts: readonly Effort[]): Effort | undefined {
   return EFFORTS.find((effort) => efforts.includes(effort));
 }
 

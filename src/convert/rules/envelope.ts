@@ -10,10 +10,10 @@ const VERSION = 1;
 const PREFIX = "gw1.";
 
 /** Largest envelope that is opened, in characters; a longer one is dropped like a foreign one. */
-export const ENVELOPE_CHARS_MAX = 4 * 1024 * 1024;
+const ENVELOPE_CHARS_MAX = 4 * 1024 * 1024;
 
 /** Whose reasoning is in an envelope. */
-export interface ReasoningOrigin {
+interface ReasoningOrigin {
   readonly protocol: Protocol;
   readonly upstreamModel: string;
   /** The upstream's name where its thinking is bound to its account; undefined where any account may read it. */

@@ -50,7 +50,7 @@ export function messagesImageSource(part: ImagePart, capabilities: Capabilities)
 }
 
 /** What becomes of a file on its way to any target: text, or bytes, or an address. */
-export type CarriedFile =
+type CarriedFile =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
   | { readonly kind: "url"; readonly url: string };

@@ -4,7 +4,7 @@ import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RestField } f
 import { isGiven, optionalFlag, optionalNumber, optionalRecord, optionalText, optionalWord, record } from "./read.ts";
 
 /** OpenAI's members of the prompt cache, by their wire names. */
-export function promptCacheOf(json: JsonObject): JsonObject {
+function promptCacheOf(json: JsonObject): JsonObject {
   const names = ["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"];
   return Object.fromEntries(names.filter((name) => isGiven(json[name])).map((name) => [name, json[name]]));
 }

@@ -10,7 +10,7 @@ const CHAT_STOPS_MAX = 4;
 /** Smallest `top_p` that messages takes beside thinking. */
 const THINKING_TOP_P_MIN = 0.95;
 
-export interface SentSampling {
+interface SentSampling {
   readonly temperature?: number | undefined;
   readonly top_p?: number | undefined;
   readonly top_k?: number | undefined;
@@ -60,7 +60,7 @@ function dropTopP(hub: HubRequest, losses: Losses): void {
   if (topP !== undefined && topP < 1) losses.drop("top_p");
 }
 
-export interface StopPlan {
+interface StopPlan {
   /** What the upstream is told; undefined: nothing. */
   readonly sent: readonly string[] | undefined;
   /** What the reply side watches for (rule 25). */

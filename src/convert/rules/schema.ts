@@ -11,7 +11,7 @@ export const EMPTY_OBJECT_SCHEMA: JsonObject = { type: "object", properties: {} 
 const VARIANTS = ["oneOf", "anyOf", "allOf"] as const;
 
 /** A tool's schema with an object root, and what has to be told in the description because of that. */
-export interface ObjectRoot {
+interface ObjectRoot {
   readonly schema: JsonObject;
   readonly note: string | undefined;
 }

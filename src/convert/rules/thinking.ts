@@ -8,7 +8,7 @@ import type { HubRequest, JsonObject } from "../hub.ts";
 import { BUDGET_TOKENS_MIN, budgetOf, nearestEffort, wantedEffort } from "./effort.ts";
 import type { Losses } from "./losses.ts";
 
-export interface ThinkingPlan {
+interface ThinkingPlan {
   readonly maxTokens: number;
   /** The `thinking` member; undefined: leave it out. */
   readonly thinking: JsonObject | undefined;
@@ -19,7 +19,7 @@ export interface ThinkingPlan {
 }
 
 /** What of the conversation forbids a thinking budget. */
-export interface ThinkingObstacles {
+interface ThinkingObstacles {
   /** A tool must be used. */
   readonly forcedTool: boolean;
   /** The last assistant turn calls tools, but its thinking could not be restored. */

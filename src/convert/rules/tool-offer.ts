@@ -8,7 +8,7 @@ import type { Losses } from "./losses.ts";
 import { refuse } from "./refuse.ts";
 import type { NameBook } from "./tool-names.ts";
 
-export type UsableTool = FunctionTool | CustomTool | TypedTool;
+type UsableTool = FunctionTool | CustomTool | TypedTool;
 
 export interface OfferedTool {
   readonly definition: UsableTool;
@@ -25,7 +25,7 @@ export interface ToolOffer {
 }
 
 /** What the target can do beyond functions. */
-export interface OfferTarget {
+interface OfferTarget {
   readonly capabilities: Capabilities;
   /** Whether the target runs this hosted tool itself. */
   carriesHosted(tool: HostedTool): boolean;

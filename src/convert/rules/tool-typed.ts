@@ -81,7 +81,7 @@ export function messagesTyped(type: string): TypedForm | undefined {
 }
 
 /** Function arguments for a typed call of responses (`action` of shells, `operation` of patches). */
-export function argumentsOfTyped(kind: ToolKind, native: JsonObject): JsonObject {
+function argumentsOfTyped(kind: ToolKind, native: JsonObject): JsonObject {
   if (kind === "local_shell") {
     return without({ command: native.command, workdir: native.working_directory, timeout_ms: native.timeout_ms });
   }

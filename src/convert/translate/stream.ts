@@ -15,7 +15,7 @@ import { invalid } from "../watch.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
 /** The most bytes that a model may produce in one stream: clients are told everything twice by some protocols. */
-export const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
+const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What a translated stream needs of an upstream's protocol. */
 export interface ReplyDecoder {

@@ -22,7 +22,7 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "../exchange.ts";
-import type { Encoded, HubReply, HubRequest, ReplyPlan, RequestFacts } from "../hub.ts";
+import type { Encoded, HubFacts, HubReply, HubRequest, ReplyPlan } from "../hub.ts";
 import { type JsonObject, parseObject } from "../json-object.ts";
 import { decodeReply as decodeMessagesReply } from "../messages/reply-decode.ts";
 import { encodeReply as encodeMessagesReply } from "../messages/reply-encode.ts";
@@ -47,7 +47,7 @@ import { type ReplyDecoder, TranslatedStream } from "./stream.ts";
 
 /** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
 interface Codec {
-  decodeRequest(json: Readonly<JsonObject>, facts: RequestFacts): HubRequest | Refusal;
+  decodeRequest(json: Readonly<JsonObject>, facts: HubFacts): HubRequest | Refusal;
   encodeRequest(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded | Refusal;
   decodeReply(json: JsonObject, plan: ReplyPlan, context: ConvertContext): DecodedReply | UpstreamFault;
   encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array;

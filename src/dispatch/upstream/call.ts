@@ -18,7 +18,7 @@ export interface CallListener {
   failed(failed: Failure): void;
 }
 
-export interface CallRequest {
+interface CallRequest {
   readonly stream: boolean;
   /** Appended to the path of the upstream's protocol; empty for its model path. */
   readonly pathSuffix: string;

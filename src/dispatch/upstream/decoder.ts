@@ -9,7 +9,7 @@ import type { Encoding } from "./reply-head.ts";
 /** Decoded bytes of one body; a packed stream beyond it is a bomb, not an answer. */
 const DECODED_BYTES_MAX = 256 * 1024 * 1024;
 
-export interface DecoderEvents {
+interface DecoderEvents {
   data(chunk: Uint8Array): void;
   /** There is room again after `write` gave false. */
   drained(): void;

@@ -10,10 +10,10 @@ import type { Clock } from "../../values/time.ts";
 import { type OutcomeCounts, type OutcomeKind, Outcomes } from "../outcomes.ts";
 
 /** `probe`: it may be asked by one request, to see. */
-export type Standing = "usable" | "probe" | "resting";
+export type UpstreamStanding = "usable" | "probe" | "resting";
 
 /** `failures`: in a row; `failure_rate`: too many of all; `forbidden`: our credential was refused. */
-export type EjectionReason = "failures" | "failure_rate" | "forbidden";
+type EjectionReason = "failures" | "failure_rate" | "forbidden";
 
 export interface Ejection {
   readonly reason: EjectionReason;
@@ -23,7 +23,7 @@ export interface Ejection {
 }
 
 /** What came of one attempt. */
-export interface Verdict {
+export interface HealthVerdict {
   /** `alive`: it answered, and found the caller at fault; `none`: says nothing about the upstream. */
   readonly kind: OutcomeKind | "alive" | "none";
   /** The model's name at the upstream: rate limits are per model. */
@@ -35,7 +35,7 @@ export interface Verdict {
 }
 
 export interface HealthState {
-  readonly standing: Standing;
+  readonly standing: UpstreamStanding;
   readonly reason: EjectionReason | "retry_after" | undefined;
   readonly restMs: number;
   /** Models that the upstream has asked us to leave alone for a while (429). */
@@ -43,7 +43,7 @@ export interface HealthState {
   readonly outcomes: OutcomeCounts;
 }
 
-export interface HealthParts {
+interface HealthParts {
   readonly clock: Clock;
   /** A number in [0, 1). */
   readonly random: () => number;
@@ -81,7 +81,7 @@ export class Health {
   }
 
   /** @param model the model's name at the upstream. */
-  standing(model: string): Standing {
+  standing(model: string): UpstreamStanding {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "resting";
     if (this.#ejected === undefined) return "usable";
@@ -113,7 +113,7 @@ export class Health {
   }
 
   /** An attempt has been decided; or, without having been begun again, a stream has broken after its beginning. */
-  tell(verdict: Verdict): void {
+  tell(verdict: HealthVerdict): void {
     const { kind, probe } = verdict;
     if (probe) this.#probing = false;
     if (kind === "none") return;
@@ -141,7 +141,7 @@ export class Health {
   }
 
   /** Only an answer to what was asked after the ejection speaks for it: others were under way before. */
-  #answered({ startedAtMs, probe }: Verdict, nowMs: number): void {
+  #answered({ startedAtMs, probe }: HealthVerdict, nowMs: number): void {
     this.#inARow.local = 0;
     this.#inARow.remote = 0;
     if (this.#ejected === undefined || !(probe || startedAtMs > this.#ejectedAtMs)) return;
@@ -153,7 +153,7 @@ export class Health {
   }
 
   /** 429 is not an illness, and limits are per model: only this model is left alone, for as long as it was asked. */
-  #limited({ model, retryAfterS, probe }: Verdict, nowMs: number): void {
+  #limited({ model, retryAfterS, probe }: HealthVerdict, nowMs: number): void {
     const restMs = this.#bounded(retryAfterS) ?? this.#settings.coolDownMs;
     this.#limitedUntilMs.set(model, Math.max(this.#limitedUntilMs.get(model) ?? 0, nowMs + restMs));
     this.#inARow.local = 0;
@@ -161,7 +161,7 @@ export class Health {
     if (probe) this.#answered({ kind: "alive", model, retryAfterS, startedAtMs: nowMs, probe }, nowMs);
   }
 
-  #failed(kind: "local" | "remote" | "forbidden", verdict: Verdict, nowMs: number): void {
+  #failed(kind: "local" | "remote" | "forbidden", verdict: HealthVerdict, nowMs: number): void {
     const askedMs = this.#bounded(verdict.retryAfterS);
     if (askedMs !== undefined) this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + askedMs);
     if (this.#ejected !== undefined) {

@@ -5,7 +5,7 @@
 import { parseRetryAfterMs, parseRetryAfterS, safeHeaderValue } from "../../wire/header.ts";
 import { type Failure, failure } from "../failure.ts";
 
-export const ENCODINGS = ["gzip", "br", "deflate", "zstd"] as const;
+const ENCODINGS = ["gzip", "br", "deflate", "zstd"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
 export interface ReplyHead {

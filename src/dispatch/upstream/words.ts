@@ -6,7 +6,7 @@
 import { quoted } from "../../values/errors.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
 
-export interface UpstreamWords {
+interface UpstreamWords {
   /** For the client, cleaned; undefined when the upstream said nothing that can be read. */
   readonly message: string | undefined;
   /** Whether this is about a model name that the upstream does not know. */

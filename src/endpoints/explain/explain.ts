@@ -30,7 +30,7 @@ export type ExplainParts = Pick<PipelineParts, "settings" | "clock" | "sealing" 
 };
 
 /** What has been read of a key and its account. */
-export interface Seen {
+export interface SeenAccount {
   readonly view: KeyView;
   /** What running requests hold of the account's balance. */
   readonly held: NanoUsd;
@@ -60,7 +60,7 @@ export interface RouteOutlook {
 /** Everything that was found out, up to the first refusal and, where it can be told, beyond it. */
 export interface Outlook {
   readonly question: Question;
-  readonly seen: Seen;
+  readonly seen: SeenAccount;
   /** The refusal that the request would get; undefined when it would go upstream. */
   readonly refused: Refusal | undefined;
   /** Whether the request is refused for what it asks (`measure`), rather than by its routes. */
@@ -78,7 +78,7 @@ export interface Outlook {
 const ROUTES_MAX = 16;
 
 /** Finds out what would become of a request. Changes nothing. */
-export async function explain(question: Question, seen: Seen, parts: ExplainParts): Promise<Outlook> {
+export async function explain(question: Question, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
   const catalog = parts.admit.catalog();
   const { read } = question;
   const envelope = isRefusal(read) ? undefined : read.envelope;
@@ -107,7 +107,7 @@ export async function explain(question: Question, seen: Seen, parts: ExplainPart
 /** Admission as the pipeline has it, on a store that reads. */
 async function permitFor(
   { protocol, read }: Question,
-  seen: Seen,
+  seen: SeenAccount,
   catalog: Catalog,
   { admit: { wallMs }, journal }: ExplainParts,
 ): Promise<Permit | Refusal> {
@@ -129,7 +129,7 @@ async function permitFor(
 
 /** The answer that `Store.admit` would give. */
 export function foresee(
-  { view: { key, account, entitlements, storeTimeMs }, held, limits }: Seen,
+  { view: { key, account, entitlements, storeTimeMs }, held, limits }: SeenAccount,
   ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens">,
 ): Admitted | AdmitRefused {
   const nowMs = Math.max(storeTimeMs, limits?.storeTimeMs ?? 0);
@@ -157,7 +157,7 @@ export function foresee(
 }
 
 interface Decided {
-  readonly seen: Seen;
+  readonly seen: SeenAccount;
   readonly terms: Terms;
   readonly group: Group | undefined;
   readonly granted: Permit | undefined;

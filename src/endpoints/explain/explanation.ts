@@ -13,7 +13,7 @@ import type { Outlook, RouteOutlook } from "./explain.ts";
 
 const MS_PER_S = 1_000;
 
-export type Audience = "owner" | "operator";
+type Audience = "owner" | "operator";
 
 const STEPS = [
   "gateway",

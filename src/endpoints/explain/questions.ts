@@ -12,11 +12,11 @@ import { ZERO } from "../../values/money.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import type { Settings } from "../../values/settings.ts";
 import { isJsonFault, scanJsonInSteps } from "../../wire/json.ts";
-import { type ExplainParts, explain, type Question, type Seen } from "./explain.ts";
+import { type ExplainParts, explain, type Question, type SeenAccount } from "./explain.ts";
 import { explained } from "./explanation.ts";
 
 /** Reads of the store; nothing else is used of it. */
-export type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits">;
+type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits">;
 
 /**
  * `POST /v1/explain` for the owner of a key.
@@ -124,7 +124,7 @@ function limitsOf({ tag, id, group }: Key, store: Pick<Store, "readLimits">, { c
   return store.readLimits(tag, limitScope(group, id, perKey));
 }
 
-async function seenOf(keyId: string, store: ExplainStore, settings: Settings): Promise<Seen | undefined> {
+async function seenOf(keyId: string, store: ExplainStore, settings: Settings): Promise<SeenAccount | undefined> {
   const tag = tagOfId(keyId);
   if (tag === undefined) return undefined;
   const [account, keys, cards] = await Promise.all([store.getAccount(tag), store.listKeys(tag), store.listCards(tag)]);

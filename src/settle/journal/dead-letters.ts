@@ -8,7 +8,7 @@ import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";
 
 /** `defect`: the store's own checks refused the ask, which trying again would not change. */
-export type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "defect";
+type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "defect";
 
 export interface DeadLetter {
   readonly reason: DeadReason;

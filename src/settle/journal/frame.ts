@@ -32,7 +32,7 @@ export const RECORD = {
 
 export type RecordType = (typeof RECORD)[keyof typeof RECORD];
 
-export interface Frame {
+export interface JournalFrame {
   readonly type: RecordType;
   readonly atMs: number;
   readonly payload: Buffer;
@@ -72,7 +72,7 @@ export function encodeFrame(type: RecordType, atMs: number, payload: Buffer): Bu
  * Reads the frame at `from`; undefined when no valid one is there.
  * @throws NewerJournalError on a valid frame of a later version.
  */
-export function decodeFrame(bytes: Buffer, from: number): Frame | undefined {
+export function decodeFrame(bytes: Buffer, from: number): JournalFrame | undefined {
   if (from + HEAD_BYTES > bytes.length) return undefined;
   for (let at = 0; at < MAGIC.length; at++) if (bytes[from + at] !== MAGIC[at]) return undefined;
   const length = bytes.readUInt32BE(from + 8);

@@ -23,7 +23,7 @@ export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */
 const UNSETTLED_MAX = 100_000;
 
-export interface JournalParts {
+interface JournalParts {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly fsync: "group" | "always";

@@ -6,9 +6,9 @@ import type { SettleAsk } from "../../store/settlement.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
-import { type Frame, HEAD_BYTES, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
+import { HEAD_BYTES, type JournalFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
-import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge, type Place } from "./payload.ts";
+import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge, type JournalPosition } from "./payload.ts";
 import { scan } from "./scan.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -16,7 +16,7 @@ const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
 /** Settlements that verification has under way at one time, so that it never stands in the way of requests. */
 export const VERIFY_AT_ONCE = 32;
 
-export interface PassParts {
+interface PassParts {
   readonly log: Pick<JournalLog, "segments" | "read">;
   readonly clock: Clock;
   /** Age of an ACK at which this pass looks at it. */
@@ -28,13 +28,13 @@ export interface PassParts {
 
 export class VerifyPass {
   readonly #parts: PassParts;
-  #place: Place;
+  #place: JournalPosition;
   /** FINALs whose ACK comes later, and the segment that they are in. */
   readonly #open = new Map<RequestId, { charge: ChargePayload; segment: number }>();
   #dueAtMs = 0;
   #count = 0;
 
-  constructor(parts: PassParts, from: Place) {
+  constructor(parts: PassParts, from: JournalPosition) {
     this.#parts = parts;
     this.#place = from;
   }
@@ -45,7 +45,7 @@ export class VerifyPass {
   }
 
   /** Everything before this place is verified; where a later process takes up the pass. */
-  get verified(): Place {
+  get verified(): JournalPosition {
     let segment = this.#place.segment;
     for (const open of this.#open.values()) segment = Math.min(segment, open.segment);
     const whole = this.#open.size === 0;
@@ -85,14 +85,14 @@ export class VerifyPass {
   }
 
   /** Only ACKs and administrative writes wait. A record from the future means that the clock went back. */
-  #isDue({ type, atMs }: Frame, nowMs: number): boolean {
+  #isDue({ type, atMs }: JournalFrame, nowMs: number): boolean {
     if (type !== RECORD.ack && type !== RECORD.admin) return true;
     const due = nowMs < atMs || nowMs - atMs >= this.#parts.delayMs;
     if (!due) this.#dueAtMs = atMs + this.#parts.delayMs;
     return due;
   }
 
-  async #verify(frames: readonly Frame[], segment: number): Promise<void> {
+  async #verify(frames: readonly JournalFrame[], segment: number): Promise<void> {
     const done: RequestId[] = [];
     let work: (() => Promise<void>)[] = [];
     const send = async (): Promise<void> => {

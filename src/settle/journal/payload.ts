@@ -6,7 +6,7 @@ import type { RequestId } from "../../values/request-id.ts";
 import type { AckOutcome, AdminRecord } from "../journal.ts";
 
 /** How far a pass of verification has come: everything before this place is verified. */
-export interface Place {
+export interface JournalPosition {
   readonly segment: number;
   readonly offset: number;
 }
@@ -14,7 +14,7 @@ export interface Place {
 /** What verification must remember over a restart. */
 export interface Progress {
   /** One place per pass. */
-  readonly verified: readonly Place[];
+  readonly verified: readonly JournalPosition[];
   /** The store that was verified; another one may have lost something. */
   readonly identity: string | undefined;
   /** When it last answered for itself. What was acknowledged later may have been acknowledged by another one. */
@@ -25,13 +25,8 @@ export interface Progress {
 export interface SegmentStart {
   readonly number: number;
   /** The segment before and where its records end: what lies beyond was given up knowingly. */
-  readonly previous: Place | undefined;
+  readonly previous: JournalPosition | undefined;
   readonly progress: Progress;
-}
-
-export interface OpenPayload {
-  readonly ask: SettleAsk;
-  readonly hold: string;
 }
 
 export interface ChargePayload {
@@ -39,7 +34,7 @@ export interface ChargePayload {
   readonly orphan: boolean;
 }
 
-export interface AckPayload {
+interface AckPayload {
   readonly id: RequestId;
   readonly outcome: AckOutcome;
 }
@@ -101,7 +96,7 @@ function progressOf(json: Json | undefined): Progress | undefined {
   return { verified, identity, ...(isCount(json.sureAtMs) ? { sureAtMs: json.sureAtMs } : {}) };
 }
 
-function placeOf(value: unknown): Place | undefined {
+function placeOf(value: unknown): JournalPosition | undefined {
   const json = objectOf(value);
   return isCount(json?.segment) && isCount(json.offset) ? { segment: json.segment, offset: json.offset } : undefined;
 }

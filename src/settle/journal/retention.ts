@@ -6,11 +6,11 @@ import type { Entry } from "./entry.ts";
 import type { Segment } from "./segments.ts";
 
 /** Acknowledged records are kept so long, milliseconds: how far back a store may lose data and get it again. */
-export const RETENTION_MS = 24 * 3_600_000;
+const RETENTION_MS = 24 * 3_600_000;
 /** From this share of `bytesMax` on, acknowledged records go before their time. */
 export const PRESSURE_RATIO = 0.7;
 
-export interface RetentionFacts {
+interface RetentionFacts {
   /** Oldest first; the one being written is never taken. */
   readonly segments: readonly Segment[];
   readonly writing: number;
@@ -23,7 +23,7 @@ export interface RetentionFacts {
   readonly bytesMax: number;
 }
 
-export interface Verdict {
+export interface RetentionVerdict {
   /** Empty ones, and the oldest ones in a row, so that no ACK goes before its FINAL. */
   readonly remove: readonly Segment[];
   /** Whether some of them had not been verified twice. */
@@ -32,7 +32,7 @@ export interface Verdict {
   readonly carry: readonly Entry[];
 }
 
-export function judge(facts: RetentionFacts): Verdict {
+export function judge(facts: RetentionFacts): RetentionVerdict {
   const { segments, writing, verifiedBefore, nowMs, bytesMax } = facts;
   const pinned = pinnedBy(facts.live);
   const remove: Segment[] = [];

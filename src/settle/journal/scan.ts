@@ -1,8 +1,8 @@
 /** Reads a segment as it is found: valid frames in order, and the stretches between them that are none. */
-import { decodeFrame, type Frame, MAGIC } from "./frame.ts";
+import { decodeFrame, type JournalFrame, MAGIC } from "./frame.ts";
 
 export interface Scan {
-  readonly frames: readonly Frame[];
+  readonly frames: readonly JournalFrame[];
   /** Where the last valid frame ends. */
   readonly end: number;
   /** Stretches `[from, to)` before the last valid frame that hold none. */
@@ -16,7 +16,7 @@ export interface Scan {
  * a page that was lost must not hide the charges after it (docs/failure-model.md row F3).
  */
 export function scan(bytes: Buffer, start = 0): Scan {
-  const frames: Frame[] = [];
+  const frames: JournalFrame[] = [];
   const damaged: { from: number; to: number }[] = [];
   let end = start;
   for (;;) {
@@ -28,7 +28,7 @@ export function scan(bytes: Buffer, start = 0): Scan {
   }
 }
 
-function nextFrame(bytes: Buffer, from: number): Frame | undefined {
+function nextFrame(bytes: Buffer, from: number): JournalFrame | undefined {
   for (let at = bytes.indexOf(MAGIC, from); at >= 0; at = bytes.indexOf(MAGIC, at + 1)) {
     const frame = decodeFrame(bytes, at);
     if (frame) return frame;

@@ -2,13 +2,13 @@
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { Disk } from "./disk.ts";
 import { type Entry, Unsettled } from "./entry.ts";
-import { type Frame, RECORD } from "./frame.ts";
+import { type JournalFrame, RECORD } from "./frame.ts";
 import {
   decodeAck,
   decodeCharge,
   decodeProgress,
   decodeSegmentStart,
-  type Place,
+  type JournalPosition,
   type Progress,
   type SegmentStart,
 } from "./payload.ts";
@@ -34,7 +34,7 @@ export interface Found {
   readonly unsettled: Unsettled;
   readonly progress: Progress;
   /** Where the last segment's records end. */
-  readonly last: Place | undefined;
+  readonly last: JournalPosition | undefined;
   /** The next free number. */
   readonly next: number;
 }
@@ -91,7 +91,7 @@ async function readSegment(disk: Disk, number: number, alarm: (message: string) 
 }
 
 /** @param known where the segment's records end by the word of the next one; beyond it nothing was relied upon. */
-function judgeDamage(read: Read, known: Place | undefined, alarm: (message: string) => void): void {
+function judgeDamage(read: Read, known: JournalPosition | undefined, alarm: (message: string) => void): void {
   const name = segmentName(read.number);
   const told = known?.segment === read.number ? known.offset : Number.POSITIVE_INFINITY;
   for (const { from, to } of read.found.damaged) {
@@ -122,7 +122,7 @@ function replay({ number, found, start }: Read, state: State): void {
 }
 
 /** False when the record cannot be understood. */
-function apply(frame: Frame, segment: number, state: State): boolean {
+function apply(frame: JournalFrame, segment: number, state: State): boolean {
   const { type, atMs, payload } = frame;
   switch (type) {
     case RECORD.open:

@@ -10,15 +10,15 @@ import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import { type Absences, AbsentError } from "../recovery/absences.ts";
 import { type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
-import { goBack, type Verified, type Waiting } from "./go-back.ts";
 import type { JournalLog } from "./open.ts";
 import { type ShardOf, VerifyPass } from "./pass.ts";
-import type { ChargePayload, Place, Progress } from "./payload.ts";
+import type { ChargePayload, JournalPosition, Progress } from "./payload.ts";
+import { reconcile, type Verified, type Waiting } from "./reconcile.ts";
 
 const DELAYS_MS = [30_000, 600_000] as const;
 const EVERY_MS = 1_000;
 
-export interface VerifierParts {
+interface VerifierParts {
   readonly log: JournalLog;
   readonly store: Pick<Store, "settle">;
   readonly clock: Clock;
@@ -129,7 +129,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     const isWhole = hasGivenBack || parts.isWholeLoss?.(before, now) === true;
     hasGivenBack = true;
     const verify = (charge: ChargePayload) => settleAgain(charge, false);
-    const waiting = await goBack(Math.min(clock.wallMs(), sureAtMs ?? Number.NEGATIVE_INFINITY), {
+    const waiting = await reconcile(Math.min(clock.wallMs(), sureAtMs ?? Number.NEGATIVE_INFINITY), {
       log,
       verify,
       verifyAdmin,
@@ -168,7 +168,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   }
 
   function note(): void {
-    const verified = passes.map((pass): Place => pass.verified);
+    const verified = passes.map((pass): JournalPosition => pass.verified);
     const progress: Progress = { verified, identity, sureAtMs };
     // Not the offsets: they move with the notes themselves.
     const news = JSON.stringify([identity, passes.map((pass) => [pass.count, pass.verified.segment])]);

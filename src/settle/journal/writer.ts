@@ -10,7 +10,7 @@ import { JournalBrokenError } from "../journal.ts";
 import type { DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { encodeFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
-import { encode, type Place, type SegmentStart } from "./payload.ts";
+import { encode, type JournalPosition, type SegmentStart } from "./payload.ts";
 import type { Segment } from "./segments.ts";
 import { messageOf, type OpenSegment, RETRY_MS, type SpareParts, SpareSegment } from "./spare.ts";
 
@@ -19,10 +19,10 @@ const GROUP_MS = 2;
 /** Records that wait for a segment to be made; beyond it the disk is too slow to be of use. */
 const QUEUE_MAX = 10_000;
 
-export interface WriterParts extends SpareParts {
+interface WriterParts extends SpareParts {
   readonly fsync: "group" | "always";
   /** Where the last segment of an earlier process ended. */
-  readonly previous: Place | undefined;
+  readonly previous: JournalPosition | undefined;
   /** Records that must be on the disk whatever happens to a descriptor. */
   readonly live: () => Iterable<Entry>;
   /** What a new segment says about the ones before it. */
@@ -39,7 +39,7 @@ interface Waiter {
 export class Writer {
   readonly #parts: WriterParts;
   readonly #spare: SpareSegment;
-  #previous: Place | undefined;
+  #previous: JournalPosition | undefined;
   #current: OpenSegment | undefined;
   /** Written to, and not synced since. */
   #dirty = new Set<OpenSegment>();

@@ -6,7 +6,7 @@ import { StoreError } from "../../store/contract.ts";
 import type { Clock } from "../../values/time.ts";
 
 /** How long an absence is doubted: a gateway that is down has restarted by then, or needs a person. */
-export const DOUBT_MS = 600_000;
+const DOUBT_MS = 600_000;
 /** Absences that are remembered; further ones are doubted for ever, since nothing tells how long they have lasted. */
 const ABSENCES_MAX = 100_000;
 

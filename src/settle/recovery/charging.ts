@@ -38,7 +38,7 @@ export interface ChargingParts {
   readonly machine?: ChargingMachine;
 }
 
-export interface ChargingMachine {
+interface ChargingMachine {
   /** Takes the journal's folder. */
   readonly open: typeof openJournal;
   /** Where the mark is kept that the store had, as in `epochFile`. */

@@ -23,7 +23,7 @@ export interface KnownEpoch {
  * `empty`: nothing is there. `older`: the same history, less of it. `another`: one that does not go on from ours.
  * `told`: another gateway has found one of these.
  */
-export type LossKind = "empty" | "older" | "another" | "told";
+type LossKind = "empty" | "older" | "another" | "told";
 
 export interface Loss {
   readonly part: number;
@@ -32,10 +32,10 @@ export interface Loss {
   readonly found: EpochMark | undefined;
 }
 
-export type Verdict = { readonly known: KnownEpoch } | { readonly loss: LossKind };
+export type EpochVerdict = { readonly known: KnownEpoch } | { readonly loss: LossKind };
 
 /** @param known undefined: this gateway has no memory of the part, and takes it as it is. */
-export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | undefined): Verdict {
+export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | undefined): EpochVerdict {
   if (!found) return { loss: "empty" };
   const { id, count, past, stopped } = found;
   // An operator may have confirmed a loss at another gateway.

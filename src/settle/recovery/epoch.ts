@@ -45,7 +45,7 @@ export interface StoreEpoch {
   stop(): Promise<void>;
 }
 
-export interface StoreEpochParts {
+interface StoreEpochParts {
   readonly store: Epochs;
   readonly file: EpochFile;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ export function workerJournal(dir: string, worker: number): string {
   return join(dir, `worker-${worker}`);
 }
 
-export interface LeftJournals {
+interface OrphanJournals {
   /** Resolves when the folders are free. */
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface LeftJournals {
  * acknowledged is verified for a day, wherever it was written.
  * @param workers the number of workers; 1 means that this process serves clients itself, and every such folder is left.
  */
-export function takeOverJournals(parts: ChargingParts, workers: number): LeftJournals {
+export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJournals {
   const { settings, clock, log } = parts;
   const open: Charging[] = [];
   const cancels = new Set<() => void>();

@@ -10,7 +10,7 @@ import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { type NanoUsd, parseNano } from "../../values/money.ts";
 import type { AdminRecord } from "../journal.ts";
 
-export type ReplayStore = Pick<
+type ReplayStore = Pick<
   Store,
   | "createAccount"
   | "getAccount"
@@ -26,7 +26,7 @@ export type ReplayStore = Pick<
 >;
 
 /** Why the store cannot take a write again. */
-export interface NotTaken {
+interface NotTaken {
   readonly problem: string;
   /** What the write is about is not there: it may come back. */
   readonly absent: boolean;

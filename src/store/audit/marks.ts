@@ -12,7 +12,7 @@ import { portions } from "./day-portions.ts";
 import { messageOf } from "./reader.ts";
 import type { Finding } from "./snapshot.ts";
 
-export type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures" | "listAccountNames">;
+type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures" | "listAccountNames">;
 
 /** What was found of one account. */
 export interface MarkFinding extends Finding {

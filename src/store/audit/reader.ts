@@ -30,7 +30,7 @@ export interface AuditProgress {
 export type Steps<T> = AsyncGenerator<AuditProgress, T, void>;
 
 /** What a portion has beside its figures. */
-export type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "groups">>;
+type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "groups">>;
 
 /** Lines that one step reads and judges: some milliseconds of this process, less of the store. */
 const PAGE_LINES = 50;
@@ -41,7 +41,7 @@ export const FOUND_MAX = 1_000;
 export const WENT_BACK = new Error("the store went back");
 
 /** The store answers, and has an error for this account's own records. */
-export class Unreadable extends Error {}
+class Unreadable extends Error {}
 
 export class AccountReader {
   readonly store: AuditStore;

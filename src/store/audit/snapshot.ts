@@ -71,7 +71,7 @@ export interface LedgerSums {
 }
 
 /** Requests and payments of a page of lines, and figures in which their marks and records are. */
-export interface NamedRecords {
+interface NamedRecords {
   readonly figures: Pick<Figures, "marks" | "payments" | "storeTimeMs">;
   readonly requests: readonly LedgerRequest[];
   readonly payments: readonly LedgerPayment[];

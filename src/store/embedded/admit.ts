@@ -5,7 +5,7 @@
 
 import { nanoUsd } from "../../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
-import { decide, type Granted, NO_LIMITS, runningCards, type Standing } from "../decision.ts";
+import { type AccountStanding, decide, type Granted, NO_LIMITS, runningCards } from "../decision.ts";
 import { admittedOf, bucketTexts, type HoldRecord } from "../hold-record.ts";
 import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
@@ -57,7 +57,13 @@ function rememberedAnswer(
   return admittedOf(ask.tag, JSON.parse(mark.record as string) as HoldRecord);
 }
 
-function standingOf(context: Context, { tag }: AdmitAsk, account: AccountRow, key: KeyFacts, nowMs: number): Standing {
+function standingOf(
+  context: Context,
+  { tag }: AdmitAsk,
+  account: AccountRow,
+  key: KeyFacts,
+  nowMs: number,
+): AccountStanding {
   const live = context.live(tag);
   return {
     key,

@@ -13,7 +13,7 @@ import { type OpeningFacts, readOpening } from "./opening.ts";
 import { LedgerTally } from "./tally.ts";
 
 /** Findings that are kept of one account; further ones are only counted. */
-export const FINDINGS_MAX = 20;
+const FINDINGS_MAX = 20;
 /** Requests after a line among which another charge of the same request is noticed. */
 const RECENT_REQUESTS_MAX = 20_000;
 /** Which double-entry accounts each kind of line may move money between; `own` is the account or one of its cards. */

@@ -18,7 +18,7 @@ const QUIET_MS = 10_000;
 const PAUSE_FIRST_MS = 250;
 const PAUSE_MAX_MS = 2_000;
 
-export interface BreakerParts {
+interface BreakerParts {
   readonly clock: Clock;
   /** Between 0 and 1, so that replicas do not come back in step. */
   readonly random: () => number;

@@ -22,7 +22,7 @@ const SHARDS_MAX = 1_000;
 /** Not ready after this long. */
 const UNREADY_AFTER_MS = 5_000;
 
-export interface BreakerPoolParts {
+interface BreakerPoolParts {
   /** Asked whether it is back, and which server has an account. */
   readonly store: Pick<RequestStore, "admit" | "shardOf">;
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import { Breakers } from "./breakers.ts";
 import { type Gate, gatedWrites } from "./gate.ts";
 import { RequestPath } from "./request-path.ts";
 
-export interface ComposeParts {
+interface ComposeParts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly metrics: Pick<Metrics, "storeSeconds" | "storeBreakerOpen">;

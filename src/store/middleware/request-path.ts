@@ -13,7 +13,7 @@ import type { SettleAnswer, SettleAsk } from "../settlement.ts";
 import type { Breakers } from "./breakers.ts";
 import type { Gate } from "./gate.ts";
 
-export interface RequestPathParts {
+interface RequestPathParts {
   readonly store: RequestStore;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly metrics: Pick<Metrics, "storeSeconds">;

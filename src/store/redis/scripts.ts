@@ -45,7 +45,7 @@ const PARTS = {
   rights: [],
 } as const;
 
-export type ScriptName = keyof typeof PARTS;
+type ScriptName = keyof typeof PARTS;
 export type Scripts = Readonly<Record<ScriptName, Script>>;
 
 const READ_ONLY: ReadonlySet<string> = new Set([

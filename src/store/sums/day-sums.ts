@@ -16,7 +16,7 @@ export interface DaySpan {
 }
 
 /** What is wrong with a span: the member at fault, and what it must be. */
-export interface SpanFault {
+interface SpanFault {
   readonly member: "since" | "until";
   readonly rule: string;
 }

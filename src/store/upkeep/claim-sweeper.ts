@@ -11,7 +11,7 @@ const SWEEP_EVERY_MS = 60_000;
 /** Claims that one sweep looks at; the others wait for the next. */
 const CLAIMS_PER_SWEEP = 100;
 
-export interface ClaimSweeper {
+interface ClaimSweeper {
   /** Resolves when no sweep is under way and none will follow. */
   stop(): Promise<void>;
 }

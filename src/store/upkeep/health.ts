@@ -10,7 +10,7 @@ const CHECK_EVERY_MS = 1_000;
 const UNREADY_AFTER_MS = 5_000;
 const AWAY = "away";
 
-export interface StoreHealth {
+interface StoreHealth {
   /** Why the gateway is not ready because of its store; empty while it is. */
   reasons(): string[];
   stop(): void;

@@ -29,7 +29,7 @@ const EXPIRING_WITHIN = [
   { within: "7d", ms: 7 * 86_400_000 },
 ];
 
-export interface LedgerWatch {
+interface LedgerWatch {
   /** Resolves when no audit is under way and none will follow. */
   stop(): Promise<void>;
 }

@@ -14,10 +14,10 @@
  * - `envelope`: holds members of its own that a server merges into the body, or says where and as whom to ask; left
  *   out, also where unknown members pass.
  */
-export type Standing = "plain" | "tier" | "option" | "limit" | "state" | "envelope";
+export type MemberStanding = "plain" | "tier" | "option" | "limit" | "state" | "envelope";
 
 export interface Shape {
-  readonly standings: ReadonlyMap<string, Standing>;
+  readonly standings: ReadonlyMap<string, MemberStanding>;
   /** The shapes of the objects, or of the elements of the arrays, under a member. What has none is data. */
   readonly inside: ReadonlyMap<string, Shape>;
   /** Whether names that are not listed belong here: the conversation grows new members with each release. */
@@ -26,25 +26,20 @@ export interface Shape {
   readonly folded: ReadonlyMap<string, string>;
 }
 
-type Names = Partial<Readonly<Record<Standing, string>>>;
+type Names = Partial<Readonly<Record<MemberStanding, string>>>;
 
 /**
  * Makes a shape.
  * @param names by standing, separated by blanks and line breaks. A member with a shape inside is plain unless named.
  */
 export function shape(names: Names, inside: Readonly<Record<string, Shape>> = {}, open = false): Shape {
-  const standings = new Map<string, Standing>();
+  const standings = new Map<string, MemberStanding>();
   for (const name of Object.keys(inside)) standings.set(name, "plain");
   for (const [standing, list] of Object.entries(names)) {
-    for (const name of list.split(/\s+/)) if (name !== "") standings.set(name, standing as Standing);
+    for (const name of list.split(/\s+/)) if (name !== "") standings.set(name, standing as MemberStanding);
   }
   const folded = new Map([...standings.keys()].map((name) => [foldName(name), name]));
   return { standings, inside: new Map(Object.entries(inside)), open, folded };
-}
-
-/** Makes a shape of the conversation: only the names that bill are listed, and whatever else stands there passes. */
-export function openShape(names: string, inside: Readonly<Record<string, Shape>> = {}): Shape {
-  return shape({ plain: names }, inside, true);
 }
 
 /** The members of two shapes together; where both know a name, the second one's word counts. */

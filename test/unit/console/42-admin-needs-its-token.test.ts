@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { makeAccess } from "../../../src/console/access.ts";
-import { Refusal } from "../../../src/console/refusal.ts";
+import { AdminRefusal } from "../../../src/console/refusal.ts";
 import { createConsole } from "../../../src/console/server.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { systemClock } from "../../../src/values/time.ts";
@@ -110,7 +110,7 @@ test("a peer beyond loopback, or one that is gone, is refused without a token an
     const peer = { address, unix: false, headers: { host } };
     assert.doesNotThrow(() => open.admin(peer));
     assert.doesNotThrow(() => closed.metrics(peer));
-    assert.throws(() => closed.admin(peer), Refusal);
+    assert.throws(() => closed.admin(peer), AdminRefusal);
   }
 });
 

@@ -1,7 +1,7 @@
 /** An upstream that fails is passed over and probed again, after Envoy's outlier detection. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Ejection, Health, type Verdict } from "../../../src/dispatch/upstream/health.ts";
+import { type Ejection, Health, type HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
 import { answerOf } from "../../../src/values/errors.ts";
 import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import {
@@ -34,7 +34,7 @@ interface Watched {
   readonly clock: FakeClock;
   readonly ejections: Ejection[];
   returned: number;
-  tell(kind: Verdict["kind"], more?: Partial<Verdict>): void;
+  tell(kind: HealthVerdict["kind"], more?: Partial<HealthVerdict>): void;
 }
 
 function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = () => 0.5): Watched {

@@ -7,7 +7,7 @@ import test from "node:test";
 import type { AttemptFacts } from "../../../src/settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf } from "../../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
-import type { Measured } from "../../../src/settle/meter.ts";
+import type { MeasuredReply } from "../../../src/settle/meter.ts";
 import type { Group, Route } from "../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -28,7 +28,7 @@ const TERMS: ChargeTerms = {
 };
 
 /** A minute in which nothing was shown, at 150 tokens a second: more than was asked for. */
-const SILENT: Measured = {
+const SILENT: MeasuredReply = {
   ...{ usage: undefined, final: false, silentMs: 60_000 },
   produced: { bytes: 0, tokens: 0, deltas: 0 },
 };

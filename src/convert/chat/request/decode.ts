@@ -1,6 +1,6 @@
 /** Chat Completions requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
-import type { HubRequest, JsonObject, RequestFacts, RestField } from "../../hub.ts";
+import type { HubFacts, HubRequest, JsonObject, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
   isGiven,
@@ -22,11 +22,11 @@ import { decodeMessages } from "./conversation.ts";
  * A chat request as a hub request, or what is wrong with it.
  * @param json the body, parsed; its top-level members have passed accept's checks.
  */
-export function decodeRequest(json: JsonObject, facts: RequestFacts): HubRequest | Refusal {
+export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | Refusal {
   return refusing(() => decode(json, facts));
 }
 
-function decode(json: JsonObject, facts: RequestFacts): HubRequest {
+function decode(json: JsonObject, facts: HubFacts): HubRequest {
   const conversation = decodeMessages(json.messages);
   const streamOptions = optionalRecord(json.stream_options, "stream_options");
   if (streamOptions && !facts.stream) {

@@ -21,7 +21,7 @@ import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsText } from "../../rules/tool-wrap.ts";
 
 /** What the writer of a conversation needs beside the turns. */
-export interface ChatScribe {
+interface ChatScribe {
   readonly hub: HubRequest;
   readonly route: RouteFacts;
   readonly context: ConvertContext;

@@ -1,7 +1,7 @@
 /** Anthropic Messages requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
-import type { HubRequest, JsonObject, ReasoningWish, RequestFacts, RestField, TextPart } from "../../hub.ts";
+import type { HubFacts, HubRequest, JsonObject, ReasoningWish, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
   isGiven,
@@ -23,11 +23,11 @@ import { Conversation, plainText, textBlock } from "./conversation.ts";
  * A messages request as a hub request, or what is wrong with it.
  * @param json the body, parsed; its top-level members have passed accept's checks.
  */
-export function decodeRequest(json: JsonObject, facts: RequestFacts): HubRequest | Refusal {
+export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | Refusal {
   return refusing(() => decode(json, facts));
 }
 
-function decode(json: JsonObject, facts: RequestFacts): HubRequest {
+function decode(json: JsonObject, facts: HubFacts): HubRequest {
   const conversation = new Conversation(json);
   const choice = decodeToolChoice(json.tool_choice);
   return {

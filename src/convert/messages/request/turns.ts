@@ -31,7 +31,7 @@ export interface Message {
 }
 
 /** What the writer of a conversation needs beside the turns. */
-export interface MessagesScribe {
+interface MessagesScribe {
   readonly hub: HubRequest;
   readonly route: RouteFacts;
   readonly context: ConvertContext;

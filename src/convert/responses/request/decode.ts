@@ -1,6 +1,6 @@
 /** OpenAI Responses requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
-import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RequestFacts, RestField } from "../../hub.ts";
+import type { HubFacts, HubRequest, JsonObject, OutputFormat, ReasoningWish, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import {
@@ -21,11 +21,11 @@ import { Conversation } from "./input.ts";
  * A responses request as a hub request, or what is wrong with it.
  * @param json the body, parsed; its top-level members have passed accept's checks.
  */
-export function decodeRequest(json: JsonObject, facts: RequestFacts): HubRequest | Refusal {
+export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | Refusal {
   return refusing(() => decode(json, facts));
 }
 
-function decode(json: JsonObject, facts: RequestFacts): HubRequest {
+function decode(json: JsonObject, facts: HubFacts): HubRequest {
   const conversation = new Conversation(json.input);
   provePairs(conversation.turns, false);
   const instructions = withoutAttribution(optionalText(json.instructions, "instructions") ?? "");

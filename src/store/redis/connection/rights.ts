@@ -12,7 +12,7 @@ import type { Script, Scripts } from "../scripts.ts";
 import type { Connection } from "./connect.ts";
 
 /** A command with the key that it is sent on, an asterisk in place of what differs, if it has one. */
-export interface Right {
+interface Right {
   readonly command: string;
   readonly key: string | undefined;
 }
@@ -53,7 +53,7 @@ const STEP = /\{\s*'(?<command>[A-Z]{2,})', (?<key>\w+)/g;
 const COMMENT = /--.*$/gm;
 
 /** @throws TypeError when a script sends a command on a key of which it is not known what it is. */
-export function rightsOfScript({ name, source }: Pick<Script, "name" | "source">): Right[] {
+function rightsOfScript({ name, source }: Pick<Script, "name" | "source">): Right[] {
   const text = source.replace(COMMENT, "");
   return [...text.matchAll(CALL), ...text.matchAll(STEP)].flatMap((match): Right[] => {
     const { command = "", key } = match.groups ?? {};

@@ -1,7 +1,7 @@
 /** What the request tests share: a route, a context without chance, and one call from a client's body to an upstream's. */
 import * as chat from "../../../../src/convert/chat/request.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../../../../src/convert/exchange.ts";
-import type { Encoded, HubRequest, RequestFacts } from "../../../../src/convert/hub.ts";
+import type { Encoded, HubFacts, HubRequest } from "../../../../src/convert/hub.ts";
 import * as messages from "../../../../src/convert/messages/request.ts";
 import * as responses from "../../../../src/convert/responses/request.ts";
 import { type Capabilities, defaultCapabilities } from "../../../../src/values/catalog.ts";
@@ -11,7 +11,7 @@ import type { Protocol } from "../../../../src/values/protocol.ts";
 export type Body = Readonly<Record<string, unknown>>;
 
 interface RequestTranslator {
-  decodeRequest(json: Body, facts: RequestFacts): HubRequest | Refusal;
+  decodeRequest(json: Body, facts: HubFacts): HubRequest | Refusal;
   encodeRequest(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded | Refusal;
 }
 

@@ -8,7 +8,7 @@
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdminRecord } from "../journal.ts";
 import { AbsentError } from "../recovery/absences.ts";
-import { type Frame, RECORD } from "./frame.ts";
+import { type JournalFrame, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
 import { type ShardOf, VERIFY_AT_ONCE } from "./pass.ts";
 import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge } from "./payload.ts";
@@ -19,7 +19,7 @@ const DISORDER_MS = 5_000;
 
 export type Verified = "present" | "restored" | "unknown";
 
-export interface GoBackParts {
+interface ReconcileParts {
   readonly log: Pick<JournalLog, "segments" | "read">;
   /** Rejects with StoreError while the store is away. `unknown`: the account is not there. */
   readonly verify: (charge: ChargePayload) => Promise<Verified>;
@@ -55,7 +55,7 @@ export interface Waiting {
  * nothing: another server may have taken it while nobody had noticed, because the process was down or frozen.
  * @returns what waits for another gateway's journal, or nobody's. Rejects as `verify` and the disk do; then begin again.
  */
-export async function goBack(sinceMs: number, parts: GoBackParts): Promise<Waiting> {
+export async function reconcile(sinceMs: number, parts: ReconcileParts): Promise<Waiting> {
   const acked = new Map<RequestId, number>();
   const horizons = new Map<string, number>();
   const unknown: ChargePayload[] = [];
@@ -111,7 +111,7 @@ export async function goBack(sinceMs: number, parts: GoBackParts): Promise<Waiti
  * One after the other, in the order in which the store had them. One that lacks something holds no other up, or two
  * gateways could wait for each other. @returns those that lack something.
  */
-async function doAdminAgain({ log, verifyAdmin }: GoBackParts): Promise<AdminRecord[]> {
+async function doAdminAgain({ log, verifyAdmin }: ReconcileParts): Promise<AdminRecord[]> {
   const waiting: AdminRecord[] = [];
   for (const { number, end } of [...log.segments()]) {
     for (const { type, payload } of scan(await log.read(number, 0, end)).frames) {
@@ -126,7 +126,7 @@ async function doAdminAgain({ log, verifyAdmin }: GoBackParts): Promise<AdminRec
   return waiting;
 }
 
-async function* newestFirst(log: GoBackParts["log"]): AsyncGenerator<readonly Frame[]> {
+async function* newestFirst(log: ReconcileParts["log"]): AsyncGenerator<readonly JournalFrame[]> {
   for (const { number, end } of [...log.segments()].reverse()) {
     yield scan(await log.read(number, 0, end)).frames.toReversed();
   }
