@@ -7,6 +7,11 @@ import type { Clock } from "../../values/time.ts";
 
 /** How long an absence is doubted: a gateway that is down has restarted by then, or needs a person. */
 const DOUBT_MS = 600_000;
+/**
+ * Of the time between two looks no more counts: when everything has stood still, this process and the one that can bring the
+ * account back, whoever wakes first must not believe that all that time it was looked for.
+ */
+const BETWEEN_LOOKS_MS = 60_000;
 /** Absences that are remembered; further ones are doubted for ever, since nothing tells how long they have lasted. */
 const ABSENCES_MAX = 100_000;
 
@@ -17,9 +22,15 @@ export class AbsentError extends StoreError {
   }
 }
 
+interface Doubt {
+  readonly lookedAtMs: number;
+  /** For how long it has been looked for in vain. */
+  readonly doubtedMs: number;
+}
+
 export class Absences {
   readonly #clock: Clock;
-  readonly #sinceMs = new Map<string, number>();
+  readonly #doubts = new Map<string, Doubt>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -28,13 +39,14 @@ export class Absences {
   /** @throws AbsentError while it is too early to believe that `name`, an account or a record, is gone. */
   doubt(name: string, what: string): void {
     const nowMs = this.#clock.monotonicMs();
-    const sinceMs = this.#sinceMs.get(name) ?? nowMs;
-    if (this.#sinceMs.size < ABSENCES_MAX) this.#sinceMs.set(name, sinceMs);
-    if (nowMs - sinceMs < DOUBT_MS) throw new AbsentError(what);
+    const { lookedAtMs, doubtedMs } = this.#doubts.get(name) ?? { lookedAtMs: nowMs, doubtedMs: 0 };
+    const doubt = { lookedAtMs: nowMs, doubtedMs: doubtedMs + Math.min(nowMs - lookedAtMs, BETWEEN_LOOKS_MS) };
+    if (this.#doubts.has(name) || this.#doubts.size < ABSENCES_MAX) this.#doubts.set(name, doubt);
+    if (doubt.doubtedMs < DOUBT_MS) throw new AbsentError(what);
   }
 
   /** It is there. */
   found(name: string): void {
-    this.#sinceMs.delete(name);
+    this.#doubts.delete(name);
   }
 }

@@ -56,11 +56,6 @@ export function failedSeeds(): number[] {
   return numbersIn("failed-seeds.txt");
 }
 
-/** Seeds that still fail. */
-export function openSeeds(): ReadonlySet<number> {
-  return new Set(numbersIn("open-seeds.txt"));
-}
-
 function numbersIn(file: string): number[] {
   const text = readFileSync(new URL(file, import.meta.url), "utf8");
   return [...text.matchAll(/^\d+(?: \d+)*\b/gm)].flatMap(([numbers]) => numbers.split(" ").map(Number));
