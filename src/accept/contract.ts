@@ -45,7 +45,7 @@ export interface AcceptedRequest {
 }
 
 /** What becomes of connections while the process is short of something (docs/failure-model.md row D8). */
-interface Door {
+interface ConnectionGuard {
   /** What the limit on descriptors leaves room for; undefined where the system does not say. */
   readonly shares: DescriptorShares | undefined;
   refusesConnections(): boolean;
@@ -67,7 +67,7 @@ export interface ListenerOptions {
   readonly newRequestId: () => RequestId;
   readonly limits?: Partial<HttpLimits>;
   /** Asked under pressure; without it nobody is turned away but by `limits`. */
-  readonly door?: Door;
+  readonly connectionGuard?: ConnectionGuard;
   /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
   readonly siteUrl?: () => string | undefined;
   readonly siteLimits?: Partial<SiteLimits>;

@@ -48,12 +48,12 @@ export class Listener {
   constructor(options: ListenerOptions, handlers: Handlers) {
     this.#options = options;
     this.#handlers = handlers;
-    this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.door?.shares);
+    this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.connectionGuard?.shares);
     this.#clientAddressOf = clientAddress(options.trustProxy);
     this.#site = new Site({
       siteUrl: () => options.siteUrl?.(),
       limits: options.siteLimits,
-      shares: options.door?.shares,
+      shares: options.connectionGuard?.shares,
       lingerMs: this.#limits.lingerMs,
       refuse: handlers.onRefusal,
     });
@@ -147,9 +147,9 @@ export class Listener {
     socket.on("close", () => {
       this.#openConnections -= 1;
     });
-    const { door } = this.#options;
-    if (this.#openConnections <= this.#limits.connectionsMax && !door?.refusesConnections()) return;
-    door?.refused();
+    const { connectionGuard } = this.#options;
+    if (this.#openConnections <= this.#limits.connectionsMax && !connectionGuard?.refusesConnections()) return;
+    connectionGuard?.refused();
     this.#connectionOf(socket).refused();
     this.#answerRaw(socket, refusal("overloaded"), "chat");
   }
@@ -183,7 +183,8 @@ export class Listener {
     const declared = declaredBytes(headers);
     const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
     const reply = this.#reply(parsed, res, {
-      mustClose: () => this.#draining || connection.isSpent || this.#options.door?.closesConnections() === true,
+      mustClose: () =>
+        this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
       // Of a body that is held back for `100 Continue` nobody can tell whether it comes (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
     });

@@ -43,7 +43,7 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
       siteUrl: () => parts.settings().site,
       clock,
       newRequestId: () => newRequestId(clock.wallMs(), randomBytes),
-      door: parts.overload.door,
+      connectionGuard: parts.overload.connectionGuard,
     },
     {
       onRequest: (request: AcceptedRequest, reply: Reply) =>

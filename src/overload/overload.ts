@@ -29,7 +29,7 @@ export interface Overload {
   /** Takes an admitted request into flight. @returns what takes it out again, or why it may not go upstream. */
   enter(key: WellFormedKey): (() => void) | Refusal;
   /** What the listener asks of every connection and answer. */
-  readonly door: {
+  readonly connectionGuard: {
     /** How many connections the limit on descriptors leaves room for; undefined where the system does not say. */
     readonly shares: DescriptorShares | undefined;
     refusesConnections(): boolean;
@@ -84,7 +84,7 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
   return {
     at: (point, key) => decide(point, inFlight.ofKey(key.hash)),
     enter: ({ tag, hash }) => decide("upstream", inFlight.of(tag)) ?? inFlight.enter(tag, hash),
-    door: {
+    connectionGuard: {
       shares,
       // Where only requests are too many, each is told so in its protocol's shape, the busiest accounts first.
       refusesConnections: () => pressure(NO_LOAD) >= REFUSE_CONNECTIONS_FROM,

@@ -67,10 +67,10 @@ const IMPURE_WORDS =
 const CLOCK = "src/values/time.ts";
 
 /**
- * Packages by the files that may import them: one door each; typebox has one per schema, prom-client one
+ * Packages by the files that may import them: one file each; typebox has one per schema, prom-client one
  * for a process and one for several.
  */
-const DOORS: Readonly<Record<string, readonly string[]>> = {
+const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   undici: ["src/dispatch/upstream/upstream.ts"],
   ioredis: ["src/store/redis/connection/connect.ts"],
   fastify: ["src/console/server.ts"],
@@ -164,15 +164,15 @@ test("no file imports itself through others", () => {
   assert.deepEqual(cycles, []);
 });
 
-test("each package has its door, and package.json has no package without one", () => {
+test("each package is imported by its own file, and package.json has no package without one", () => {
   const wrong = IMPORTS.filter(({ from, to }) => {
     if (to.startsWith(".") || to.startsWith("node:")) return false;
     const name = to.startsWith("@") ? to.split("/").slice(0, 2).join("/") : (to.split("/")[0] as string);
-    return !DOORS[name]?.includes(from);
+    return !PACKAGE_FILES[name]?.includes(from);
   });
   assert.deepEqual(wrong, []);
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-  assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(DOORS).sort());
+  assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(PACKAGE_FILES).sort());
 });
 
 test("pure rooms use no clock, chance, network or disk", () => {

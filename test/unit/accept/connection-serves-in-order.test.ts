@@ -261,22 +261,22 @@ test("row 9: CONNECT behind a running request is not answered in its place", asy
 });
 
 test("under pressure answers close their connections, and at its height new ones are told so", async (t) => {
-  const door = { pressure: 0.9, refusals: 0 };
+  const connectionGuard = { pressure: 0.9, refusals: 0 };
   const echo = await startEcho(t, {
     limits: { lingerMs: 50 },
-    door: {
+    connectionGuard: {
       shares: undefined,
-      refusesConnections: () => door.pressure >= 1,
-      closesConnections: () => door.pressure >= 0.9,
-      refused: () => void door.refusals++,
+      refusesConnections: () => connectionGuard.pressure >= 1,
+      closesConnections: () => connectionGuard.pressure >= 0.9,
+      refused: () => void connectionGuard.refusals++,
     },
   });
   const [served] = await new RawSocket(echo.target).send(request({})).responsesUntilClosed();
   assert.deepEqual([served?.status, served?.headers.connection], [200, "close"]);
-  door.pressure = 1;
+  connectionGuard.pressure = 1;
   const [refused] = await new RawSocket(echo.target).responsesUntilClosed();
-  assert.deepEqual([refused?.status, refused?.headers.connection, door.refusals], [503, "close", 1]);
-  door.pressure = 0;
+  assert.deepEqual([refused?.status, refused?.headers.connection, connectionGuard.refusals], [503, "close", 1]);
+  connectionGuard.pressure = 0;
   const [after] = await new RawSocket(echo.target).send(request({})).responses(1);
   assert.deepEqual([after?.status, after?.headers.connection], [200, "keep-alive"]);
 });
