@@ -7,7 +7,7 @@ import { Command, CommanderError } from "commander";
 import manifest from "../../package.json" with { type: "json" };
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
-import { type ArchiveOptions, archiveLedgers } from "./archive-command.ts";
+import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
 import { showAudit } from "./audit-command.ts";
 import * as codes from "./code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./explain-command.ts";

@@ -1,7 +1,7 @@
 /** `tollgate ledger verify`: accounts against their ledgers, however long these are, and the files of the archive. */
 import type { AdminClient, Fields } from "./admin-client.ts";
 import { itemsOf, type Outcome, query } from "./admin-commands.ts";
-import { type ArchiveVerdict, verifyArchive } from "./archive-verify.ts";
+import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
 import { CliFailure } from "./failure.ts";
 import { patientClient } from "./patient-client.ts";
 import { type Column, cell, table } from "./table.ts";

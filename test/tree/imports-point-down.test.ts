@@ -205,7 +205,6 @@ test("a folder has some twenty files at the most, and beyond them folders with n
   const FILES_MAX = 20;
   const LARGER = new Map([
     ["src/accept", 21],
-    ["src/cli", 21],
     ["src/convert/rules", 21],
     ["src/store/embedded", 21],
     ["src/values", 22],

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { after, afterEach, before } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { listArchive, readFaulty, writeArchive } from "../../../../src/cli/archive-files.ts";
+import { listArchive, readFaulty, writeArchive } from "../../../../src/cli/archive/files.ts";
 import { CliFailure } from "../../../../src/cli/failure.ts";
 import { chained, newChain } from "../../../../src/store/ledger/line-chain.ts";
 import { fromPlain } from "../../../../src/store/ledger/plain-line.ts";

@@ -6,10 +6,10 @@ import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { crc32, gzip, type InflateRaw, inflateRaw } from "node:zlib";
-import { chained, chainedText, type LineChain } from "../store/ledger/line-chain.ts";
-import { fromPlain, textOf } from "../store/ledger/plain-line.ts";
-import type { LedgerLine } from "../store/records.ts";
-import { CliFailure } from "./failure.ts";
+import { chained, chainedText, type LineChain } from "../../store/ledger/line-chain.ts";
+import { fromPlain, textOf } from "../../store/ledger/plain-line.ts";
+import type { LedgerLine } from "../../store/records.ts";
+import { CliFailure } from "../failure.ts";
 
 const VERSION = 2;
 /** Its files have no digest; their lines are read all the same. */

@@ -4,17 +4,17 @@
  * what the lines say is walked like the lines of the store.
  */
 import { basename } from "node:path";
-import { chainedText, type LineChain, newChain } from "../store/ledger/line-chain.ts";
-import { type OpeningFacts, readOpening } from "../store/ledger/opening.ts";
-import { textOf } from "../store/ledger/plain-line.ts";
-import { LedgerWalk } from "../store/ledger/walk.ts";
-import type { LedgerLine } from "../store/records.ts";
-import type { AccountTag } from "../values/key.ts";
-import type { AdminClient, Fields } from "./admin-client.ts";
-import { allAccounts, readLines } from "./archive-command.ts";
-import { type ArchiveFile, type ArchiveHeading, listArchive, readFaulty } from "./archive-files.ts";
-import { CliFailure } from "./failure.ts";
-import type { Terminal } from "./terminal.ts";
+import { chainedText, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
+import { type OpeningFacts, readOpening } from "../../store/ledger/opening.ts";
+import { textOf } from "../../store/ledger/plain-line.ts";
+import { LedgerWalk } from "../../store/ledger/walk.ts";
+import type { LedgerLine } from "../../store/records.ts";
+import type { AccountTag } from "../../values/key.ts";
+import type { AdminClient, Fields } from "../admin-client.ts";
+import { CliFailure } from "../failure.ts";
+import type { Terminal } from "../terminal.ts";
+import { type ArchiveFile, type ArchiveHeading, listArchive, readFaulty } from "./files.ts";
+import { allAccounts, readLines } from "./lines.ts";
 
 export interface ArchiveVerdict {
   /** Lines in the files. */

@@ -3,17 +3,18 @@
  * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store lets go only
  * of lines whose digest we can tell. A run that was cut off goes on with the file that it had written.
  */
-import { chained, type LineChain, newChain } from "../store/ledger/line-chain.ts";
-import { ARCHIVE_LINES_MAX, readOpening } from "../store/ledger/opening.ts";
-import { digestOf, fromPlain } from "../store/ledger/plain-line.ts";
-import type { LedgerLine } from "../store/records.ts";
-import { type AdminClient, segment } from "./admin-client.ts";
-import { itemsOf, type Outcome, query } from "./admin-commands.ts";
-import { listArchive, readArchive, writeArchive } from "./archive-files.ts";
-import { CliFailure } from "./failure.ts";
-import { patientClient } from "./patient-client.ts";
-import { type Column, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { chained, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
+import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
+import { digestOf } from "../../store/ledger/plain-line.ts";
+import type { LedgerLine } from "../../store/records.ts";
+import { type AdminClient, segment } from "../admin-client.ts";
+import type { Outcome } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
+import { patientClient } from "../patient-client.ts";
+import { type Column, table } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+import { listArchive, readArchive, writeArchive } from "./files.ts";
+import { allAccounts, readLines } from "./lines.ts";
 
 export interface ArchiveOptions {
   readonly before: string;
@@ -23,7 +24,6 @@ export interface ArchiveOptions {
 
 /** Lines that one file takes at most. */
 const FILE_LINES_MAX = 20_000;
-const PAGE = 250;
 
 const COLUMNS: readonly Column[] = [
   { title: "ACCOUNT", member: "account" },
@@ -59,40 +59,6 @@ export async function archiveLedgers(
   const words = `Lines archived: ${lines}, of before ${before}${where}.\n`;
   const rows = items.map((one) => ({ ...one }));
   return { json: { before, to, lines, items: rows }, text: lines === 0 ? words : table(COLUMNS, rows) + words };
-}
-
-/** Names of all accounts, a page at a time. */
-export async function* allAccounts(admin: AdminClient): AsyncGenerator<string> {
-  let cursor: string | undefined;
-  do {
-    const { body } = await admin.call("GET", `/accounts${query({ cursor, limit: "200" })}`);
-    for (const { name } of itemsOf(body)) yield String(name);
-    cursor = typeof body.next === "string" ? body.next : undefined;
-  } while (cursor !== undefined);
-}
-
-/** A page of a ledger as the store keeps it, after a line, at most `limit`. */
-export async function readLines(
-  admin: AdminClient,
-  account: string,
-  after: number,
-  limit = PAGE,
-): Promise<{
-  readonly id: string;
-  readonly tag: string;
-  readonly lines: LedgerLine[];
-  /** Whether there are further lines, or may be. */
-  readonly more: boolean;
-  /** Lines of this instant and younger ones stay in the store. */
-  readonly stayFromMs: number;
-}> {
-  const search = query({ after: `${after}`, limit: `${limit}` });
-  const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger/lines${search}`);
-  const lines = itemsOf(body).map(fromPlain);
-  if (!lines.every((line) => line !== undefined))
-    throw new CliFailure(1, "The gateway's answer has a line that is none.");
-  const more = typeof body.next === "number";
-  return { id: String(body.id), tag: String(body.tag), lines, more, stayFromMs: Number(body.stay_from_ms) };
 }
 
 interface Where {
