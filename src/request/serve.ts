@@ -1,5 +1,5 @@
 /**
- * The path of a request: accept, admit, convert, dispatch, settle, in this order, with the one `finally` that settles.
+ * The way of a request: read, admit, open, pick, convert, relay, and settle, whatever has happened.
  * Read this file first; `stages.ts` has what each step does.
  */
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
@@ -14,7 +14,17 @@ import type { Protocol } from "../values/protocol.ts";
 import { render } from "./answer.ts";
 import { presentedKey, refuseBadKey } from "./refuse.ts";
 import type { ModelEndpoint, PipelineParts, Run } from "./run.ts";
-import { admitted, dispatched, keyCheck, relayed, settleOnce, wholly } from "./stages.ts";
+import {
+  admitRequest,
+  conversionOf,
+  enterFlight,
+  openHold,
+  pickUpstream,
+  readRequest,
+  relayStreamed,
+  relayWhole,
+  settleRequest,
+} from "./stages.ts";
 
 const MODEL_PATH: ModelEndpoint = {
   pathSuffix: undefined,
@@ -63,38 +73,32 @@ export async function serveModel(
     if (reply.opened) reply.destroy();
     else refuse(run, refusal("internal"), parts);
   } finally {
-    await settleOnce(run, NOTHING_HAPPENED, parts);
+    await settleRequest(run, NOTHING_HAPPENED, parts);
     await reply.finished;
     run.leave?.();
     record.finish();
   }
 }
 
-/** The stages in order; what comes back is the refusal to send, if any. */
+/** The stages in order, up to the settlement; what comes back is the refusal to send, if any. */
 async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefined> {
-  const { request, reply, record } = run;
-  const key = presentedKey(request, parts);
+  const key = presentedKey(run.request, parts);
   if (isRefusal(key)) return key;
-  const shed = parts.overload.at("headers", key);
-  if (shed) return shed;
-  const check = keyCheck(key, parts);
-  const body = await request.readBody(check.gate);
-  record.bodyRead();
-  if (check.refused) return check.refused;
-  const read = isRefusal(body) ? body : await run.endpoint.read(run.protocol, body);
-  const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
-  if (shedLater) return shedLater;
-  const permit = await admitted(run, key, check.view, read, parts);
+  const received = await readRequest(run, key, parts);
+  if (isRefusal(received)) return received;
+  const permit = await admitRequest(run, key, received, parts);
   if (isRefusal(permit)) return permit;
-  if (isRefusal(read) || reply.gone) return isRefusal(read) ? read : undefined;
-  const leave = parts.overload.enter(key);
-  if (isRefusal(leave)) return { ...leave, facts: { ...leave.facts, group: permit.group.name } };
-  run.leave = leave;
+  openHold(run, permit, parts);
+  const { read } = received;
+  if (isRefusal(read) || run.reply.gone) return isRefusal(read) ? read : undefined;
+  const noRoom = enterFlight(run, key, permit, parts);
+  if (noRoom) return noRoom;
   run.asksToThink = asksToThink(read.json);
   run.streamed = read.envelope.stream;
-  const answered = await dispatched(run, permit, read, parts);
+  const convert = conversionOf(run, permit, read, parts);
+  const answered = await pickUpstream(run, permit, read, convert, parts);
   if (isRefusal(answered) || answered === undefined) return answered;
-  return read.envelope.stream ? relayed(run, permit, answered, parts) : wholly(run, permit, answered, parts);
+  return run.streamed ? relayStreamed(run, permit, answered, parts) : relayWhole(run, permit, answered, parts);
 }
 
 function refuse(run: Run, refused: Refusal, parts: PipelineParts): void {

@@ -33,43 +33,47 @@ import type { SeenCounts } from "./silence.ts";
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
 
-/** What has been found out about a key before the bulk of a body was read. */
-interface KeyCheck {
-  /** Given to the reading of the body: reads the key, once. */
-  readonly gate: BodyGate;
+/** What a client has sent, as far as it was read. */
+export interface RequestRead {
+  /** The request as it stands, or the fault of its body: told only once the key is known to be good. */
+  readonly read: ReadBody | Refusal;
   /**
-   * What the key may see, once it has been read: it may be remembered for this request, and for no other
+   * What the key may see, where it has been read already: it may be remembered for this request, and for no other
    * (ARCHITECTURE.md promise 4).
    */
-  view: KeyView | undefined;
-  /** Why the rest of the body is not read. */
-  refused: Refusal | undefined;
+  readonly view: KeyView | undefined;
 }
 
 /**
- * The check of a key before more of a body is read than everybody may send. It costs one more round trip, a reading of one
- * record, and only requests whose bodies are that large; admission decides all the same.
+ * Reads the body. Before more of it than everybody may send its key is looked at: that costs one more round trip, a reading of
+ * one record, and only requests whose bodies are that large; admission decides all the same.
+ * @returns the refusal of the key, or of a request that there is no room for.
  */
-export function keyCheck(key: WellFormedKey, parts: PipelineParts): KeyCheck {
-  const check: KeyCheck = {
-    view: undefined,
-    refused: undefined,
-    async gate() {
-      const view = parts.journal.health().usable ? await readKeyView(key, parts.admit) : refusal("journal_full");
-      if (isRefusal(view)) check.refused = view;
-      else check.view = view;
-      return check.refused;
-    },
+export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {
+  const { request, record, endpoint, protocol } = run;
+  const shed = parts.overload.at("headers", key);
+  if (shed) return shed;
+  let view: KeyView | undefined;
+  let refused: Refusal | undefined;
+  const gate: BodyGate = async () => {
+    const found = parts.journal.health().usable ? await readKeyView(key, parts.admit) : refusal("journal_full");
+    if (isRefusal(found)) refused = found;
+    else view = found;
+    return refused;
   };
-  return check;
+  const body = await request.readBody(gate);
+  record.bodyRead();
+  if (refused) return refused;
+  const read = isRefusal(body) ? body : await endpoint.read(protocol, body);
+  const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
+  return shedLater ?? { read, view };
 }
 
-/** Admission, and the journal told of what it holds. */
-export async function admitted(
+/** Asks whether the request may run, and who pays. */
+export async function admitRequest(
   run: Run,
   key: WellFormedKey,
-  view: KeyView | undefined,
-  read: ReadBody | Refusal,
+  { read, view }: RequestRead,
   parts: PipelineParts,
 ): Promise<Permit | Refusal> {
   const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
@@ -77,7 +81,7 @@ export async function admitted(
   if (!isRefusal(facts)) run.record.asked(facts.model);
   // What could not be recorded is not begun (docs/failure-model.md invariant 29).
   if (!parts.journal.health().usable) return refusal("journal_full");
-  const permit = await admit(
+  return admit(
     {
       requestId: run.request.id,
       protocol: run.protocol,
@@ -89,11 +93,21 @@ export async function admitted(
     },
     parts.admit,
   );
-  if (isRefusal(permit)) return permit;
+}
+
+/** Tells the journal what is held, before anything else can happen to the request. */
+export function openHold(run: Run, permit: Permit, parts: PipelineParts): void {
   run.permit = permit;
   run.record.admitted(permit);
   parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
-  return permit;
+}
+
+/** Takes the request into flight. @returns why it may not go upstream. */
+export function enterFlight(run: Run, key: WellFormedKey, permit: Permit, parts: PipelineParts): Refusal | undefined {
+  const leave = parts.overload.enter(key);
+  if (isRefusal(leave)) return { ...leave, facts: { ...leave.facts, group: permit.group.name } };
+  run.leave = leave;
+  return undefined;
 }
 
 /** What recognises the request when its client sends it again; undefined unless switched on and asked for. */
@@ -112,40 +126,46 @@ function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } 
   return Math.max(0, ...routes.map((route) => settings.upstreams.get(route.upstream)?.timeouts.totalMs ?? 0));
 }
 
-/** Finds an upstream that answers; undefined when the client left meanwhile. */
-export async function dispatched(
-  run: Run,
-  permit: Permit,
-  read: ReadBody,
-  parts: PipelineParts,
-): Promise<Answered<Attempt> | Refusal | undefined> {
+/** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
+type Convert = (route: Route) => Encoded<Attempt> | Refusal;
+
+/** How the request is converted, whichever route is picked. */
+export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
-  const startedMs = parts.clock.monotonicMs();
   const { outputLimit, openEnded } = permit;
   const { inputEstimate } = permit.terms;
   const strict = request.headers.get("x-tollgate-strict") === "1";
   const permitted = { outputLimit, openEnded, inputEstimate, strict };
+  const startedMs = parts.clock.monotonicMs();
+  return (route) => {
+    const asked = { protocol, model, stream, ...read };
+    const encoded = encoderFor(endpoint.open, asked, permit, permitted, contextOf(parts, permit))(route);
+    run.record.converted(startedMs);
+    return isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+  };
+}
+
+/** Picks routes until an upstream answers; undefined when the client left meanwhile. */
+export async function pickUpstream(
+  run: Run,
+  permit: Permit,
+  read: ReadBody,
+  convert: Convert,
+  parts: PipelineParts,
+): Promise<Answered<Attempt> | Refusal | undefined> {
+  const { request, protocol, endpoint } = run;
+  const { model, stream } = read.envelope;
   const result = await parts.dispatcher.run<Attempt>({
     routes: permit.model.routes,
     stream,
     pathSuffix: endpoint.pathSuffix,
     headers: forwardedHeaders(protocol, request.headers),
-    deadlineMs: startedMs + longestTotalMs(parts, { model }),
+    deadlineMs: parts.clock.monotonicMs() + longestTotalMs(parts, { model }),
     signal: request.signal,
     owner: { account: permit.tag, key: permit.keyId },
     conversation: conversationOf(run, permit, read),
-    encodeFor: (route) => {
-      const encoded = encoderFor(
-        endpoint.open,
-        { protocol, model, stream, ...read },
-        permit,
-        permitted,
-        contextOf(parts, permit),
-      )(route);
-      run.record.converted(startedMs);
-      return isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
-    },
+    encodeFor: convert,
     inspector,
   });
   run.attempts = result.attempts;
@@ -190,7 +210,7 @@ export function contextOf(
 }
 
 /** A whole reply waits entirely for its charge to be durable. */
-export async function wholly(
+export async function relayWhole(
   run: Run,
   permit: Permit,
   answered: Answered<Attempt>,
@@ -201,14 +221,14 @@ export async function wholly(
   if (!whole) throw new Error("an accepted whole reply was not converted");
   const delivered = !reply.gone;
   const measured = { ...whole.counts, silentMs: 0 };
-  await settleOnce(run, { delivered, complete: true, route: answered.route, cause: "client_gone", measured }, parts);
+  await settleRequest(run, { delivered, complete: true, route: answered.route, cause: "client_gone", measured }, parts);
   run.record.answered(200);
   run.record.firstToken();
   reply.whole(200, { "content-type": "application/json", ...replyHeaders(run, permit, answered, parts) }, whole.body);
 }
 
 /** A stream: frames as they complete, the end once its charge is durable. */
-export async function relayed(
+export async function relayStreamed(
   run: Run,
   permit: Permit,
   answered: Answered<Attempt>,
@@ -230,7 +250,7 @@ export async function relayed(
     body: answered.body,
     first,
     settle: ({ reason, complete, delivered, stopped, counts }) =>
-      settleOnce(run, { delivered, complete, route, cause: reason, stopped, measured: counts }, parts),
+      settleRequest(run, { delivered, complete, route, cause: reason, stopped, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     onProgress: checkpoints(run, permit, answered, parts),
@@ -295,7 +315,7 @@ function replyHeaders(
 }
 
 /** Posts or voids the hold, once; resolves when the charge is durable and on its way to the store. */
-export async function settleOnce(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
+export async function settleRequest(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
   if (!run.permit || run.settled) return;
   run.settled = true;
   const { route } = ending;
