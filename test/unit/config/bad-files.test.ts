@@ -5,7 +5,7 @@ import test from "node:test";
 import { formatProblem, loadConfig, type Problem } from "../../../src/config/config.ts";
 
 // One bad file per complaint that we promise; its first line says which: `# expects: <line>:<key>: <part of the message>`.
-const folder = new URL("../../config/bad/", import.meta.url);
+const folder = new URL("./bad/", import.meta.url);
 const files = readdirSync(folder)
   .filter((file) => file.endsWith(".yaml"))
   .sort();
