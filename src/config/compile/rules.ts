@@ -103,9 +103,9 @@ const NEVER_TOUCHED: Reserved = new Map([
     "max_tokens max_completion_tokens max_output_tokens",
   ),
   ...reserved("money was set aside for that many answers", "n"),
-  ...reserved("an upstream must not keep what one client says (promise 14)", "store background"),
+  ...reserved("an upstream must not keep what one client says (ARCHITECTURE.md promise 14)", "store background"),
   ...reserved(
-    "it refers to what an upstream keeps for all accounts (promise 14)",
+    "it refers to what an upstream keeps for all accounts (ARCHITECTURE.md promise 14)",
     "previous_response_id conversation prompt container thread",
   ),
   ...reserved("it has a price of its own, which admission has decided on", "service_tier speed"),
