@@ -28,18 +28,23 @@ function filesOf(selection: readonly string[]): string[] {
 
 /** Folders whose tests start several processes each and load all cores: one file at a time, after the others. */
 const ALONE = /^test\/(endurance\/(chaos|soak)|e2e\/(money\/shared|failure\/store|ops\/(fronts|workers)))\//;
+/** Files in them that mostly wait, for a process to start or for a pause to be over. */
+const MOSTLY_WAITS = /\/(G3-a-.*every-step.*|b13-.*|whatever-happens-.*|a-worker-that-dies-.*)\.test\.ts$/;
+const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
 
 ensureSystemPackages();
+// Four hundred files and some thousand processes load the same modules: each is stripped of its types and compiled once.
+process.env.NODE_COMPILE_CACHE ??= join("node_modules", ".cache", "compiled-for-tests");
 const files = filesOf(positionals);
 let passed = 0;
 let failed = 0;
 const skipped: string[] = [];
 await runAll(
-  files.filter((file) => !ALONE.test(file)),
+  files.filter((file) => !isAlone(file)),
   CONCURRENCY,
 );
 await runAll(
-  files.filter((file) => ALONE.test(file)),
+  files.filter(isAlone),
   1,
 );
 if (passed + failed === 0) console.error(`No test ran (${files.length} files).`);

@@ -72,6 +72,7 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
     if (step.by === "reload") reload();
     else process.kill(workerPids(gateway).get(1) as number, step.by);
     const { pid } = JSON.parse(await gateway.line(`"held":"${step.at}"`)) as { pid: number };
+    await untilStopped(gateway, pid);
     if (step.by !== "reload") reload();
     await untilMetric(gateway, "tollgate_config_generation", generation);
     if (!step.mayAdmit) await untilMetric(gateway, "tollgate_config_reloads_total", generation - 1);
@@ -91,6 +92,12 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
 
 async function untilMetric(gateway: GatewayProcess, name: string, least: number): Promise<void> {
   while (metricSum(await metricsPage(gateway), name) < least);
+}
+
+/** The process says that it is about to stop itself; a SIGCONT that came before would leave it stopped for good. */
+async function untilStopped(gateway: GatewayProcess, pid: number): Promise<void> {
+  const state = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.charAt(0);
+  while (state() !== "T") await fetch(`${gateway.adminUrl}/healthz`);
 }
 
 async function untilEnded(gateway: GatewayProcess, pid: number): Promise<void> {
