@@ -43,10 +43,7 @@ await runAll(
   files.filter((file) => !isAlone(file)),
   CONCURRENCY,
 );
-await runAll(
-  files.filter(isAlone),
-  1,
-);
+await runAll(files.filter(isAlone), 1);
 if (passed + failed === 0) console.error(`No test ran (${files.length} files).`);
 if (passed === 0 || failed > 0) process.exitCode = 1;
 if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length }));
