@@ -101,6 +101,8 @@ export interface UpstreamFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
+  /** What the upstream counted for it, where it is a whole reply. */
+  readonly usage?: Usage | undefined;
 }
 
 /** A whole reply, converted. */

@@ -5,6 +5,7 @@
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
 import type { HeaderEdits } from "../values/rules.ts";
+import type { Usage } from "../values/tokens.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
 
 /** Causes that speak of an upstream. */
@@ -17,6 +18,8 @@ export interface ReplyFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
+  /** What the upstream counted for a whole reply that is a failure. */
+  readonly usage?: Usage | undefined;
 }
 
 /** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
@@ -84,6 +87,8 @@ export interface AttemptRecord {
   readonly sentToUpstream: boolean;
   /** Whether the upstream itself said no, by status or by an error in the place of an answer: nobody bills that. */
   readonly refusedByUpstream: boolean;
+  /** What the upstream counted for it, although it failed. */
+  readonly usage?: Usage | undefined;
 }
 
 /** Receives a body in order: data, then exactly one `end` or `error`, then nothing. */

@@ -214,7 +214,8 @@ class Attempt<T> implements CallListener {
     this.#decide(rowOf(failed).health, failed.retryAfterS);
     this.#call.abort();
     const status = this.#head?.status ?? failed.status;
-    const record = this.#record(rowOf(failed).cause, failed.reason, status, saysNo(failed.kind, status));
+    const said = { refusedByUpstream: saysNo(failed.kind, status), usage: failed.usage };
+    const record = this.#record(rowOf(failed).cause, failed.reason, status, said);
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
 
@@ -241,7 +242,7 @@ class Attempt<T> implements CallListener {
     outcome: AttemptRecord["outcome"],
     reason: string,
     status: number | undefined,
-    refusedByUpstream = false,
+    said: Pick<AttemptRecord, "refusedByUpstream" | "usage"> = { refusedByUpstream: false },
   ): AttemptRecord {
     return {
       upstream: this.#choice.upstream.settings.name,
@@ -255,7 +256,7 @@ class Attempt<T> implements CallListener {
       endedAtMs: this.#clock.monotonicMs(),
       bytesReceived: this.#call.bytesReceived,
       sentToUpstream: this.#call.sent,
-      refusedByUpstream,
+      ...said,
     };
   }
 }

@@ -3,6 +3,7 @@
  * and how it reflects on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import type { Usage } from "../values/tokens.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
 
@@ -76,12 +77,14 @@ export interface Failure {
   readonly retryAfterS: number | undefined;
   /** The upstream's cleaned words (`rejected` only). */
   readonly upstreamMessage: string | undefined;
+  /** What the upstream counted all the same. */
+  readonly usage?: Usage | undefined;
 }
 
 export function failure(
   kind: FailureKind,
   reason: string,
-  more: Partial<Pick<Failure, "status" | "retryAfterS" | "upstreamMessage">> = {},
+  more: Partial<Pick<Failure, "status" | "retryAfterS" | "upstreamMessage" | "usage">> = {},
 ): Failure {
   return {
     kind,
@@ -89,6 +92,7 @@ export function failure(
     status: more.status,
     retryAfterS: more.retryAfterS,
     upstreamMessage: more.upstreamMessage,
+    usage: more.usage,
   };
 }
 
@@ -160,7 +164,7 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
 /** What an inspector's fault means for the attempt. */
 export function failureOfFault(fault: ReplyFault): Failure {
   const kind = fault.code === "model_not_found" ? "model_not_found" : FAULT_KINDS[fault.cause];
-  return failure(kind, fault.reason);
+  return failure(kind, fault.reason, { usage: fault.usage });
 }
 
 /** The fault that ends a stream already handed over. */

@@ -6,7 +6,7 @@ import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
-import { NO_USAGE, totalInput } from "../values/tokens.ts";
+import { billedUsage, NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
@@ -26,6 +26,8 @@ export interface AttemptFacts {
   readonly sentToUpstream: boolean;
   /** The upstream said no itself: such a try is on nobody's bill. */
   readonly refusedByUpstream: boolean;
+  /** What the upstream counted for it, although it failed. */
+  readonly usage?: Usage | undefined;
 }
 
 /** A try as the ledger keeps it: flat, cost in nano-dollars. */
@@ -123,8 +125,9 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 }
 
 /**
- * A try that failed. Upstreams bill no refusal of theirs, and nothing that never reached them; whatever else broke off may
- * be on their bill: its input, what they had sent of an answer, at 4 bytes a token, and what they may have written unseen.
+ * A try that failed. What its upstream counted is on its bill. Without a count, upstreams bill no refusal of theirs, and
+ * nothing that never reached them; whatever else broke off may be on their bill: its input, what they had sent of an
+ * answer, at 4 bytes a token, and what they may have written unseen.
  */
 function judgeFailed(
   attempt: AttemptFacts,
@@ -135,12 +138,12 @@ function judgeFailed(
   readonly cost?: UpstreamCost | undefined;
   readonly sent?: LeftTry;
 } {
-  const free = !attempt.sentToUpstream ? "not_sent" : attempt.refusedByUpstream ? "refused" : undefined;
+  const free = !attempt.sentToUpstream ? "not_sent" : saysNoForNothing(attempt) ? "refused" : undefined;
   const route = routeOf(attempt, terms);
   if (free !== undefined || route === undefined) {
-    return { note: noteOfFailure(attempt, 0, 0, ZERO, free ?? "unknown_route") };
+    return { note: noteOfFailure(attempt, ZERO, free ?? "unknown_route") };
   }
-  const metered = estimate(attempt, terms);
+  const metered = counted(attempt, terms) ?? estimate(attempt, terms);
   const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
   const { upstream, model, outcome } = attempt;
   const memo = memoOf({
@@ -154,11 +157,22 @@ function judgeFailed(
     upstreamModel: model,
     cost: amount,
   });
-  const note = noteOfFailure(attempt, metered.usage.input, metered.usage.output, amount, "sent");
+  const note = noteOfFailure(attempt, amount, "sent", metered);
   const sent = { route, metered };
   if (amount === 0n) return { note, sent };
   const line = { upstream, cause: outcome, amount, memo };
   return { note, line, cost: absorbedCost(route, metered.usage, amount), sent };
+}
+
+function saysNoForNothing({ refusedByUpstream, usage }: AttemptFacts): boolean {
+  return refusedByUpstream && usage === undefined;
+}
+
+/** What the upstream itself counted for a reply that failed. */
+function counted({ usage }: AttemptFacts, { terms }: ChargeTerms): Metered | undefined {
+  if (usage === undefined) return undefined;
+  const billed = billedUsage(usage, { final: true, inputEstimate: terms.inputEstimate, outputEstimate: 0 });
+  return { usage: billed.usage, counted: billed.estimated ? "estimate" : "upstream" };
 }
 
 function estimate(
@@ -178,12 +192,12 @@ function estimate(
   };
 }
 
-function noteOfFailure(attempt: AttemptFacts, input: number, output: number, cost: NanoUsd, why: string): AttemptNote {
+function noteOfFailure(attempt: AttemptFacts, cost: NanoUsd, why: string, metered?: Metered): AttemptNote {
   return {
     ...factsOf(attempt),
-    input,
-    output,
-    counted: why === "sent" ? "estimate" : "none",
+    input: metered ? totalInput(metered.usage) : 0,
+    output: metered?.usage.output ?? 0,
+    counted: metered?.counted ?? "none",
     cost: String(cost),
     paid_by: cost > 0n ? "absorbed" : "nobody",
     why,

@@ -2,6 +2,7 @@
  * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so
  * (ARCHITECTURE.md promise 6), and are watched for the bill.
  */
+
 import { isRefusal } from "../../values/errors.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { Usage } from "../../values/tokens.ts";
@@ -11,6 +12,7 @@ import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
 import { readWholeUsage as readChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
+import { withCount } from "../counted-fault.ts";
 import type {
   ClientFrames,
   ClientRequest,
@@ -69,7 +71,7 @@ class Passthrough implements Exchange {
     const json = text === undefined ? undefined : parseObject(text);
     if (!json) return invalid("the body is not a JSON object in UTF-8");
     const read = READ_WHOLE[this.#request.protocol](json);
-    if ("reason" in read) return read;
+    if ("reason" in read) return withCount(read, this.#request.protocol, json);
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
     this.#answered.see(json);
     return { body: renamed, counts: { ...read, ...this.#answered.noted } };

@@ -2,6 +2,7 @@
  * Client and upstream speak different protocols: the request goes through the hub's words to the upstream's, the reply
  * back (ARCHITECTURE.md promise 9: what cannot be carried is refused, or dropped and named).
  */
+
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage } from "../../values/tokens.ts";
@@ -12,6 +13,7 @@ import { encodeReply as encodeChatReply } from "../chat/reply-encode.ts";
 import * as chatRequest from "../chat/request.ts";
 import { ChatStreamDecoder } from "../chat/stream-decode.ts";
 import { ChatStreamEncoder } from "../chat/stream-encode.ts";
+import { withCount } from "../counted-fault.ts";
 import type {
   ConvertContext,
   Exchange,
@@ -128,7 +130,7 @@ class Translation implements Exchange {
     const json = text === undefined ? undefined : parseObject(text);
     if (!json) return invalid("the body is not a JSON object in UTF-8");
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
-    if ("reason" in decoded) return decoded;
+    if ("reason" in decoded) return withCount(decoded, this.#plan.upstream, json);
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);
     const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
     answered.see(json);

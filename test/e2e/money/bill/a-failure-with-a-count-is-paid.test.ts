@@ -5,10 +5,11 @@
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
+import { formatUsd } from "../../../../src/values/money.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
-import type { Fields } from "../../protocol/whole/asking.ts";
-import { asked, billed, limited, pricedConfig } from "./house.ts";
+import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
+import { asked, billed, DIRECTIONS, limited, pricedConfig } from "./house.ts";
 
 let here: GatewayHere;
 before(async () => {
@@ -73,4 +74,32 @@ for (const upstream of ["chat", "responses"] as const) {
       assert.deepEqual([usd, memo.input, memo.output], ["0.078", 1_000, 5_000]);
     });
   }
+}
+
+/** The same counts in a whole reply that is no answer. */
+const WHOLE: Readonly<Record<Protocol, Fields>> = {
+  chat: { ...chunk({ choices: [], error }), usage: { prompt_tokens: 1_000, completion_tokens: 5_000 } },
+  messages: { type: "error", error: { type: "api_error" }, usage: { input_tokens: 1_000, output_tokens: 5_000 } },
+  responses: response("failed", { error, usage: { input_tokens: 1_000, output_tokens: 5_000 } }).response,
+};
+
+for (const [client, upstream] of DIRECTIONS) {
+  test(`${client} on ${upstream}: a whole reply that failed with a count costs its client nothing and is absorbed`, async () => {
+    const account = await here.account();
+    here.simulator.program({ body: WHOLE[upstream] }, { times: 10 });
+    const before = here.simulator.requests.length;
+    const reply = await ask(here, client, account.key, limited(client, upstream, 8_000));
+    assert.equal(reply.status, 403, await reply.text());
+    await assertAtRest(here, account);
+    const lines = await usageLines(here, account);
+    assert.equal(lines.length, here.simulator.requests.length - before);
+    assert.ok(lines.length > 0);
+    for (const line of lines) {
+      const memo = memoOf(line);
+      assert.deepEqual(
+        [line.kind, formatUsd(line.amount), memo.input, memo.output, memo.counted],
+        ["absorbed", "0.078", 1_000, 5_000, "upstream"],
+      );
+    }
+  });
 }

@@ -1,0 +1,25 @@
+/** The upstream's count in a whole reply that is a failure: it may be on the operator's bill all the same. */
+import type { Protocol } from "../values/protocol.ts";
+import { totalInput, type Usage } from "../values/tokens.ts";
+import { readWholeUsage as readChatUsage } from "./chat/usage.ts";
+import type { UpstreamFault } from "./exchange.ts";
+import type { JsonObject } from "./json-object.ts";
+import { readUsage as readMessagesUsage } from "./messages/usage.ts";
+import { readUsage as readResponsesUsage } from "./responses/usage.ts";
+
+const READERS: Readonly<Record<Protocol, (json: JsonObject) => Usage | undefined>> = {
+  chat: readChatUsage,
+  messages: (json) => readMessagesUsage(json.usage),
+  responses: readResponsesUsage,
+};
+
+/**
+ * @param protocol the upstream's.
+ * @param json the reply that was found to be a failure.
+ * @returns the fault with the tokens that the upstream counted; as it was where it counted none.
+ */
+export function withCount(fault: UpstreamFault, protocol: Protocol, json: JsonObject): UpstreamFault {
+  const usage = READERS[protocol](json);
+  const isNothing = usage === undefined || (totalInput(usage) === 0 && usage.output === 0 && !usage.unsplit);
+  return isNothing ? fault : { ...fault, usage };
+}
