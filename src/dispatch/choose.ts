@@ -71,7 +71,7 @@ export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
 
 /** Whether a candidate's upstream has fallen ill since it was one. */
 export function isEjected<T>({ route, upstream }: Candidate<T>): boolean {
-  return upstream.health.standing(route.upstreamModel) === "resting";
+  return upstream.health.standing(route.upstreamModel) === "ejected";
 }
 
 /** Gives a choice up that was not run. */
@@ -81,7 +81,7 @@ export function release<T>({ route, upstream, slot, probe }: Choice<T>): void {
 }
 
 function isWell({ upstream, upstreamModel }: Route, pool: UpstreamPool): boolean {
-  return pool.get(upstream)?.health.standing(upstreamModel) !== "resting";
+  return pool.get(upstream)?.health.standing(upstreamModel) !== "ejected";
 }
 
 function soonestFirst(routes: readonly Route[], well: readonly Route[], pool: UpstreamPool): Route[] {

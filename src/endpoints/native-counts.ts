@@ -11,9 +11,9 @@ export const NATIVE_COUNTS_MAX = 8;
 export const COUNT_REST_MS = 30_000;
 
 /** Routes remembered as ones to leave alone for a while; there are fewer unless a configuration is reloaded again and again. */
-const RESTING_MAX = 1_000;
+const PAUSED_MAX = 1_000;
 
-/** What can rest: a route, by the names that both sides of dispatch know. */
+/** What can be paused: a route, by the names that both sides of dispatch know. */
 interface CountedRoute {
   readonly upstream: string;
   readonly upstreamModel: string;
@@ -21,7 +21,7 @@ interface CountedRoute {
 
 export class NativeCounts {
   readonly #clock: Clock;
-  readonly #restingUntilMs = new Map<string, number>();
+  readonly #pausedUntilMs = new Map<string, number>();
   #running = 0;
 
   constructor(clock: Clock) {
@@ -40,14 +40,14 @@ export class NativeCounts {
   }
 
   mayAsk(route: CountedRoute): boolean {
-    const untilMs = this.#restingUntilMs.get(keyOf(route));
+    const untilMs = this.#pausedUntilMs.get(keyOf(route));
     return untilMs === undefined || this.#clock.monotonicMs() >= untilMs;
   }
 
   /** The route gave no count. */
   failed(route: CountedRoute): void {
-    if (this.#restingUntilMs.size >= RESTING_MAX) this.#restingUntilMs.clear();
-    this.#restingUntilMs.set(keyOf(route), this.#clock.monotonicMs() + COUNT_REST_MS);
+    if (this.#pausedUntilMs.size >= PAUSED_MAX) this.#pausedUntilMs.clear();
+    this.#pausedUntilMs.set(keyOf(route), this.#clock.monotonicMs() + COUNT_REST_MS);
   }
 }
 

@@ -1,7 +1,7 @@
 /** How the upstreams do at all workers together, for the operator who asks the parent. */
 import type { UpstreamState } from "../console/routes/upstreams.ts";
 
-const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { usable: 0, probe: 1, resting: 2 };
+const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { healthy: 0, probe: 1, ejected: 2 };
 
 /** Counts are added up; of what each worker judges for itself the worst is told. */
 export function upstreamsOfAll(reports: readonly (readonly UpstreamState[])[]): UpstreamState[] {

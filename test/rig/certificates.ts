@@ -9,8 +9,8 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A certificate for `localhost` that nobody but itself vouches for; undefined where there is no openssl. */
-export function selfSigned(): Certificate | undefined {
+/** A certificate for `localhost` that nobody but itself vouches for. */
+export function selfSigned(): Certificate {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-certificate-"));
   try {
     const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
@@ -20,8 +20,6 @@ export function selfSigned(): Certificate | undefined {
       stdio: "ignore",
     });
     return { key: readFileSync(join(dir, "key.pem"), "utf8"), cert: readFileSync(join(dir, "cert.pem"), "utf8") };
-  } catch {
-    return undefined;
   } finally {
     rmSync(dir, { recursive: true });
   }

@@ -199,7 +199,7 @@ export const UpstreamList = object("UpstreamList", {
   items: list(
     object("Upstream", {
       name: text("The upstream's name.", "east"),
-      health: oneOf("`probe`: the next request decides.", "healthy", "probe", "resting"),
+      health: oneOf("`probe`: the next request decides.", "healthy", "probe", "ejected"),
       reason: orNull(text("Why it is not healthy.", "failures")),
       rest_seconds: count("How long it is still left alone.", 0),
       in_flight: count("Requests there now.", 3),

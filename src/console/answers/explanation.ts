@@ -79,7 +79,7 @@ export const ExplanationShape = object("Explanation", {
     object("ExplainedRoute", {
       upstream: text("The upstream's name.", "east"),
       upstream_model: text("The model's name there.", "big-1-2026-08"),
-      health: oneOf("How the upstream does at this process.", "healthy", "probe", "resting", "unknown"),
+      health: oneOf("How the upstream does at this process.", "healthy", "probe", "ejected", "unknown"),
       protocol: oneOf("The upstream's protocol.", "chat", "messages", "responses"),
       carries: flag("Whether it can carry the request."),
       translation: orNull(text("What becomes of the request on its way.", "none needed")),

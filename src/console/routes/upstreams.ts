@@ -6,7 +6,7 @@ import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 export interface UpstreamState {
   readonly name: string;
   /** `probe`: its rest is over, and the next request that goes there decides. */
-  readonly standing: "usable" | "probe" | "resting";
+  readonly standing: "healthy" | "probe" | "ejected";
   /** Why it is not simply usable. */
   readonly reason: string | undefined;
   /** How long it is still left alone, in milliseconds. */
@@ -43,7 +43,7 @@ export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): r
 function showUpstream(state: UpstreamState): object {
   return {
     name: state.name,
-    health: state.standing === "usable" ? "healthy" : state.standing,
+    health: state.standing,
     reason: state.reason ?? null,
     rest_seconds: seconds(state.restMs),
     in_flight: state.inFlight,

@@ -10,7 +10,7 @@ import type { Clock } from "../../values/time.ts";
 import { type OutcomeCounts, type OutcomeKind, Outcomes } from "../outcomes.ts";
 
 /** `probe`: it may be asked by one request, to see. */
-export type UpstreamStanding = "usable" | "probe" | "resting";
+export type UpstreamStanding = "healthy" | "probe" | "ejected";
 
 /** `failures`: in a row; `failure_rate`: too many of all; `forbidden`: our credential was refused. */
 type EjectionReason = "failures" | "failure_rate" | "forbidden";
@@ -83,9 +83,9 @@ export class Health {
   /** @param model the model's name at the upstream. */
   standing(model: string): UpstreamStanding {
     const nowMs = this.#parts.clock.monotonicMs();
-    if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "resting";
-    if (this.#ejected === undefined) return "usable";
-    return this.#probing ? "resting" : "probe";
+    if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "ejected";
+    if (this.#ejected === undefined) return "healthy";
+    return this.#probing ? "ejected" : "probe";
   }
 
   /** Whether only our own judgement keeps requests away: what an upstream asked for itself is always kept. */
@@ -126,10 +126,10 @@ export class Health {
 
   state(): HealthState {
     const nowMs = this.#parts.clock.monotonicMs();
-    const resting = nowMs < this.#restUntilMs;
+    const isPaused = nowMs < this.#restUntilMs;
     return {
-      standing: resting || this.#probing ? "resting" : this.#ejected === undefined ? "usable" : "probe",
-      reason: this.#ejected ?? (resting ? "retry_after" : undefined),
+      standing: isPaused || this.#probing ? "ejected" : this.#ejected === undefined ? "healthy" : "probe",
+      reason: this.#ejected ?? (isPaused ? "retry_after" : undefined),
       restMs: Math.max(0, this.#restUntilMs - nowMs),
       limitedModels: new Map(
         [...this.#limitedUntilMs]

@@ -28,7 +28,7 @@ export function measureUpstreams(upstreams: readonly UpstreamReport[], metrics: 
   metrics.upstreamHealthy.reset();
   metrics.queued.reset();
   for (const { name, standing, queued } of upstreams) {
-    metrics.upstreamHealthy.set({ upstream: name }, standing === "usable" ? 1 : 0);
+    metrics.upstreamHealthy.set({ upstream: name }, standing === "healthy" ? 1 : 0);
     metrics.queued.set({ upstream: name }, queued);
   }
 }

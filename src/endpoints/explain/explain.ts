@@ -53,7 +53,7 @@ export interface RouteOutlook {
   readonly actions: readonly RuleAction[];
   /** `exact`, `lossy; dropped=...`, undefined where client and upstream speak one protocol; or why it cannot carry it. */
   /** How its upstream does at this process; undefined when the process knows none of that name. */
-  readonly standing: "usable" | "probe" | "resting" | undefined;
+  readonly standing: "healthy" | "probe" | "ejected" | undefined;
   readonly carried: { readonly translation: string | undefined; readonly dropped: readonly string[] } | Refusal;
 }
 

@@ -206,7 +206,7 @@ function limitsOf({ group, terms, seen: { limits } }: Outlook): object | null {
 }
 
 function routeOf({ route, actions, standing, carried }: RouteOutlook, audience: Audience): object {
-  const health = standing === "usable" ? "healthy" : (standing ?? "unknown");
+  const health = standing ?? "unknown";
   const { upstream, upstreamModel } = route;
   const names = audience === "operator" ? { upstream, upstream_model: upstreamModel, health } : {};
   const refused = isRefusal(carried);

@@ -71,10 +71,10 @@ function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = ()
 test("failures in a row eject, each side counted apart, and any answer begins anew", () => {
   const { health, tell, ejections } = watched();
   for (const kind of ["local", "local", "alive", "local", "local", "ok", "remote", "remote"] as const) tell(kind);
-  assert.equal(health.standing("m"), "usable");
+  assert.equal(health.standing("m"), "healthy");
   // A server that answers 500 can at least be reached.
   for (const kind of ["local", "local", "remote"] as const) tell(kind);
-  assert.equal(health.standing("m"), "resting");
+  assert.equal(health.standing("m"), "ejected");
   assert.deepEqual(ejections, [{ reason: "failures", restMs: 4_000, repeated: 1 }]);
 });
 
@@ -83,10 +83,10 @@ test("too large a share of failures ejects once there are enough outcomes, and o
   for (let at = 0; at < 4; at++) tell("remote");
   for (let at = 0; at < 4; at++) tell("ok");
   tell("remote");
-  assert.equal(health.standing("m"), "usable", "9 outcomes are too few");
+  assert.equal(health.standing("m"), "healthy", "9 outcomes are too few");
   clock.advance(31_000);
   tell("remote");
-  assert.equal(health.standing("m"), "usable", "the window has passed");
+  assert.equal(health.standing("m"), "healthy", "the window has passed");
   for (let at = 0; at < 5; at++) tell("ok");
   for (let at = 0; at < 3; at++) tell("local");
   assert.equal(ejections.length, 0);
@@ -101,8 +101,8 @@ test("neither the caller's faults nor rate limits nor our own troubles are failu
   const { health, tell, ejections } = watched();
   for (let at = 0; at < 100; at++) for (const kind of ["alive", "none"] as const) tell(kind);
   for (let at = 0; at < 100; at++) tell("rate_limited", { model: "other" });
-  assert.equal(health.standing("m"), "usable");
-  assert.equal(health.standing("other"), "resting");
+  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.standing("other"), "ejected");
   assert.deepEqual(ejections, []);
   assert.equal(health.state().outcomes.rate_limited, 100);
 });
@@ -143,34 +143,34 @@ test("one probe at a time; only what was asked after the ejection speaks for the
   clock.advance(10);
   for (let at = 0; at < 3; at++) tell("remote");
   tell("ok", { startedAtMs: beforeMs });
-  assert.equal(health.standing("m"), "resting");
+  assert.equal(health.standing("m"), "ejected");
   // A crowd that was under way fails too, and that is one ejection.
   for (let at = 0; at < 50; at++) tell("remote", { startedAtMs: beforeMs });
   assert.equal(made.ejections.length, 1);
   clock.advance(4_000);
   assert.equal(health.standing("m"), "probe");
   assert.equal(health.begin("m"), true);
-  assert.equal(health.standing("m"), "resting");
+  assert.equal(health.standing("m"), "ejected");
   assert.equal(health.begin("m"), false);
   // Its client left: the next one probes.
   tell("none", { probe: true });
   assert.equal(health.begin("m"), true);
   tell("alive", { probe: true });
-  assert.equal(health.standing("m"), "usable");
+  assert.equal(health.standing("m"), "healthy");
   assert.equal(made.returned, 1);
 });
 
 test("a retry-after is obeyed within the longest cool-down: a 429's for its model, an overload's for all", () => {
   const { health, tell, clock, ejections } = watched();
   tell("rate_limited", { retryAfterS: 7 });
-  assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["resting", "usable", 7_000]);
+  assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["ejected", "healthy", 7_000]);
   clock.advance(7_000);
-  assert.equal(health.standing("m"), "usable", "without a probe: it was never ill");
+  assert.equal(health.standing("m"), "healthy", "without a probe: it was never ill");
   tell("remote", { retryAfterS: 3_600 });
-  assert.deepEqual([health.standing("other"), health.restMs("other")], ["resting", 60_000]);
+  assert.deepEqual([health.standing("other"), health.restMs("other")], ["ejected", 60_000]);
   assert.equal(health.state().reason, "retry_after");
   clock.advance(60_000);
-  assert.equal(health.standing("m"), "usable");
+  assert.equal(health.standing("m"), "healthy");
   assert.deepEqual(ejections, []);
 });
 
@@ -179,15 +179,15 @@ test("a pause of milliseconds is kept to the millisecond", () => {
   tell("rate_limited", { retryAfterS: 0.251 });
   assert.equal(health.restMs("m"), 251);
   clock.advance(250);
-  assert.equal(health.standing("m"), "resting");
+  assert.equal(health.standing("m"), "ejected");
   clock.advance(1);
-  assert.equal(health.standing("m"), "usable");
+  assert.equal(health.standing("m"), "healthy");
 });
 
 test("a refused credential is cooled down at once", () => {
   const { health, tell, ejections } = watched();
   tell("forbidden");
-  assert.equal(health.standing("m"), "resting");
+  assert.equal(health.standing("m"), "ejected");
   assert.deepEqual(
     ejections.map(({ reason }) => reason),
     ["forbidden"],
@@ -217,7 +217,7 @@ test("requests pass an ill upstream over, a probe brings it back, and its failur
   assert.deepEqual([await once(), await once(), await once()], ["bad good", "bad good", "good"]);
   assert.deepEqual(turns, ["bad: failures"]);
   const [state] = dispatcher.report();
-  assert.equal(state?.standing, "resting");
+  assert.equal(state?.standing, "ejected");
   assert.equal(state?.restMs, 4_000);
   assert.deepEqual({ ...state?.outcomes }, { ok: 0, local: 0, remote: 2, rate_limited: 0, forbidden: 0 });
   clock.advance(4_000);
@@ -283,7 +283,7 @@ test("a client's own 4xx never ejects, however often", async (t) => {
     assert.equal(refusalIn(result).cause, "upstream_rejected");
   }
   assert.deepEqual(turns, []);
-  assert.equal(dispatcher.report()[0]?.standing, "usable");
+  assert.equal(dispatcher.report()[0]?.standing, "healthy");
 });
 
 test("401 and 403 warn the operator and cool the upstream down", async (t) => {

@@ -18,17 +18,6 @@ function openssl(...args: string[]): void {
   execFileSync("openssl", args, { cwd: dir, stdio: "ignore" });
 }
 
-function hasOpenssl(): boolean {
-  try {
-    openssl("version");
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const skip = hasOpenssl() ? false : "no openssl on this machine";
-
 function makeCa(name: string): void {
   const subject = ["-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.pem`];
   openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", ...subject);
@@ -42,15 +31,13 @@ function makeCertificate(name: string, ca: string, altName: string, ...validity:
   openssl("x509", "-req", "-in", `${name}.csr`, "-out", `${name}.pem`, ...signing, ...validity);
 }
 
-if (!skip) {
-  makeCa("ours");
-  makeCa("strangers");
-  makeCertificate("good", "ours", "DNS:localhost", "-days", "1");
-  makeCertificate("elsewhere", "ours", "DNS:elsewhere.example", "-days", "1");
-  makeCertificate("foreign", "strangers", "DNS:localhost", "-days", "1");
-  // Every openssl understands a negative number of days; not every one understands -not_after.
-  makeCertificate("expired", "ours", "DNS:localhost", "-days", "-1");
-}
+makeCa("ours");
+makeCa("strangers");
+makeCertificate("good", "ours", "DNS:localhost", "-days", "1");
+makeCertificate("elsewhere", "ours", "DNS:elsewhere.example", "-days", "1");
+makeCertificate("foreign", "strangers", "DNS:localhost", "-days", "1");
+// Every openssl understands a negative number of days; not every one understands -not_after.
+makeCertificate("expired", "ours", "DNS:localhost", "-days", "-1");
 
 function trusting(caFile: string): Pick<UpstreamSettings, "tls"> {
   return { tls: { ca: readFileSync(join(dir, caFile), "utf8"), identity: undefined, serverName: undefined } };
@@ -67,7 +54,7 @@ async function serving(t: test.TestContext, name: string, heard: () => void): Pr
   return listening(t, server, "https", "localhost");
 }
 
-test("70: a certificate of the configured CA for this host is accepted", { skip }, async (t) => {
+test("70: a certificate of the configured CA for this host is accepted", async (t) => {
   const base = await serving(t, "good", () => {});
   const { dispatcher } = rig(t, [upstream("east", base, trusting("ours.pem"))]);
   assertAnswered(await dispatcher.run(ask([route("east")], { stream: false })));
@@ -79,7 +66,7 @@ for (const [name, caFile] of [
   ["foreign", "ours.pem"],
   ["good", undefined],
 ] as const) {
-  test(`70: the ${name} certificate with ${caFile ?? "the system's CAs"} is refused`, { skip }, async (t) => {
+  test(`70: the ${name} certificate with ${caFile ?? "the system's CAs"} is refused`, async (t) => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     t.after(() => {
       if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
@@ -107,7 +94,7 @@ for (const [name, caFile] of [
   });
 }
 
-test("70: two upstreams at one address never share a connection", { skip }, async (t) => {
+test("70: two upstreams at one address never share a connection", async (t) => {
   const base = await serving(t, "good", () => {});
   const made = rig(t, [upstream("east", base, trusting("ours.pem")), upstream("west", base)]);
   assertAnswered(await made.dispatcher.run(ask([route("east")], { stream: false })));

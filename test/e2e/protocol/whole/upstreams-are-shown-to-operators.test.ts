@@ -68,9 +68,9 @@ test("a refused credential shows in log, metrics, admin API and command line", a
   assert.match(page, /tollgate_upstream_healthy\{upstream="up-chat"\} 1/);
   assert.match(page, /tollgate_upstream_ejections_total\{upstream="up-responses",reason="forbidden"\} 1/);
   const { health, reason, rest_seconds: rest, outcomes } = await shown("up-responses");
-  assert.deepEqual([health, reason, outcomes.forbidden], ["resting", "forbidden", 1]);
+  assert.deepEqual([health, reason, outcomes.forbidden], ["ejected", "forbidden", 1]);
   assert.ok(rest >= 1 && rest <= 6, `${rest}`);
-  assert.match(await tollgate("upstreams"), /^up-responses +resting +forbidden +[1-6] +0\/200 +0 +0 +0 +0 +0 +1$/m);
+  assert.match(await tollgate("upstreams"), /^up-responses +ejected +forbidden +[1-6] +0\/200 +0 +0 +0 +0 +0 +1$/m);
   assert.doesNotMatch(await tollgate("upstreams"), /canary/);
 });
 
