@@ -17,8 +17,17 @@ export interface ProducedCounts {
 
 export const NOTHING_PRODUCED: ProducedCounts = Object.freeze({ bytes: 0, tokens: 0, deltas: 0 });
 
+/** Where a text is in a buffer, and whether each of its bytes is a character. */
+export interface TextPlace {
+  readonly textStart: number;
+  readonly textEnd: number;
+  readonly isAscii: boolean;
+}
+
 /** Counts the output of one stream, event by event. */
 export interface OutputCounter {
+  /** Another delta with no other output than these bytes of a text. */
+  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void;
   /**
    * Looks at one event.
    * @param type its `type`, for protocols that have one.
@@ -103,6 +112,19 @@ export class Produced {
     this.#bytes += Buffer.byteLength(value);
     for (let i = 0; i < value.length; i++) this.#weight += this.#weigh(value.charCodeAt(i));
     return true;
+  }
+
+  /**
+   * Counts text that is not a string yet.
+   * @param isAscii whether each byte is a character.
+   */
+  bytes(source: Buffer, start: number, end: number, isAscii: boolean): void {
+    if (!isAscii) {
+      this.text(source.toString("utf8", start, end));
+      return;
+    }
+    this.#bytes += end - start;
+    for (let i = start; i < end; i++) this.#weight += this.#weigh(source[i] as number);
   }
 
   /** Counts what only the upstream can read, such as sealed reasoning. @returns whether there was any. */

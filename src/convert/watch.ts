@@ -5,6 +5,7 @@
 import type { ErrorAnswer } from "../values/errors.ts";
 import type { Usage } from "../values/tokens.ts";
 import type { SseEvent } from "../wire/sse.ts";
+import type { Match, Varying } from "./delta-template.ts";
 import type { Counts, UpstreamFault } from "./exchange.ts";
 
 /** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
@@ -15,6 +16,13 @@ export interface SeenEvent {
 }
 
 export interface Watcher {
+  /**
+   * What differs in further frames like the last one that `see` has looked at, where that says nothing beside its text;
+   * undefined where each has to be looked at.
+   */
+  readonly varying: Varying | undefined;
+  /** Another such frame has gone by, right after it: as `see` would, by its bytes alone. */
+  again(source: Buffer, match: Match): void;
   /** Looks at one frame. Sets `fault` when it is not what the protocol says, or reports an upstream's error. */
   see(event: SseEvent): SeenEvent;
   /**

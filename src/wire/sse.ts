@@ -44,6 +44,11 @@ export class SseReader {
   #bomBytes = 0;
   #firstFrame = true;
   #overflowed = false;
+  /** The chunk that is being cut, where its next byte is, and where its unfinished frame begins. */
+  #chunk: Buffer = EMPTY;
+  #at = 0;
+  #frameStart = 0;
+  #hasCr = false;
 
   /** @param eventBytesMax the most bytes that a frame may have, its blank line included. */
   constructor(eventBytesMax: number = SSE_EVENT_BYTES_MAX) {
@@ -58,12 +63,41 @@ export class SseReader {
   /** Takes the next bytes; gives the frames that they complete. A frame that ends in CR waits for the byte after it. */
   push(chunk: Uint8Array): SseEvent[] {
     const events: SseEvent[] = [];
-    if (this.#overflowed) return events;
-    const bytes = asBuffer(chunk);
+    this.feed(chunk);
+    for (let event = this.next(); event; event = this.next()) events.push(event);
+    return events;
+  }
+
+  /** Takes the next bytes, all frames before having been read with `next`. */
+  feed(chunk: Uint8Array): void {
+    if (this.#overflowed) return;
+    this.#chunk = asBuffer(chunk);
+    this.#hasCr = this.#chunk.includes(CR);
+    this.#frameStart = 0;
+    this.#at = this.#skipBom(this.#chunk);
+  }
+
+  /**
+   * Lets a caller that knows frames by their bytes take them itself.
+   * @param end gives where frames end that begin at `from`; `from` itself when there are none.
+   * @returns the bytes of these frames; undefined when there are none, or a frame has begun.
+   */
+  take(end: (bytes: Buffer, from: number) => number): Buffer | undefined {
+    const from = this.#at;
+    const isBetween = this.#heldBytes === 0 && this.#lineEmpty && !this.#firstFrame;
+    if (!isBetween || this.#frameStart !== from) return undefined;
+    const to = end(this.#chunk, from);
+    if (to === from) return undefined;
+    this.#at = to;
+    this.#frameStart = to;
+    return this.#chunk.subarray(from, to);
+  }
+
+  /** The next frame that is complete; undefined when more bytes are needed. */
+  next(): SseEvent | undefined {
+    const bytes = this.#chunk;
     const length = bytes.length;
-    const hasCr = bytes.includes(CR);
-    let frameStart = 0;
-    let i = this.#skipBom(bytes);
+    let i = this.#at;
     while (i < length) {
       let lineEnded = false;
       if (this.#afterCr) {
@@ -77,20 +111,24 @@ export class SseReader {
         i++;
         this.#afterCr = true;
       } else {
-        i = endOfLine(bytes, i + 1, hasCr);
+        i = endOfLine(bytes, i + 1, this.#hasCr);
         this.#lineEmpty = false;
       }
       if (!lineEnded) continue;
-      if (this.#lineEmpty) {
-        const event = this.#finish(bytes.subarray(frameStart, i));
-        if (!event) return events;
-        events.push(event);
-        frameStart = i;
-      }
+      const isBlank = this.#lineEmpty;
       this.#lineEmpty = true;
+      if (!isBlank) continue;
+      const event = this.#finish(bytes.subarray(this.#frameStart, i));
+      this.#at = i;
+      this.#frameStart = i;
+      if (!event) this.#chunk = EMPTY;
+      return event;
     }
-    this.#hold(bytes.subarray(frameStart));
-    return events;
+    this.#hold(bytes.subarray(this.#frameStart));
+    this.#chunk = EMPTY;
+    this.#at = 0;
+    this.#frameStart = 0;
+    return undefined;
   }
 
   /**

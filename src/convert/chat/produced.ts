@@ -1,6 +1,6 @@
 /** What chat deltas and messages hold of a model's output. */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
+import { countUnknown, type OutputCounter, Produced, type ProducedCounts, type TextPlace } from "../produced.ts";
 
 /** Members of a delta or message that are looked at by name, or that are bookkeeping. Every other one is output. */
 const KNOWN: ReadonlySet<string> = new Set([
@@ -15,6 +15,11 @@ const ELSEWHERE = ["message", "text"] as const;
 /** Counts a stream, all of its choices. */
 export class ChatOutput implements OutputCounter {
   readonly #produced = new Produced();
+
+  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
+    this.#produced.bytes(source, textStart, textEnd, isAscii);
+    this.#produced.noteDelta();
+  }
 
   counts(): ProducedCounts {
     return this.#produced.counts();

@@ -4,6 +4,7 @@ import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
+import type { Match, Varying } from "../delta-template.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
@@ -13,6 +14,13 @@ import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
 import { writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
+/** Members of a chunk, of its choice and of its delta beside which nothing but a text can be said. */
+const CHUNK_MEMBERS: ReadonlySet<string> = new Set([
+  ...["id", "object", "created", "model", "choices", "usage"],
+  ...["system_fingerprint", "service_tier", "provider", "obfuscation"],
+]);
+const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs"]);
+const DELTA_MEMBERS: ReadonlySet<string> = new Set(["role", "content", "reasoning_content", "reasoning"]);
 
 interface ChatWatchOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
@@ -34,6 +42,8 @@ export class ChatWatcher implements Watcher {
   /** By the choice's index, whether it has said why it stopped. */
   readonly #finished = new Map<number, boolean>();
   #done = false;
+  /** The last chunk, if it had output. */
+  #last: JsonObject | undefined;
   /** Identity of the stream, for chunks that we add. */
   #first: { id: unknown; created: unknown; model: unknown } | undefined;
 
@@ -46,7 +56,16 @@ export class ChatWatcher implements Watcher {
     return this.#fault;
   }
 
+  get varying(): Varying | undefined {
+    return this.#last && varyingOf(this.#last);
+  }
+
+  again(source: Buffer, match: Match): void {
+    this.#output.again(source, match);
+  }
+
   see(event: SseEvent): SeenEvent {
+    this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text === DONE) return this.#seeDone(event);
@@ -64,6 +83,7 @@ export class ChatWatcher implements Watcher {
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
     const semantic = this.#look(chunk);
     this.#usage.see(chunk, semantic);
+    if (semantic) this.#last = chunk;
     // Some servers leave the choices out of the chunk that counts.
     if (arrayOf(chunk.choices).length === 0 && hasUsage && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
@@ -152,4 +172,33 @@ export class ChatWatcher implements Watcher {
   #chunk(members: JsonObject): Uint8Array {
     return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", ...members }));
   }
+}
+
+/** Only where nothing but one text is said: no end, no count, no call, no second choice. */
+function varyingOf(chunk: JsonObject): Varying | undefined {
+  const [choice, further] = arrayOf(chunk.choices).map(objectOf);
+  const delta = objectOf(choice?.delta);
+  const isPlain =
+    choice &&
+    delta &&
+    further === undefined &&
+    hasOnly(chunk, CHUNK_MEMBERS) &&
+    hasOnly(choice, CHOICE_MEMBERS) &&
+    hasOnly(delta, DELTA_MEMBERS) &&
+    isAbsent(chunk.usage) &&
+    isAbsent(choice.finish_reason) &&
+    isAbsent(choice.logprobs);
+  if (!isPlain) return undefined;
+  const texts = ["content", "reasoning_content", "reasoning"].filter((name) => !isAbsent(delta[name]));
+  const [text] = texts;
+  if (text === undefined || texts.length > 1 || typeof delta[text] !== "string") return undefined;
+  return { text, noise: chunk.obfuscation === undefined ? undefined : "obfuscation" };
+}
+
+function hasOnly(object: JsonObject, members: ReadonlySet<string>): boolean {
+  return Object.keys(object).every((name) => members.has(name));
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
 }

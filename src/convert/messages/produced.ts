@@ -1,6 +1,6 @@
 /** What messages events and content blocks hold of a model's output. */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
+import { countUnknown, type OutputCounter, Produced, type ProducedCounts, type TextPlace } from "../produced.ts";
 
 /** Events without output of their own, or whose output is looked at by name. */
 const DELTA_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "partial_json", "signature", "citation", "data"]);
@@ -11,6 +11,11 @@ const SILENT: ReadonlySet<unknown> = new Set(["content_block_stop", "message_sto
 /** Counts a stream. */
 export class MessagesOutput implements OutputCounter {
   readonly #produced = new Produced();
+
+  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
+    this.#produced.bytes(source, textStart, textEnd, isAscii);
+    this.#produced.noteDelta();
+  }
 
   counts(): ProducedCounts {
     return this.#produced.counts();

@@ -4,6 +4,7 @@ import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
+import type { Match, Varying } from "../delta-template.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
@@ -14,6 +15,9 @@ import { MessageUsage, writeUsage } from "./usage.ts";
 const PING = sseFrame('{"type":"ping"}', "ping");
 /** Blocks that are believed to be open at one time. */
 const OPEN_BLOCKS_MAX = 64;
+/** `type`, `index` and `delta`. */
+const DELTA_EVENT_MEMBERS = 3;
+const TEXTS: ReadonlySet<string> = new Set(["text", "thinking", "partial_json"]);
 const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
 
 export class MessagesWatcher implements Watcher {
@@ -27,6 +31,8 @@ export class MessagesWatcher implements Watcher {
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
+  /** The last event, if it had output. */
+  #last: JsonObject | undefined;
 
   /**
    * @param rename the client's model name, when the route renames it.
@@ -41,7 +47,16 @@ export class MessagesWatcher implements Watcher {
     return this.#fault;
   }
 
+  get varying(): Varying | undefined {
+    return this.#last && varyingOf(this.#last);
+  }
+
+  again(source: Buffer, match: Match): void {
+    this.#output.again(source, match);
+  }
+
   see(event: SseEvent): SeenEvent {
+    this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
@@ -62,7 +77,10 @@ export class MessagesWatcher implements Watcher {
       return passed(event, false, true);
     }
     const semantic = this.#output.see(type, payload);
-    if (semantic) this.#usage.produced();
+    if (semantic) {
+      this.#usage.produced();
+      this.#last = payload;
+    }
     if (type === "message_delta") {
       this.#usage.count(payload.usage);
       this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
@@ -123,4 +141,16 @@ export class MessagesWatcher implements Watcher {
   heartbeat(): Uint8Array | undefined {
     return this.#opened ? PING : undefined;
   }
+}
+
+/** Only where an event is the delta of one text, and holds nothing else. */
+function varyingOf(payload: JsonObject): Varying | undefined {
+  const delta = objectOf(payload.delta);
+  if (payload.type !== "content_block_delta" || !delta || Object.keys(payload).length !== DELTA_EVENT_MEMBERS) {
+    return undefined;
+  }
+  const [text, further] = Object.keys(delta).filter((name) => name !== "type");
+  if (text === undefined || further !== undefined || !TEXTS.has(text) || typeof delta[text] !== "string")
+    return undefined;
+  return { text };
 }

@@ -7,12 +7,14 @@ import { isRefusal } from "../../values/errors.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { Usage } from "../../values/tokens.ts";
 import { decodeUtf8, spliceNested } from "../../wire/json.ts";
-import { SseReader } from "../../wire/sse.ts";
+import { type SseEvent, SseReader } from "../../wire/sse.ts";
+import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
 import { readWholeUsage as readChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
 import { withCount } from "../counted-fault.ts";
+import { DeltaTemplate } from "../delta-template.ts";
 import type {
   ClientFrames,
   ClientRequest,
@@ -127,10 +129,17 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | Upstr
   },
 };
 
+/** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */
+const MISSES_MAX = 8;
+
 class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();
   readonly #watcher: Watcher;
   readonly #answered: AnsweredModel;
+  /** What the last frame was, if those after it can be known by it. */
+  #template: DeltaTemplate | undefined;
+  /** Templates in a row that no frame has matched. */
+  #misses = 0;
   #ended = false;
   #opened = false;
 
@@ -154,12 +163,15 @@ class PassthroughStream implements StreamConverter {
   readonly draining = false;
 
   push(chunk: Uint8Array): readonly ClientFrames[] {
-    return this.#ended || this.fault ? [] : this.#collect(this.#reader.push(chunk));
+    if (this.#ended || this.fault) return [];
+    this.#reader.feed(chunk);
+    return this.#collect(() => this.#reader.next());
   }
 
   end(): readonly ClientFrames[] {
     if (this.#ended || this.fault) return [];
-    const frames = this.#collect(this.#reader.end());
+    const rest = this.#reader.end();
+    const frames = this.#collect(() => rest.shift());
     if (this.#ended || this.fault) return frames;
     const added = this.#watcher.finish();
     if (added === undefined) return frames;
@@ -168,11 +180,14 @@ class PassthroughStream implements StreamConverter {
   }
 
   /** Joins what a chunk completed: one piece up to the terminal frame, one from it on. */
-  #collect(events: ReturnType<SseReader["push"]>): readonly ClientFrames[] {
+  #collect(next: () => SseEvent | undefined): readonly ClientFrames[] {
     const pieces: Uint8Array[] = [];
     let semantic = false;
     let terminal: SeenEvent | undefined;
-    for (const event of events) {
+    for (;;) {
+      semantic = this.#takeRepeated(pieces) || semantic;
+      const event = next();
+      if (!event) break;
       const seen: SeenEvent = this.#watcher.see(event);
       if (this.#watcher.fault) break;
       if (seen.terminal) {
@@ -184,11 +199,44 @@ class PassthroughStream implements StreamConverter {
       semantic ||= seen.semantic;
       // A comment before the first event opens nothing: the status line is still ours to choose.
       if (event.data !== undefined && seen.bytes) this.#opened = true;
+      this.#learn(event, seen);
     }
     const frames: ClientFrames[] = [];
     if (pieces.length > 0) frames.push({ bytes: join(pieces), semantic, terminal: false });
     if (terminal?.bytes) frames.push({ bytes: terminal.bytes, semantic: terminal.semantic, terminal: true });
     return frames;
+  }
+
+  /** Passes on the frames that follow and differ from the last one by their text only. @returns whether there were any. */
+  #takeRepeated(pieces: Uint8Array[]): boolean {
+    const template = this.#template;
+    if (!template) return false;
+    const taken = this.#reader.take((bytes, from) => {
+      let end = from;
+      for (let next = template.match(bytes, end); next >= 0; next = template.match(bytes, end)) {
+        this.#watcher.again(bytes, template.found);
+        if (template.isRewritten) template.write(bytes, pieces);
+        end = next;
+      }
+      return end;
+    });
+    if (!taken) return false;
+    this.#misses = 0;
+    if (!template.isRewritten) pieces.push(taken);
+    return true;
+  }
+
+  /** Makes the frame that was parsed the template of those after it. */
+  #learn({ raw }: SseEvent, { bytes }: SeenEvent): void {
+    const varying = bytes && this.#misses < MISSES_MAX ? this.#watcher.varying : undefined;
+    if (!bytes || varying === undefined) {
+      this.#template = undefined;
+      return;
+    }
+    const frame = asBuffer(raw);
+    if (this.#template && this.#template.match(frame, 0) === frame.length) return;
+    this.#misses++;
+    this.#template = DeltaTemplate.of(frame, bytes === raw ? frame : asBuffer(bytes), varying);
   }
 
   counts(): Counts {

@@ -1,6 +1,6 @@
 /** What responses events and items hold of a model's output. */
 import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-import { countUnknown, type OutputCounter, Produced, type ProducedCounts } from "../produced.ts";
+import { countUnknown, type OutputCounter, Produced, type ProducedCounts, type TextPlace } from "../produced.ts";
 
 const CALL_ITEM = /_call$/;
 const LAST: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
@@ -31,6 +31,11 @@ export class ResponsesOutput implements OutputCounter {
   readonly #produced = new Produced();
   /** Places of items of which deltas, or a last form, have said something. */
   readonly #told = new Set<number>();
+
+  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
+    this.#produced.bytes(source, textStart, textEnd, isAscii);
+    this.#produced.noteDelta();
+  }
 
   counts(): ProducedCounts {
     return this.#produced.counts();

@@ -4,6 +4,7 @@ import type { Usage } from "../../values/tokens.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
+import type { Match, Varying } from "../delta-template.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
@@ -12,6 +13,11 @@ import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
 import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
+const TEXT_DELTA = /^response\.(?:output_text|refusal|reasoning_text|reasoning_summary_text)\.delta$/;
+const DELTA_MEMBERS: ReadonlySet<string> = new Set([
+  ...["type", "delta", "sequence_number", "obfuscation", "logprobs"],
+  ...["item_id", "output_index", "content_index", "summary_index"],
+]);
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 
 export class ResponsesWatcher implements Watcher {
@@ -24,6 +30,8 @@ export class ResponsesWatcher implements Watcher {
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
   #ended = false;
+  /** The last event, if it had output. */
+  #last: JsonObject | undefined;
   /** What the client has of each item, in case that the stream must be ended here. */
   readonly #delivered: DeliveredItems | undefined;
 
@@ -42,7 +50,18 @@ export class ResponsesWatcher implements Watcher {
     return this.#fault;
   }
 
+  get varying(): Varying | undefined {
+    // What an open-ended stream has delivered must be known to the letter.
+    return this.#last && !this.#delivered ? varyingOf(this.#last) : undefined;
+  }
+
+  again(source: Buffer, match: Match): void {
+    if (match.number !== undefined) this.#sequenceNumber = match.number;
+    this.#output.again(source, match);
+  }
+
   see(event: SseEvent): SeenEvent {
+    this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text === "[DONE]") return NOTHING;
@@ -62,6 +81,7 @@ export class ResponsesWatcher implements Watcher {
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
     if (type === "response.output_item.done") this.#hostedCalls.see(objectOf(payload.item));
     const semantic = this.#output.see(type, payload);
+    if (semantic) this.#last = payload;
     this.#delivered?.see(payload);
     return passed(event, semantic);
   }
@@ -136,4 +156,16 @@ export class ResponsesWatcher implements Watcher {
       "keepalive",
     );
   }
+}
+
+/** Only where an event is the delta of one text, and holds nothing else. */
+function varyingOf(payload: JsonObject): Varying | undefined {
+  const { type, delta, sequence_number: number, obfuscation } = payload;
+  const isText = typeof type === "string" && TEXT_DELTA.test(type) && typeof delta === "string";
+  if (!isText || !Object.keys(payload).every((name) => DELTA_MEMBERS.has(name))) return undefined;
+  return {
+    text: "delta",
+    number: number === undefined ? undefined : "sequence_number",
+    noise: obfuscation === undefined ? undefined : "obfuscation",
+  };
 }

@@ -1,0 +1,211 @@
+/**
+ * Frames that differ from the last one by their text only are passed on by their bytes (src/convert/delta-template.ts). What
+ * the client gets, what is counted and what is a fault must be as if each had been parsed: a comment between two frames
+ * makes the second one be parsed.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import type { Exchange } from "../../../src/convert/exchange.ts";
+import { openPassthrough } from "../../../src/convert/passthrough/passthrough.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
+import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { clientRequest, routeOf, smallBody, type Told, tell } from "./translate/rig.ts";
+
+const USAGE = { ...NO_USAGE, input: 3, output: 5 };
+const COMMENT = ": parse the next\n\n";
+
+interface Opened {
+  readonly openEnded?: boolean;
+  /** Whether the upstream knows the model by another name. */
+  readonly renamed?: boolean;
+  readonly choices?: number;
+}
+
+function openExchange(protocol: Protocol, { openEnded = false, renamed = false, choices = 1 }: Opened = {}): Exchange {
+  const permitted = { outputLimit: openEnded ? 1_000 : undefined, inputEstimate: 7, strict: false, openEnded };
+  const request = clientRequest(
+    protocol,
+    smallBody(protocol, { stream: true, ...(protocol === "chat" ? { n: choices } : {}) }),
+  );
+  const exchange = openPassthrough(
+    request,
+    { ...routeOf(protocol), upstreamModel: renamed ? "m-upstream" : "m" },
+    permitted,
+    {} as never,
+  );
+  if (isRefusal(exchange)) throw new Error(JSON.stringify(exchange.facts));
+  return exchange;
+}
+
+/** What can be known of a stream: its bytes, its counts, its end. */
+function outcome({ text, fault, converter }: Told) {
+  return { text: text.replaceAll(COMMENT, ""), fault, ended: converter.ended, counts: converter.counts() };
+}
+
+const texts = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom("a", " word", "42", "é", "日本", "😀", "data: {}", " [DONE]") },
+  { weight: 1, arbitrary: fc.constantFrom("", '"', "\\", "\n", "\u0001", '"content":"x"', "\u2028") },
+  { weight: 1, arbitrary: fc.string({ unit: "grapheme" }) },
+);
+/** How a frame differs from the plain delta of its protocol. */
+const kinds = fc.oneof(
+  { weight: 12, arbitrary: fc.constant("plain" as const) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      "reasoning",
+      "usage",
+      "other choice",
+      "other model",
+      "known",
+      "unknown",
+      "twice",
+      "spaced",
+      "usage elsewhere",
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("finish", "call", "crlf", "named", "broken", "not utf-8", "zeros", "control"),
+  },
+);
+const events = fc.array(fc.record({ kind: kinds, text: texts, times: fc.integer({ min: 1, max: 4 }) }), {
+  minLength: 1,
+  maxLength: 25,
+});
+
+const openings = fc.record({
+  openEnded: fc.boolean(),
+  renamed: fc.boolean(),
+  choices: fc.constantFrom(1, 2),
+});
+
+const quoted = JSON.stringify;
+
+/** The JSON of a delta as servers write it. */
+const DELTA: Readonly<Record<Protocol, (kind: string, text: string, number: number) => string>> = {
+  chat(kind, text) {
+    const name = kind === "reasoning" ? "reasoning_content" : "content";
+    const delta = kind === "twice" ? `"content":"first","content":${quoted(text)}` : `"${name}":${quoted(text)}`;
+    const call = kind === "call" ? ',"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]' : "";
+    const counts = '"usage":{"prompt_tokens":3,"completion_tokens":5,"total_tokens":8}';
+    const usage = kind === "usage" ? `,${counts}` : kind === "usage elsewhere" ? `,"x_groq":{${counts}}` : "";
+    const index = kind === "other choice" || (kind === "usage" && text.length > 2) ? 1 : 0;
+    const finish = kind === "finish" ? '"stop"' : "null";
+    const more = kind === "known" ? ',"obfuscation":"xyz"' : kind === "unknown" ? ',"extra":{"content2":"more"}' : "";
+    const model = kind === "other model" ? "another" : "m";
+    const choice = `{"index":${index},"delta":{${delta}${call}${more}},"finish_reason":${finish}}`;
+    return `{"id":"x","object":"chat.completion.chunk","created":1,"model":"${model}","choices":[${choice}]${usage}${more}}`;
+  },
+  messages(kind, text) {
+    const [type, name] =
+      kind === "reasoning"
+        ? ["thinking_delta", "thinking"]
+        : kind === "call"
+          ? ["input_json_delta", "partial_json"]
+          : ["text_delta", "text"];
+    const index = kind === "other choice" ? 1 : 0;
+    const twice = kind === "twice" ? `"${name}":"first",` : "";
+    const more = kind === "unknown" ? ',"extra":"more"' : "";
+    if (kind === "usage") return '{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":9}}';
+    if (kind === "finish")
+      return '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":19}}';
+    return `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}",${twice}"${name}":${quoted(text)}${more}}}`;
+  },
+  responses(kind, text, number) {
+    const type = kind === "reasoning" ? "response.reasoning_summary_text.delta" : "response.output_text.delta";
+    const index = kind === "other choice" ? 1 : 0;
+    const twice = kind === "twice" ? '"delta":"first",' : "";
+    const more = kind === "known" ? ',"obfuscation":"xyz"' : kind === "unknown" ? ',"extra":"more"' : "";
+    if (kind === "usage" || kind === "finish") {
+      const response = '{"id":"r","output":[],"usage":{"input_tokens":3,"output_tokens":5,"total_tokens":8}}';
+      return `{"type":"response.${kind === "finish" ? "completed" : "in_progress"}","sequence_number":${number},"response":${response}}`;
+    }
+    const delta = kind === "call" ? '{"image":"abc"}' : quoted(text);
+    return `{"type":"${type}","item_id":"i","output_index":${index},"content_index":0,${twice}"delta":${delta},"sequence_number":${number}${more}}`;
+  },
+};
+
+const FIRST: Readonly<Record<Protocol, string>> = {
+  chat: '{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant"}}]}',
+  messages:
+    '{"type":"message_start","message":{"id":"x","model":"m","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}',
+  responses: [
+    '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","output":[]}}',
+    '{"type":"response.output_item.added","output_index":0,"item":{"id":"i","type":"message","role":"assistant","content":[]}}',
+    '{"type":"response.content_part.added","item_id":"i","output_index":0,"content_index":0,"part":{"type":"output_text","text":""}}',
+  ].join("\n\ndata: "),
+};
+
+function frameOf(protocol: Protocol, kind: string, text: string, number: number): Buffer {
+  const json = DELTA[protocol](kind, text, number);
+  if (kind === "broken") return Buffer.from(`data: ${json.slice(0, -1)}\n\n`);
+  if (kind === "spaced") return Buffer.from(`data:  ${json.replaceAll('":', '":  ')}\n\n`);
+  if (kind === "zeros") return Buffer.from(`data: ${json.replace(/("sequence_number":)/, "$10")}\n\n`);
+  if (kind === "named") return Buffer.from(`id: ${number}\nevent: a\ndata: ${json}\n\n`);
+  if (kind === "crlf") return Buffer.from(`data: ${json}\r\n\r\n`);
+  const bytes = Buffer.from(`data: ${json}\n\n`);
+  if (kind === "not utf-8" || kind === "control") {
+    const at = bytes.indexOf(quoted(text).slice(1, -1) || "}");
+    if (at > 0 && text.length > 0) bytes[at] = kind === "control" ? 0x01 : 0xff;
+  }
+  return bytes;
+}
+
+/** The same frames, each of which has to be parsed. */
+function parse(frames: readonly Buffer[]): Buffer[] {
+  return frames.flatMap((frame) => [Buffer.from(COMMENT), frame]);
+}
+
+/** How a stream is ended that may not go on. */
+function truncated(exchange: Exchange, pieces: readonly Buffer[]): string {
+  const converter = exchange.stream();
+  for (const piece of pieces) if (!converter.ended && !converter.fault) converter.push(piece);
+  return Buffer.concat(converter.truncate(USAGE).map(({ bytes }) => bytes)).toString();
+}
+
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [...ends, bytes.length].map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
+}
+
+for (const protocol of PROTOCOL_NAMES) {
+  test(`${protocol}: bytes, counts and end are as if each frame were parsed, however the stream is cut`, () => {
+    const cuts = fc.array(fc.nat(20_000), { maxLength: 12 });
+    fc.assert(
+      fc.property(events, cuts, openings, (list, places, opened) => {
+        let number = 0;
+        const frames = list.flatMap(({ kind, text, times }) =>
+          Array.from({ length: times }, (_, i) => frameOf(protocol, kind, `${text}${"x".repeat(i)}`, ++number)),
+        );
+        const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
+        const parsed = tell(openExchange(protocol, opened), parse(all));
+        const byBytes = tell(openExchange(protocol, opened), cut(Buffer.concat(all), places));
+        assert.deepEqual(outcome(byBytes), outcome(parsed));
+        assert.deepEqual(
+          truncated(openExchange(protocol, opened), all),
+          truncated(openExchange(protocol, opened), parse(all)),
+        );
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test(`${protocol}: of 200 deltas that come at once few are parsed, also where each is a chunk of its own`, (t) => {
+    const parsing = t.mock.method(JSON, "parse");
+    const frames = Array.from({ length: 200 }, (_, i) => frameOf(protocol, "plain", `word ${i}`, i + 1));
+    const first = Buffer.from(`data: ${FIRST[protocol]}\n\n`);
+    const both = [{}, { renamed: true }];
+    for (const pieces of [[Buffer.concat([first, ...frames])], [first, ...frames]]) {
+      for (const opened of both) {
+        const before = parsing.mock.callCount();
+        const { text } = tell(openExchange(protocol, opened), pieces);
+        assert.ok(text.includes("word 199"));
+        const count = parsing.mock.callCount() - before;
+        assert.ok(count < 5, `${count} of 200 were parsed`);
+      }
+    }
+  });
+}
