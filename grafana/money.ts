@@ -236,7 +236,7 @@ export const MONEY: Dashboard = {
           kind: "timeseries",
           title: "Absorbed by cause (USD per hour)",
           description:
-            "`client_gone`: they left before the first word. `over_hold`: a bill above what was set aside. Others: upstreams that failed.",
+            "`client_gone`: they left before the first word. `over_hold`: a bill that neither the hold nor free funds covered. `upstream_...`: upstreams that failed. docs/reconcile.md has all causes.",
           unit: UNIT.usd,
           queries: [
             {

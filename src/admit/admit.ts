@@ -158,8 +158,8 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
   // Where the dearest is held whole, neither need the hold grow nor does its input say what room the context leaves.
   const whole = answer.dear === true && !partial;
   const room = openEnded ? openLimit(whole ? { ...paid, inputTokens: offered.inputTokens } : paid) : affordable;
-  const outputMost = openEnded ? Math.min(room, fundedLimit(paid, group.multiplier, answer)) : affordable;
-  const lowered = short || outputMost < room || (own !== undefined && affordable < own);
+  const limitMost = openEnded ? Math.min(room, fundedLimit(paid, group.multiplier, answer)) : affordable;
+  const lowered = short || limitMost < room || (own !== undefined && affordable < own);
   return {
     requestId: input.requestId,
     tag: input.key.tag,
@@ -175,11 +175,11 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
     storeTimeMs: answer.storeTimeMs,
     catalogVersion: catalog.version,
     // What is sent is what is held: also where the client named no limit, or one above what the model can give.
-    outputLimit: lowered || facts.limit === undefined ? outputMost : undefined,
-    outputMost: outputMost + terms.thinkingBeside,
+    outputLimit: lowered || facts.limit === undefined ? limitMost : undefined,
+    outputMost: limitMost + terms.thinkingBeside,
     openEnded,
     growth: openEnded && !answer.unmetered && !whole ? growthOf(paid, group.multiplier) : undefined,
-    clamped: lowered ? `${field}=${outputMost}` : undefined,
+    clamped: lowered ? `${field}=${limitMost}` : undefined,
     limits: answer.limits,
     idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),
   };

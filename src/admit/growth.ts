@@ -10,7 +10,10 @@ import { holdOf, type MeasuredRequest } from "./terms.ts";
 export interface Growth {
   /** Output tokens of each choice that the first hold covers, and each step adds. */
   readonly stepTokens: number;
-  /** Output tokens of each choice that the upstream is asked for at most: no hold need cover more. */
+  /**
+   * Output tokens of each choice that model and context allow: no hold need cover more. The upstream is asked for fewer where
+   * funds do not reach so far at admission (`Permit.outputMost`).
+   */
   readonly outputTokensMax: number;
   /** What is held for so many output tokens of each choice. */
   holdFor(outputTokens: number): NanoUsd;

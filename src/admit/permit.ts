@@ -29,7 +29,7 @@ export interface Permit {
   readonly catalogVersion: string;
   /** The output limit to send upstream, or undefined when the client's own stands. */
   readonly outputLimit: number | undefined;
-  /** The most output tokens of each choice that the upstream is asked for, by whomever. */
+  /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
   readonly outputMost: number;
   /** A stream whose client named no output limit, and for which funds have not set one. */
   readonly openEnded: boolean;

@@ -45,7 +45,10 @@ export interface Terms {
   readonly model: Model;
   /** The protocol that the client speaks. */
   readonly client: Protocol;
-  /** Input tokens at most: what the hold and the token bucket count. */
+  /**
+   * Input tokens at most: what the token bucket counts. The most text that the rules of any group add is among them, so they may
+   * be more than the hold in the key's own group is made for (OfferedTerms.inputTokens).
+   */
   readonly inputTokens: number;
   /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (ARCHITECTURE.md promise 3). */
   readonly inputEstimate: number;
@@ -73,7 +76,7 @@ export interface OfferedTerms extends GroupTerms {
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
-/** An image given by its address: more than 12 megapixels cost at the dearest rule seen. */
+/** An image whose size nothing tells, such as one behind an address: more than 12 megapixels cost at the dearest rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Measures a request, or refuses what has no price (promise 14). */

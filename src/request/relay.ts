@@ -260,7 +260,7 @@ class StreamRelay {
     this.#end(fault.cause, false, this.#parts.failure(fault.cause));
   }
 
-  /** The deadline of a drain: a proper end, and an exact bill for what was produced (promise 12). */
+  /** The deadline of a drain: a proper end, and the bill of a cut stream (promise 12), estimated where nobody counted. */
   readonly #onCut = (): void => {
     this.#parts.body.abort();
     if (this.#left) this.#endGone();

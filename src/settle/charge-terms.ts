@@ -24,7 +24,7 @@ export interface ChargeTerms {
   readonly hold: NanoUsd;
   /** Whether the account is held at the dearest; the line says so. */
   readonly heldDear?: boolean;
-  /** The most output tokens of each choice that the upstream is asked for. */
+  /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
   readonly outputMost: number;
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;

@@ -25,7 +25,10 @@ import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
 export interface Ending {
-  /** True when a semantic byte was handed to a socket not known to be closed (ARCHITECTURE.md promise 3). */
+  /**
+   * Whether the client pays (ARCHITECTURE.md promise 3): output or a proper end with a count was handed to a socket not known
+   * to be closed, or the stream was ended here for want of funds.
+   */
   readonly delivered: boolean;
   /** Whether the upstream's reply came to its own end. */
   readonly complete: boolean;
@@ -85,8 +88,8 @@ function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
 
 /**
  * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
- * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended by itself or was ended here may hide
- * something where the model is known to.
+ * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended
+ * by itself or was ended here (funds, a drain, a defect) may hide something where the model is known to.
  */
 function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: CutFacts): Evidence {
   const left = stopped === true || (cause === CLIENT_GONE && !complete);
@@ -100,6 +103,7 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
   };
 }
 
+/** How the causes of faults begin that are the upstream's (values/errors.ts): the bill depends on these names. */
 const UPSTREAM_CAUSE = "upstream_";
 
 type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;

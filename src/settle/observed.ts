@@ -18,7 +18,7 @@ export interface Pace {
   readonly visibleFactor: number;
 }
 
-/** The least time of thinking that is in doubt when a client leaves: shorter silences say nothing. */
+/** Added to the silence of a client that leaves: the least time of thinking that is in doubt, since short ones do not show. */
 const DOUBT_MS_MIN = 500;
 
 /** Tokens that may have been hidden from a client that leaves, for all that is known. */

@@ -70,7 +70,10 @@ export function takeAllowed(
   return { debt: left + cost, atMs: laterMs };
 }
 
-/** How long a charge above its hold is remembered, and how much is at the most, so that an account is not shut in for ever. */
+/**
+ * One charge above its hold is forgotten in each such time, one after the other: twelve, the most that are counted, hold an
+ * account at the dearest for ten weeks, and never for ever.
+ */
 const OVERRUN_MS = 7 * 86_400_000;
 const OVERRUNS_MAX = 12;
 /** So many of them are one too many. */
@@ -87,7 +90,7 @@ export function addOverrun(bucket: Bucket | undefined, nowMs: number): Bucket {
   return { debt: Math.min(OVERRUNS_MAX * OVERRUN_MS, debt + OVERRUN_MS), atMs };
 }
 
-/** Whether there were so many lately that the account is held at the dearest. */
+/** Whether so many are not forgotten yet that the account is held at the dearest. */
 export function isHeldDear(bucket: Bucket | undefined, nowMs: number): boolean {
   return drain(bucket, 1, nowMs).debt > (OVERRUNS_DEAR - 1) * OVERRUN_MS;
 }

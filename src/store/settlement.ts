@@ -36,7 +36,7 @@ export interface UpstreamCost {
   readonly upstream: string;
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Tries that are on the bill, and their tokens; those of a try that failed are estimated. */
+  /** Tries that are on the bill, and their tokens: of a try that failed those that its upstream counted, else an estimate. */
   readonly requests: number;
   readonly tokens: TokenSums;
   readonly cost: NanoUsd;

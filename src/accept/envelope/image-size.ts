@@ -8,7 +8,7 @@ interface ImageSize {
   readonly height: number;
 }
 
-/** The least that is looked at, in bytes; JPEGs with long profiles and previews need the most. */
+/** Bytes that are looked at, more each time until a size is found; JPEGs with long profiles and previews need the most. */
 export const IMAGE_HEAD_BYTES = [4_096, 65_536, 1_048_576] as const;
 
 /** The size in pixels; undefined when it is not to be found in these bytes. */

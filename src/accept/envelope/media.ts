@@ -97,7 +97,7 @@ function decoded({ text }: Encoded, bytesMax: number): Buffer {
   return Buffer.from(text.slice(0, Math.ceil(bytesMax / 3) * 4), "base64");
 }
 
-/** Bytes of one token of text, as in `input_bytes_per_token`. */
+/** Bytes of one token of a file's text: the default of `input_bytes_per_token`, which is the model's and not known here. */
 const TEXT_BYTES_PER_TOKEN = 3;
 
 function pieceOf(

@@ -14,8 +14,14 @@ const Attempt = object("Attempt", {
   output_tokens: count("Output tokens.", 340),
   counted: text("Who counted: the upstream, or this gateway's estimate.", "upstream"),
   cost_usd: usd("What it costs the operator", "0.003412"),
-  paid_by: text("Who pays for it.", "client"),
-  why: text("Why they do.", ""),
+  paid_by: text(
+    "Who pays for it: `client`, `absorbed` (a line of the ledger, and no client) or `nobody` (it costs nothing).",
+    "client",
+  ),
+  why: text(
+    "Why they do: `answered`, or why the answer was cut; of a try that failed `sent`, `not_sent`, `refused` (by the upstream) or `unknown_route`.",
+    "answered",
+  ),
 });
 
 export const LedgerPage = object("LedgerPage", {
@@ -41,7 +47,9 @@ export const LedgerPage = object("LedgerPage", {
       group: text("The group, where there is one.", "big"),
       model: text("The model, where there is one.", "big-1"),
       key: text("The key's id, where there is one.", "key_4tR0000abcXyZ01234"),
-      usage: anything("What a charge was computed from: token counts, unit prices, multiplier; null for other lines."),
+      usage: anything(
+        "What a charge was computed from: token counts, unit prices, multiplier (docs/reconcile.md has its members); null for other lines.",
+      ),
       attempts: list(Attempt),
       note: text("What the operator wrote.", "refund"),
     }),

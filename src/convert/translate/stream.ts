@@ -124,7 +124,10 @@ export class TranslatedStream implements StreamConverter {
     this.#ended ||= frames.some((frame) => frame.terminal);
   }
 
-  /** What the client is told is what it is charged, also where the server has not counted all of it. */
+  /**
+   * What the client is told is what it is charged, also where the server has not counted all of it; but a stop string of the
+   * client's without a count behind it is charged by the dearest evidence (settle/charge.ts, evidenceOf).
+   */
   #usageToTell(): Usage {
     if (this.#truncatedAt) return this.#truncatedAt;
     const { usage, final, produced } = this.#decoder.counts();

@@ -51,9 +51,9 @@ export interface RouteOutlook {
   readonly route: Route;
   /** The operator's rules for this route, in the order of their application. */
   readonly actions: readonly RuleAction[];
-  /** `exact`, `lossy; dropped=...`, undefined where client and upstream speak one protocol; or why it cannot carry it. */
   /** How its upstream does at this process; undefined when the process knows none of that name. */
   readonly standing: "healthy" | "probe" | "ejected" | undefined;
+  /** `exact`, `lossy; dropped=...`, undefined where client and upstream speak one protocol; or why it cannot carry it. */
   readonly carried: { readonly translation: string | undefined; readonly dropped: readonly string[] } | Refusal;
 }
 
