@@ -47,7 +47,7 @@ export class Connection {
     return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
   }
 
-  /** An answer has been sent on the bare socket: whatever else arrives is not read. */
+  /** An answer has been sent on the bare socket; nothing that arrives later is read. */
   refused(): void {
     this.#rawAnswered = true;
   }

@@ -81,7 +81,8 @@ export class Listener {
     );
     await promise;
     this.#server.off("error", reject);
-    // From here on an error is one of accepting (no descriptor left): told, survived, and over when one is free again.
+    // From here on an error is one of accepting (no descriptor left). It is reported and survived, and ends when a
+    // descriptor is free again.
     this.#server.on("error", (error) => this.#handlers.onCrash(error));
     if (address.kind === "tcp") return { ...address, port: (this.#server.address() as AddressInfo).port };
     await restrictSocket(address.path);
@@ -125,8 +126,8 @@ export class Listener {
       // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead
       // (docs/failure-model.md row 7).
       requireHostHeader: false,
-      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18), and so it is behind
-      // a request that has not been answered yet.
+      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18). The same holds
+      // while an earlier request waits for its answer.
       shouldUpgradeCallback: (req) => this.#connectionOf(req.socket).isIdle && this.#site.takesUpgrade(req),
     });
     server.maxHeadersCount = limits.headersMax;

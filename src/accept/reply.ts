@@ -2,7 +2,7 @@
  * The answer to one request, with backpressure. This is the one place that knows whether the first byte is out: after
  * that there is no second head (asserted), and a client that has left is noticed here.
  *
- * A client is gone when its side of the connection has ended, in whatever way (docs/failure-model.md rows D1 and D2): a
+ * A client is gone when its side of the connection has ended in any way (docs/failure-model.md rows D1 and D2): a
  * half-close, FIN and RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and
  * waiting for the reset that a later write would provoke would keep the upstream working for nobody.
  */

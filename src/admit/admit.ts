@@ -100,7 +100,7 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
   return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
 }
 
-/** A request that fails anyway is still told first that its key is bad. */
+/** The refusal of a request that fails anyway: a bad key comes first, then the other fault. */
 async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: string) => Refusal): Promise<Refusal> {
   const view = input.view ?? (await readKeyView(input.key, parts));
   return isRefusal(view) ? view : otherwise(view.key.group);

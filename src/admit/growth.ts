@@ -29,7 +29,7 @@ export function growthOf(terms: MeasuredRequest, multiplier: Multiplier): Growth
   return { stepTokens, outputTokensMax, holdFor };
 }
 
-/** Of a prompt that fills its context, this part is left to the answer whatever the estimates say. */
+/** If estimates say that a prompt fills its context, this part is still left to the answer. */
 const CONTEXT_PER_ROOM = 32;
 
 /**

@@ -32,7 +32,7 @@ export async function readKeyView(key: WellFormedKey, { store, seenKeys }: KeyPa
   return refusal(cause);
 }
 
-/** The refusal that says that the store gave no answer; whatever else was thrown is thrown on. */
+/** The refusal for a store that gave no answer; any other error is thrown on. */
 export function storeRefusal(error: unknown): Refusal {
   if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
   throw error;

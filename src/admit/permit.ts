@@ -27,9 +27,9 @@ export interface Permit {
   readonly unmetered: boolean;
   readonly storeTimeMs: number;
   readonly catalogVersion: string;
-  /** The output limit to send upstream, or undefined when the client's own stands. */
+  /** The output limit to send upstream; undefined: the client's own is kept. */
   readonly outputLimit: number | undefined;
-  /** The most output tokens of each choice that the upstream is asked for, by whomever. */
+  /** The most output tokens that the upstream is asked for in each choice, whether by us or by the client. */
   readonly outputMost: number;
   /** A stream whose client named no output limit, and for which funds have not set one. */
   readonly openEnded: boolean;

@@ -148,7 +148,7 @@ function inputOf(
   };
 }
 
-/** The most that the input can be whatever the estimates say: a token a byte, the whole context where anything is no text. */
+/** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
 function dearestInput(facts: RequestFacts, model: Model, addedBytes: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
   const tokens = facts.media.length > 0 ? model.contextTokens : Math.min(model.contextTokens, bytes);

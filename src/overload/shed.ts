@@ -21,7 +21,7 @@ interface Threshold {
   readonly all: number;
 }
 
-/** The more a request has cost already, the longer it is let through. */
+/** The further a request has come, the more it has cost already, so the higher the pressure at which it is refused. */
 const THRESHOLDS: Readonly<Record<Exclude<ShedPoint, "accept">, Threshold>> = {
   headers: { heavy: 0.8, all: 0.95 },
   body: { heavy: 0.85, all: 0.97 },

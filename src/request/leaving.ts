@@ -27,8 +27,8 @@ export function learn(
 }
 
 /**
- * The tries of a request, and with one that its client did not wait for what may have been written in that time: of a whole
- * reply everything, whatever its model shows, of a stream what the model may think first.
+ * The tries of a request. A try that its client did not wait for gets an estimate of the tokens written unseen: in a
+ * whole reply that can be everything, in a stream only what the model may think before its first visible token.
  */
 export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {

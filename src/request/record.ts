@@ -118,7 +118,9 @@ export class RequestRecord {
     this.#phase("convert", sinceMs);
   }
 
-  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be told, of a traced request. */
+  /**
+   * An attempt is about to be made. @returns the `traceparent` that its upstream may be sent, if the request is traced.
+   */
   attempting(route: Route): string | undefined {
     return this.#trace?.attempting(route);
   }
@@ -250,7 +252,7 @@ export class RequestRecord {
     this.#finishTrace(line);
   }
 
-  /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
+  /** The members of the request's log line, which are also the attributes of its span. */
   #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
     const unpaidCalls = this.#charge?.unpaidCalls ?? [];

@@ -35,7 +35,7 @@ const HOLD_GRACE_MS = 60_000;
 
 /** What a client has sent, as far as it was read. */
 export interface RequestRead {
-  /** The request as it stands, or the fault of its body: told only once the key is known to be good. */
+  /** The request, or the fault of its body, which the client learns only once its key is known to be good. */
   readonly read: ReadBody | Refusal;
   /**
    * What the key may see, where it has been read already: it may be remembered for this request, and for no other

@@ -36,7 +36,7 @@ interface AttemptNote {
   readonly model: string;
   readonly outcome: string;
   readonly status: number | undefined;
-  /** All input, whatever its price. */
+  /** All input tokens, cached ones included. */
   readonly input: number;
   readonly output: number;
   readonly counted: "upstream" | "estimate" | "none";
@@ -125,9 +125,9 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 }
 
 /**
- * A try that failed. What its upstream counted is on its bill. Without a count, upstreams bill no refusal of theirs, and
- * nothing that never reached them; whatever else broke off may be on their bill: its input, what they had sent of an
- * answer, at 4 bytes a token, and what they may have written unseen.
+ * A try that failed. What its upstream counted is on the upstream's bill. Without a count, upstreams bill neither their
+ * own refusals nor what never reached them. A try that broke off otherwise may be on their bill: its input, what they
+ * had sent of an answer, at 4 bytes a token, and what they may have written unseen.
  */
 function judgeFailed(
   attempt: AttemptFacts,

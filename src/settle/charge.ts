@@ -84,9 +84,9 @@ function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
 }
 
 /**
- * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
- * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended by itself or was ended here may hide
- * something where the model is known to.
+ * What a missing count is estimated from. A client that left, or whose stop string ended the reply, has caused the gap
+ * itself and pays the dearest count that the evidence allows. A reply that broke off upstream is charged as it was
+ * seen. A reply that ended by itself or was ended here may hide tokens only where its model is known to think unseen.
  */
 function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: CutFacts): Evidence {
   const left = stopped === true || (cause === CLIENT_GONE && !complete);

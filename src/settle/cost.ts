@@ -7,7 +7,7 @@ import type { Usage } from "../values/tokens.ts";
 
 type Place = Pick<Route, "upstream" | "upstreamModel">;
 
-/** The answer that the client is charged for, whatever it pays in the end. */
+/** What the upstream's answer cost that the client is charged for, also where the client pays less. */
 export function chargedCost({ upstream, upstreamModel: model }: Place, usage: Usage, cost: NanoUsd): UpstreamCost {
   return { upstream, model, requests: 1, tokens: tokenSumsOf(usage), cost, absorbed: ZERO, charged: true };
 }

@@ -52,9 +52,9 @@ const MS_PER_S = 1_000;
 const DENSEST_BYTES_PER_TOKEN = 2;
 
 /**
- * The upstream's count where there is a final one, whatever it says; a side that it lacks is an estimate. Without one what
- * was seen and what may have been hidden, within what was asked for: a snapshot keeps its input side, which is final from
- * the start, and its output where that is more than what was seen.
+ * The upstream's final count, if there is one; a side that it lacks is estimated. Without a final count: what was seen
+ * plus what may have been hidden, within the limit asked for. A snapshot then gives the input, which is final from the
+ * start, and the output where that is more than what was seen.
  */
 export function meter({ usage: counted, final, produced, silentMs }: MeasuredReply, evidence: Evidence): Metered {
   const shown = visible(produced, evidence);
@@ -68,7 +68,7 @@ export function meter({ usage: counted, final, produced, silentMs }: MeasuredRep
   const isOutputCounted = isLast && (!counted.outputUncounted || counted.unsplit !== undefined);
   if (isOutputCounted) return { usage, counted: "estimate" };
   const hidden = Math.ceil((silentMs / MS_PER_S) * evidence.hiddenPerS);
-  // What was shown has been produced, whatever was asked for; what may be hidden has a limit.
+  // What was shown counts even beyond the limit asked for; what may be hidden counts only up to it.
   const output = Math.max(usage.output, Math.min(addCounts(usage.output, hidden), evidence.outputMost));
   return { usage: { ...usage, output }, counted: "estimate" };
 }

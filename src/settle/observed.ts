@@ -48,7 +48,7 @@ export const REPLIES_TO_BELIEVE = 20;
 
 /** Replies that are remembered of each place. */
 const SAMPLES_MAX = 200;
-/** Samples below which the default stands. */
+/** With fewer samples than this the default is used. */
 const SAMPLES_MIN = 5;
 /** The part of the samples that the figure covers. */
 const QUANTILE = 0.9;

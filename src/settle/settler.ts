@@ -36,7 +36,7 @@ interface SettlerParts {
 }
 
 export interface Settler {
-  /** Makes the charge durable, then sends it. Resolves when the client may be told that its answer is complete. */
+  /** Makes the charge durable, then sends it. Resolves when the client may get the end of its answer. */
   settle(ask: SettleAsk): Promise<void>;
   /** Settles what an earlier process left. Resolves when the store has answered. */
   resume(leftover: Leftover): Promise<void>;
@@ -72,7 +72,7 @@ export function createSettler(parts: SettlerParts): Settler {
   let pending = 0;
   let idle: (() => void)[] = [];
 
-  /** @param onTried called when the first try is over, whatever came of it. */
+  /** @param onTried called when the first try is over, whether it succeeded or not. */
   async function untilAnswered(ask: SettleAsk, orphan: boolean, onTried = () => {}): Promise<void> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {

@@ -1,6 +1,6 @@
 /**
- * The objects that a conversation is made of, whatever their protocol: messages, items, content parts, sources, and the
- * tools that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
+ * The objects that a conversation is made of, in every protocol: messages, items, content parts, sources, and the tools
+ * that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
  */
 import type { Protocol } from "../../values/protocol.ts";
 
@@ -19,13 +19,13 @@ const CONTAINERS: ReadonlySet<string> = new Set(
   tool_changes`.split(/\s+/),
 );
 
-/** An object of the conversation, and the member under which it stands: that of its parent, or the root's. */
+/** An object of the conversation, and the name of the member that holds it: one of its parent, or of the root. */
 export interface Met {
   readonly node: Json;
   readonly under: string;
 }
 
-/** What is told of each object: its names one by one, then the object. */
+/** Called for each object: with its names one by one, then with the object. */
 export interface Visitor {
   name(name: string, under: string): void;
   object(met: Met): void;

@@ -8,7 +8,7 @@ import { constants, inflateSync } from "node:zlib";
 
 interface PdfSize {
   readonly pages: number;
-  /** Bytes of the strings that its streams hold: the text that can be shown, in whatever encoding. */
+  /** Bytes of the strings in its streams: the text that can be shown, in any encoding. */
   readonly textBytes: number;
 }
 
@@ -52,7 +52,7 @@ export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined
 /** How far back a stream's dictionary is looked for. */
 const DICTIONARY_BYTES_MAX = 4_096;
 
-/** Every place where a stream begins, and every other place where the word stands. */
+/** Every place of the word `stream`: where a stream begins, and `end` for all the others. */
 function* streamsOf(pdf: Buffer): Generator<{ readonly dictionary: string; readonly start: number } | "end"> {
   for (let at = pdf.indexOf("stream"); at >= 0; at = pdf.indexOf("stream", at + 6)) {
     const next = at + 6;
@@ -85,7 +85,7 @@ const NO_TEXT =
 function readStream(dictionary: string, data: Buffer, budget: ReadingBudget): Buffer | "hidden" | "no text" {
   const filter = FILTER.exec(dictionary)?.[1] ?? "";
   const packed = ASCII85.test(filter) ? ascii85(data, budget) : data;
-  // What can be unpacked is, whatever the dictionary says: a comment in it may hide half of it.
+  // What can be unpacked is unpacked, even against the dictionary: a comment in a dictionary may hide half of it.
   const isFlate = FLATE.test(filter) || beginsDeflated(packed);
   const claimsNoText = PICTURES.test(filter) || NO_TEXT.test(dictionary);
   if (claimsNoText) {

@@ -52,7 +52,7 @@ const TARGET = /^[!"\x24-\x7e]+$/;
  *
  * A backslash is no character of a path, and is a slash to those who read paths as browsers do: the one such reading
  * that a front's own rule by path would not have foreseen.
- * @param basePath the path under which the site stands; one that is not empty must not be climbed out of.
+ * @param basePath the path under which the site is served; if it is not empty, a target must stay below it.
  */
 export function targetFault({ target, headers }: VisitHead, basePath: string): Refusal | undefined {
   const { path } = splitTarget(target);

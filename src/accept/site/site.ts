@@ -56,7 +56,7 @@ export class Site {
     this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
   }
 
-  /** Serves a visit. A request that was meant for the API gets the built-in page and its hint, whatever the site is. */
+  /** Serves a visit. A request that was meant for the API always gets the built-in page and its hint. */
   async serve(visit: Visit, reply: Reply): Promise<void> {
     const { method, target, headers } = visit;
     const address = this.#addressNow();

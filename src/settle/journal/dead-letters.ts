@@ -28,7 +28,7 @@ export interface DeadLetters {
 }
 
 const FILE = "dead-letters.jsonl";
-/** More than this is no accident of single charges; the rest is told to the log only. */
+/** More than this is no accident of single charges; the rest is only logged. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 

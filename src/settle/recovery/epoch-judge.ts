@@ -20,8 +20,8 @@ export interface KnownEpoch {
 }
 
 /**
- * `empty`: nothing is there. `older`: the same history, less of it. `another`: one that does not go on from ours.
- * `told`: another gateway has found one of these.
+ * `empty`: nothing is there. `older`: our history, cut short. `another`: a history that does not continue ours. `told`:
+ * another gateway has found one of these.
  */
 type LossKind = "empty" | "older" | "another" | "told";
 
