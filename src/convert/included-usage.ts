@@ -13,12 +13,12 @@ interface IncludedCounts {
   readonly total: number | undefined;
   /** Read from a cache. */
   readonly cached: number;
-  /** Written to a cache, whatever the lifetime. */
+  /** Written to a cache, for any lifetime. */
   readonly written: number;
   /** The part of `written` with the long, dearer lifetime. */
   readonly written1h: number;
   readonly reasoning: number;
-  /** Whether the reasoning is known to be beside the output, whatever the total says. */
+  /** Whether the reasoning is known not to be part of the output, even if the total suggests otherwise. */
   readonly reasoningBeside?: boolean;
   /** Input tokens that the server names beside its input count. */
   readonly moreInput?: number;

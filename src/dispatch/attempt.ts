@@ -149,7 +149,7 @@ class Attempt<T> implements CallListener {
     else this.#judge(() => this.#ask.inspector.chunk(this.#token, chunk));
   }
 
-  /** Asks the inspector. If it throws, that is a defect: this request fails and the upstream is let go. */
+  /** Asks the inspector. If it throws, that is a defect: this request fails and its call to the upstream is aborted. */
   #judge(look: () => "more" | "accept" | ReplyFault): void {
     let verdict: "more" | "accept" | ReplyFault;
     try {

@@ -103,7 +103,7 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
     if (isRefusal(encoded)) refusedBy ??= encoded;
     else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.slots.take()) };
   }
-  // A request that a route cannot carry is told so at once and not after a wait.
+  // A request that no full route can carry is refused at once and not after a wait.
   const candidates: Candidate<T>[] = [];
   for (const route of full) {
     const encoded = ask.encodeFor(route);

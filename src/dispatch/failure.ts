@@ -46,7 +46,7 @@ export const FAILURES = {
   bad_encoding: row("upstream_invalid", "other_upstream", "remote"),
   /** Asking again would cost again and give the same. */
   too_large: row("upstream_invalid", "nowhere", "none"),
-  /** 400, 413, 422: the caller's own fault wherever it goes. */
+  /** 400, 413, 422: the caller's own fault, which any upstream would find. */
   rejected: row("upstream_rejected", "nowhere", "alive"),
   forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
   model_not_found: row("upstream_unavailable", "other_route", "none", "model_not_found"),
@@ -128,8 +128,8 @@ function codes(kind: FailureKind, names: string): [string, FailureKind][] {
 }
 
 /**
- * Names the failure behind an error of undici, node:net or node:tls. The error's message stays out of it: a message
- * can hold addresses, and a proxy's can hold credentials.
+ * Names the failure for an error of undici, node:net or node:tls. The error's message is left out: it can hold
+ * addresses, and a proxy's can hold credentials.
  */
 export function failureOfError(error: unknown): Failure {
   const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown };

@@ -159,7 +159,7 @@ interface OperatorStore {
   /** Voids a code that nobody has claimed, for good; the answer's state tells whether it is void. */
   voidCode(id: string): Promise<Code | undefined>;
   /**
-   * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
+   * Redeems a code for an account. One account claims it and is credited once, even with rivals and crashes in between
    * (docs/failure-model.md invariant 11). Idempotent for the account that has it.
    */
   redeem(ask: {
@@ -199,7 +199,8 @@ interface OperatorStore {
 interface UpkeepStore extends Epochs {
   /**
    * Credits codes whose redemption was cut off after the claim, at most `limit`.
-   * @param onFinished told of each when its account has the card; one whose telling is cut off is told of again.
+   * @param onFinished called for each redemption once its account has the card; called again for one where the call was
+   * cut off.
    * @returns how many it brought to an end.
    */
   finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
@@ -233,7 +234,7 @@ interface UpkeepStore extends Epochs {
 
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
-   * lost (invariant 33). Rejects with StoreError while that cannot be told.
+   * lost (invariant 33). Rejects with StoreError while that is unknown.
    */
   identity(): Promise<string>;
   /** Resolves when the store, or a part of a cluster, answers and is fit for use; rejects with StoreError and the reason. */

@@ -89,7 +89,7 @@ export function readReplyUsage(reply: JsonObject): Usage | undefined {
   return readUsage(reply.usage) ?? readUsage(objectOf(reply.x_groq)?.usage) ?? readTimings(reply.timings);
 }
 
-/** The usage of a whole reply, wherever in it the server has put it. */
+/** The usage of a whole reply, from any of the places where servers put it. */
 export function readWholeUsage(reply: JsonObject): Usage | undefined {
   const choices = objectsIn(reply.choices);
   const usage = readReplyUsage(reply) ?? joinedUsage(choices.flatMap((choice) => readUsage(choice.usage) ?? []));

@@ -88,7 +88,7 @@ export abstract class StreamDecoder {
 
   /**
    * Ends the reply here, before the upstream does, as cut by an output limit.
-   * @param usage what the client is told that it used; it is not the upstream's count.
+   * @param usage the usage that the client is sent; it is not the upstream's count.
    */
   truncate(usage: Usage): readonly ReplyEvent[] {
     if (this.#ended) return NOTHING;

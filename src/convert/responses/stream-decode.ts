@@ -53,7 +53,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   /** Some servers add chat's marker; it means nothing here. */
   protected override readDone(): void {}
 
-  /** The error stands in the event itself; the vendor's own servers may nest it. */
+  /** The error is in the event itself; the vendor's own servers may nest it. */
   #readError(payload: JsonObject): void {
     const nested = objectOf(payload.error);
     const error = nested ?? payload;
@@ -129,7 +129,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     item?.finish(final);
   }
 
-  /** Items that the last event names and that were never heard of are told now; the others lose nothing. */
+  /** Finishes every item of the last event; an item that was never seen before is added first. */
   #readOutput(response: JsonObject): void {
     for (const [index, one] of arrayOf(response.output).entries()) {
       const item = objectOf(one);

@@ -15,7 +15,7 @@ import { type JsonObject, objectOf, objectsIn, textOf } from "../json-object.ts"
 
 /**
  * Reads the usage of a response object, hosted tool calls counted from its output items where the usage has no count.
- * @param seen calls of hosted tools that a stream's items have told of; some servers leave them out of the last event.
+ * @param seen calls of hosted tools among a stream's items; some servers leave them out of the last event.
  * @returns undefined when nothing is counted; a side that is not counted is 0, for `completedUsage` to fill in.
  */
 export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | undefined {
@@ -54,7 +54,7 @@ function toolCalls(
 }
 
 const HOSTED_CALL = /^(web_search|file_search|code_interpreter|image_generation|computer|mcp|shell|tool_search)_call$/;
-/** Containers that are told apart. */
+/** Containers that are counted separately. */
 const CONTAINERS_MAX = 64;
 
 /** Calls of tools that the server has run, from its output items. */

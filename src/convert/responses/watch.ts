@@ -29,8 +29,8 @@ export class ResponsesWatcher implements Watcher {
 
   /**
    * @param rename the client's model name, when the route renames it.
-   * @param openEnded whether `truncate` may be called, which must know all that went by.
-   * @param answered told of each event.
+   * @param openEnded whether `truncate` may be called, which must know all items of the stream.
+   * @param answered sees each event.
    */
   constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel) {
     this.#rename = rename;

@@ -121,7 +121,7 @@ function cleanedBlocks(blocks: Uint8Array): Uint8Array | undefined {
     const cleaned = cleanedBlock(block);
     changed ||= cleaned !== block;
     if (cleaned) {
-      // Before the first block stands the bracket, before each other one its comma.
+      // The bytes before the first block are the bracket, before each other one its comma.
       pieces.push(kept === 0 ? blocks.subarray(0, firstSpace(blocks)) : blocks.subarray(read, start), cleaned);
       kept += 1;
     }

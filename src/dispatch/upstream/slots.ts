@@ -26,7 +26,7 @@ export interface Slot {
 /** How much the newest service time counts in the average. */
 const NEWEST_SHARE = 0.2;
 
-/** What a client is told to wait, in seconds: the range that all SDKs obey. */
+/** The range of `retry-after`, in seconds, that all SDKs obey. */
 const RETRY_AFTER_S_MIN = 1;
 const RETRY_AFTER_S_MAX = 60;
 

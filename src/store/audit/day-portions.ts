@@ -1,7 +1,7 @@
 /**
  * The sums per day of an account, read for its audit. Days on which nothing can be charged any more are read first, at
- * whatever instant. Of the others, field by field, all days are read at one instant, and the field's lines are summed up
- * to it.
+ * any instant. Of the others, field by field, all days are read at one instant, and the field's lines are summed up to
+ * it.
  */
 import { utcDay } from "../../values/time.ts";
 import { FIGURES_FIELDS_MAX } from "../figures.ts";
@@ -16,7 +16,10 @@ import { type AccountReader, FOUND_MAX, type Steps } from "./reader.ts";
 import type { FieldSums, Finding, GroupSums } from "./snapshot.ts";
 
 const DAY_MS = 86_400_000;
-/** A request counts on the day of its admission, up to the settle horizon before its line, by whatever clock. */
+/**
+ * A request counts on the day of its admission, which is up to the settle horizon before its line. A day more allows
+ * for clocks that differ.
+ */
 const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
 
 /**

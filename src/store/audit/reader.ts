@@ -16,7 +16,7 @@ export type AuditStore = Pick<
   "getCode" | "readLedger" | "readFigures" | "listRecords" | "pageDays" | "pageUpstreamDays"
 >;
 
-/** Where an audit stands after a step. */
+/** How far an audit is after a step. */
 export interface AuditProgress {
   /** Number of the line that it has come to. */
   readonly lines: number;
@@ -34,7 +34,9 @@ type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "g
 
 /** Lines that one step reads and judges: some milliseconds of this process, less of the store. */
 const PAGE_LINES = 50;
-/** Findings that are remembered so as to be told once; of an account with more, most are only counted anyway. */
+/**
+ * Findings that are remembered, so that each is reported once; of an account with more, most are only counted anyway.
+ */
 export const FOUND_MAX = 1_000;
 
 /** The store has fewer lines than were read before: a failover has forgotten some, and what was summed up is void. */
@@ -49,7 +51,7 @@ export class AccountReader {
   readonly walk: LedgerWalk;
   /** Number of the last line when the audit began. */
   linesMax: number | undefined;
-  /** What was found in one portion is told once, though the next ones have it too. */
+  /** Findings already reported: later portions find the same ones again. */
   readonly #found = new Set<string>();
   /** Lines that were read and are after the instant of the figures. */
   #ahead: readonly LedgerLine[] = [];

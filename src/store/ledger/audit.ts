@@ -49,8 +49,8 @@ export type AuditSteps = Steps<AccountAudit>;
 const RESTARTS_MAX = 3;
 
 /**
- * Audits one account: each line, and whatever the account keeps against the lines, by every check of `audit/checks.ts`.
- * @throws StoreError when the store goes back again and again. A store that does not answer is told of in a step.
+ * Audits one account: each line, and the account's figures against its lines, by every check of `audit/checks.ts`.
+ * @throws StoreError when the store goes back again and again. A step reports a store that does not answer.
  */
 export async function* auditAccount(store: AuditStore, account: AccountName): AuditSteps {
   for (let restarts = 0; ; restarts++) {
@@ -100,7 +100,7 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
       walk.find("account_missing", `The name ${name} leads to an account that is not there.`);
     }
   } catch (error) {
-    // A store that is away, or has gone back, is no fault of the account's; what else can happen is what stands in it.
+    // A store that is away, or has gone back, is no fault of the account's; any other error comes from its contents.
     if (error === WENT_BACK || error instanceof StoreError) throw error;
     reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${messageOf(error)}.` });
   }

@@ -60,7 +60,7 @@ async function openedAt(runner: Runner, tag: AccountTag): Promise<number | undef
   return seq === null ? undefined : Number(seq);
 }
 
-/** The opening line where it is among what is asked for; one without a number stands at the beginning. */
+/** The opening line, if it is after the number asked for; one without a number counts as the first line. */
 async function openingBehind(
   runner: Runner,
   tag: AccountTag,

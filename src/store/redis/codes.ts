@@ -27,7 +27,7 @@ const CREATE_BATCH = 100;
 /** How long a note of a claim that was never made is kept: far longer than any redemption takes. */
 const NOTE_LIFE_MS = 600_000;
 
-/** The codes first, then the index: a crash in between leaves codes whose text nobody was told. */
+/** The codes first, then the index: a crash in between leaves codes whose text nobody was given. */
 export async function createCodes(
   runner: Runner,
   scripts: Scripts,

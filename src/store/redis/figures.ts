@@ -212,7 +212,9 @@ function holdsOf(read: Reading, flat: readonly string[], count: number): HoldFig
   });
 }
 
-/** A page of an account's hash: bounded work, and whatever is there from the first page to the last is on one of them. */
+/**
+ * A page of an account's hash: bounded work. Each field that exists from the first page to the last is on one of them.
+ */
 export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0"): Promise<RecordNames> {
   const [next, flat] = await runner.step((redis) => redis.hscan(accountKey(tag), cursor, SCAN_COUNT));
   const names = Object.entries(fieldsOf(flat));

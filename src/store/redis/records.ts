@@ -107,7 +107,7 @@ export function entriesOf(fields: Fields, prefix: string): [rest: string, value:
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** A line of the stream; one whose figures cannot be read is told as such. */
+/** A line of the stream; one whose figures cannot be read is marked as such. */
 export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): LedgerLine {
   const fields = fieldsOf(flat);
   const seq = Number.parseInt(id, 10);
@@ -129,7 +129,7 @@ export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): 
   };
 }
 
-/** Stands for what is in a ledger's place and is no line. */
+/** Replaces an entry of the ledger that is no line. */
 export function unreadableLine(seq: number): LedgerLine {
   return {
     ...{ seq, atMs: 0, kind: "unreadable", debit: "", credit: "", amount: nanoUsd(0n), balance: 0n },

@@ -37,7 +37,7 @@ function isServerTool(type: unknown): boolean {
   );
 }
 
-/** The turns of a body, and what stands between them. */
+/** The turns of a body, and what is between them. */
 export class Conversation {
   readonly #list = new TurnList();
   /** The effort of the last system message that has one (rule 10). */
