@@ -93,7 +93,7 @@ interface PreparedGateway {
   close(): Promise<void>;
 }
 
-/** How long a request waits for its account's own last charge before it is told that the store does not answer. */
+/** How long a request waits for its account's own last charge before it is answered that the store is unavailable. */
 const UNSETTLED_WAIT_MS = 400;
 /** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
 const ABANDONED_MAX = 1_000;

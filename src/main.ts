@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program: reads the command line, and for `serve` runs a gateway until it is told to stop. */
+/** The program: reads the command line, and for `serve` runs a gateway until it is stopped. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
@@ -131,9 +131,9 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
 }
 
 /**
- * Listens to what ends a gateway: SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A
- * second signal ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on
- * blindly could charge wrongly (docs/failure-model.md row 78).
+ * Waits for what ends a gateway: SIGTERM (drain: the front has been notified, running streams finish) or SIGINT (stop
+ * now). A second signal ends the process at once. A defect that nobody caught is logged, then the process drains and
+ * ends: going on blindly could charge wrongly (docs/failure-model.md row 78).
  */
 function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();

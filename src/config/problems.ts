@@ -18,7 +18,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Where a value stands: the keys and list positions from the top. */
+/** Where a value is: the keys and list positions from the top. */
 export type Path = readonly (string | number)[];
 
 /** The `key` of a problem. */

@@ -28,16 +28,16 @@ const LOOPBACK_HOST = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::
 /** Throws an AdminRefusal unless the peer may read and change everything. */
 export type AccessCheck = (peer: Peer) => void;
 
-/** Why somebody was not let in: the refusal's code. */
+/** Why somebody was refused: the refusal's code. */
 export type AccessReason = "missing_token" | "wrong_token" | "too_many_wrong_tokens" | "admin_token_required";
 
 /** Hex digits of the token's SHA-256 by which audit lines tell one token from the next. */
 const FINGERPRINT_CHARS = 8;
 
-/** What is remembered of those who guess. */
+/** How wrong tokens are counted and reported. */
 interface TokenGuesses {
   readonly budget: GuessBudget;
-  /** Told of an address, or an IPv6 network, that has sent too many wrong ones. */
+  /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */
   readonly onTooMany: (from: string) => void;
 }
 
@@ -50,11 +50,11 @@ export interface Access {
 }
 
 /**
- * Makes the checks. The right token is always let in, whatever else comes from its address: whoever can connect could
- * lock the operator out otherwise, and every program on this machine can. What protects it is its length (16 characters
- * at the least), not the limit.
- * @param guesses counts wrong tokens by address; above its limit each one is told, answered 429, and ends its connection,
- *   so that a guess costs a connection. A unix socket has no address and no such limit: its file's permissions decide who
+ * Makes the checks. The right token is always accepted, even from an address that has guessed too often: otherwise
+ * anyone who can connect, and every program on this machine can, could lock the operator out. Its length protects the
+ * token (16 characters at the least), not the limit.
+ * @param guesses counts wrong tokens by address; above its limit each one is answered 429 and ends its connection, so
+ *   that a guess costs a connection. A unix socket has no address and no such limit: its file's permissions decide who
  *   may guess.
  */
 export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesses): Access {

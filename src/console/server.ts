@@ -1,6 +1,6 @@
 /**
- * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; what
- * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and others beside them.
+ * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; the
+ * routes are in `routes/`.
  */
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";

@@ -2,7 +2,7 @@
 import type { Charging } from "../settle/recovery/charging.ts";
 import type { EpochShown, StoreKeeper, StoreStatus } from "./routes/store.ts";
 
-/** @returns the operations that `console/store.ts` puts behind its routes. */
+/** @returns the operations that the routes of the store call. */
 export function storeKeeper(charging: Charging): Required<StoreKeeper> {
   const { epoch, journal } = charging;
   const show = (seen: { readonly id: string; readonly count: number } | undefined): EpochShown | null =>

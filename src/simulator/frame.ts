@@ -4,7 +4,7 @@ export interface Frame {
   readonly event?: string;
   /** JSON payload; on responses it gets its `sequence_number` when it is written. */
   readonly json?: Readonly<Record<string, unknown>>;
-  /** A payload that is not JSON, as it stands. */
+  /** A payload that is not JSON, sent unchanged. */
   readonly text?: string;
   readonly comment?: string;
 }

@@ -47,7 +47,7 @@ const BYTES_PER_TOKEN = 4;
 
 /**
  * What a protocol says for each neutral reason (docs/translation-rules.md rule 43); a reason that is not here is sent
- * as it stands.
+ * unchanged.
  */
 const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; responses: string }>> = {
   end: { chat: "stop", messages: "end_turn", responses: "completed" },

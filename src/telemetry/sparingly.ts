@@ -1,4 +1,4 @@
-/** For what is tried again every second: the log is told when the reason is another one, and else once a minute. */
+/** For what is tried again every second: logs a failure when its reason is new, else once a minute. */
 import type { Clock } from "../values/time.ts";
 
 const TOLD_AGAIN_MS = 60_000;

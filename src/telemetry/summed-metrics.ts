@@ -9,8 +9,8 @@ export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise
 }
 
 /**
- * What stays of processes that have ended: a counter that went back would look like a restart of all, and count twice.
- * Their gauges told of something that is no more.
+ * The counters of processes that have ended: a sum that went back would look like a restart of all, and count twice.
+ * Their gauges are dropped, as what they measured is gone.
  */
 export class RetiredMetrics {
   #snapshots: MetricsSnapshot[] = [];

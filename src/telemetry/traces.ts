@@ -29,7 +29,7 @@ export interface TraceIds {
 
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** A span, told once it is over. Times are milliseconds since the epoch. */
+/** A span, reported once it is over. Times are milliseconds since the epoch. */
 export interface SpanFacts {
   readonly name: string;
   readonly kind: "server" | "client" | "internal";
@@ -117,7 +117,7 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
   };
 }
 
-/** @returns an id that a child span, or an upstream, may be told of before the span exists. */
+/** @returns an id that a child span, or an upstream, may get before the span exists. */
 export function newSpanId(): string {
   return randomBytes(8).toString("hex");
 }

@@ -329,7 +329,7 @@ export interface ErrorAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Longest wait that the SDKs obey; above it a client is told not to retry by itself. */
+/** Longest wait that the SDKs obey; above it the answer tells a client not to retry by itself. */
 const RETRY_AFTER_OBEYED_S = 60;
 
 const UPSTREAM_CAUSES: ReadonlySet<Cause> = new Set<Cause>([

@@ -13,7 +13,7 @@ export interface IdempotentRequest {
   readonly fingerprint: string;
 }
 
-/** What admission is told of such a request. */
+/** What admission needs to know of such a request. */
 export interface Idempotency extends IdempotentRequest {
   readonly streamed: boolean;
   /** How long its end is remembered, from its admission on. */
@@ -27,7 +27,7 @@ export interface KeptRequest extends IdempotentRequest {
   readonly untilMs: number;
 }
 
-/** How a request under a key stands: under way, or charged as a stream or as a whole reply. */
+/** The state of a request under a key: under way, or charged as a stream or as a whole reply. */
 export type KeyState = "running" | "streamed" | "finished";
 
 /**

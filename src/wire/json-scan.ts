@@ -32,7 +32,7 @@ import {
 } from "./json-token.ts";
 import { asBuffer } from "./utf8.ts";
 
-/** Where one top-level member stands in the body; offsets are byte positions. */
+/** Where one top-level member is in the body; offsets are byte positions. */
 export interface JsonMember {
   /** The member's name, escapes decoded. */
   readonly name: string;
@@ -83,8 +83,8 @@ export interface LongValue {
   /** One past its last byte. */
   readonly end: number;
   /**
-   * Commas between its members or elements, in ascending order, so that between two of them stands either one long value
-   * or whatever there is of short ones, no longer than twice a long value's least length and the white space in it.
+   * Commas between its members or elements, in ascending order. Between two of them is either one long value, or a run
+   * of short ones no longer than twice a long value's least length and the white space in it.
    */
   readonly cuts: readonly number[];
 }
@@ -255,7 +255,7 @@ export class JsonScanner {
     this.#cutAt[depth] = comma;
   }
 
-  /** Notes a long value; whatever stands beside it, at this depth, is cut off. */
+  /** Notes a long value; its neighbours at this depth are cut off. */
   #long(start: number, value: LongValue, depth: number): void {
     this.longValues.set(start, value);
     const comma = this.#commaAt[depth] as number;

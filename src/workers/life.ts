@@ -54,7 +54,7 @@ export class WorkerLife {
         return;
       case "reload":
         this.#newest = message;
-        // One that comes while the store is being opened is in force before anybody is let in.
+        // A configuration that comes while the store is being opened is in force before the first client is served.
         if (this.#gateway) this.#configure(this.#gateway, message);
         return;
       case "open":

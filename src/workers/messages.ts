@@ -48,7 +48,9 @@ export interface Figures {
 }
 
 export type FromWorker =
-  /** Store and journal are open, and this configuration is in force; nobody can reach it before it is told `open`. */
+  /**
+   * Store and journal are open, and this configuration is in force; nobody can reach the worker before it gets `open`.
+   */
   | { readonly kind: "prepared"; readonly generation: number }
   /** Clients are served at this address. */
   | { readonly kind: "serving"; readonly listen: Address }

@@ -26,7 +26,7 @@ interface PoolParts {
   readonly fork: (worker: number) => ChildProcess;
   readonly clock: Clock;
   readonly log: Log;
-  /** A process has ended; why, unless it had been told to. */
+  /** A process has ended; `cause` says why, unless it was asked to end. */
   readonly onEnded: (cause: WorkerEnd | undefined) => void;
 }
 

@@ -1,8 +1,8 @@
 /**
- * A gateway of several processes (`workers`, with Redis only). This one, the parent, has the admin
- * listener, the audit and a journal for operators' writes; each worker serves clients with a journal of its own. The
- * parent takes connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts
- * leaves nothing behind in a queue of the system.
+ * A gateway of several processes (`workers`, with Redis only). This one, the parent, has the admin listener, the audit
+ * and a journal for operators' writes; each worker serves clients with a journal of its own. The parent takes
+ * connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts leaves no
+ * connection in a queue of the system.
  */
 import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";

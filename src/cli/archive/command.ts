@@ -91,7 +91,7 @@ async function archiveOne(admin: AdminClient, account: string, where: Where, ter
   }
 }
 
-/** The next lines to let go of: those of a file that an earlier run left behind, else those of a new one. */
+/** The next lines to remove from the store: those of a file that an earlier run left, else those of a new one. */
 async function linesOnDisk(
   admin: AdminClient,
   account: string,

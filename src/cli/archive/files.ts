@@ -1,6 +1,6 @@
 /**
- * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and on
- * the disk, so that what stands in the folder can be believed after any crash.
+ * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and
+ * on the disk, so that every named file in the folder is complete after any crash.
  */
 import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface ArchiveFile {
 }
 
 /**
- * Files of the archive by account and first line; whatever else is in the folder is left alone.
+ * Files of the archive by account and first line; other files in the folder are ignored.
  * @param isNew whether the folder may still be to be made.
  */
 export async function listArchive(dir: string, isNew = false): Promise<ArchiveFile[]> {
@@ -102,11 +102,11 @@ async function syncFolder(dir: string): Promise<void> {
   }
 }
 
-/** A file as it stands there, whatever it says. */
+/** A file as it was read, not yet checked. */
 interface ReadFile {
   /** Undefined for a file of a version that wrote no digest. */
   readonly chain: ArchiveHeading["chain"] | undefined;
-  /** Each line, as far as it is one, with the text that stands there, line feed included. */
+  /** Each line, undefined if its text is no line, with its text, line feed included. */
   readonly lines: readonly { readonly line: LedgerLine | undefined; readonly text: string }[];
   /** What is wrong with the file, each as the end of "the file ...". */
   readonly faults: readonly string[];

@@ -1,7 +1,7 @@
 /**
- * `tollgate ledger verify --archive`: the files of the archive, from the very first line on, up to the opening line that
- * stands for them in the store. Every member of every line is in a chain of digests whose last link the opening line has;
- * what the lines say is walked like the lines of the store.
+ * `tollgate ledger verify --archive`: verifies the files of the archive, from the very first line up to the opening
+ * line that replaces them in the store. Every member of every line is in a chain of digests whose last link is in the
+ * opening line; the lines are walked like those of the store.
  */
 import { basename } from "node:path";
 import { chainedText, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
@@ -67,7 +67,7 @@ class ArchiveWalk {
   readonly walk: LedgerWalk;
   readonly notes: string[] = [];
   lines = 0;
-  /** The store's first line, where it stands for archived ones, and what it says. */
+  /** The store's first line, if it is an opening line, and its facts. */
   readonly #head: LedgerLine | undefined;
   readonly #facts: OpeningFacts | undefined;
   /** Lines in the files that the store has not let go of yet. */

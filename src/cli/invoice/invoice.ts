@@ -15,7 +15,7 @@ const NAME_CHARS_MAX = 256;
 
 /** Tokens, and nano-dollars. */
 export interface Figures {
-  /** All input tokens, whatever they cost. */
+  /** All input tokens, cached ones included. */
   readonly input: number;
   readonly output: number;
   readonly cost: bigint;

@@ -50,7 +50,7 @@ export interface Answer {
 /** Facts of an audit line: names, ids and amounts, never a key or a token. */
 export type AuditFacts = Readonly<Record<string, string>>;
 
-/** What makes a route a write: the audit line that it leaves behind, and how to repeat it. */
+/** What makes a route a write: its audit line, and how to repeat it. */
 interface WriteFacts<I> {
   /** What is done, noun and verb: `account.create`. */
   readonly what: string;
