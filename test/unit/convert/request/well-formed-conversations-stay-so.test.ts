@@ -58,7 +58,7 @@ function assertInOrder(body: Body, script: Script): void {
   }
 }
 
-/** Each output stands under the id of the call that it answers. */
+/** Each output has the id of the call that it answers. */
 function assertResults(body: Body, script: Script): void {
   const outputs = script.rounds.flatMap((one) => one.calls.map((call) => call.output));
   const found = JSON.stringify(body.messages ?? body.input);
