@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows C10 and 64 as a property: whatever an upstream says of its usage, the charge is a whole
+ * docs/failure-model.md rows C10 and 64 as a property: for any usage that an upstream reports, the charge is a whole
  * amount within bounds.
  */
 import assert from "node:assert/strict";
@@ -54,7 +54,7 @@ const TERMS: ChargeTerms = {
 };
 const ROUTE = { upstream: "up", cost: price } as unknown as Route;
 
-/** What stands where a count should: mostly numbers, true and absurd. */
+/** What an upstream sends in place of a count: mostly numbers, true and absurd. */
 const said = fc.oneof(
   { weight: 16, arbitrary: fc.integer({ min: 0, max: 60_000 }) },
   fc.integer(),

@@ -22,7 +22,7 @@ import {
 
 const FUNDS = 10_000_000_000n;
 const HOUR_S = 3_600;
-/** Where the clock stands, in seconds from the right time, one after the other. */
+/** The clock's errors, in seconds from the right time, one after the other. */
 const JUMPS: readonly number[] = [HOUR_S, -HOUR_S, 0, ...Array.from({ length: 8 }, (_, at) => -5 * (at + 1)), 0];
 
 /** Whole and streamed, all answered; gives how many. */

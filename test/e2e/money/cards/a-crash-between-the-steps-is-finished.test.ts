@@ -194,7 +194,7 @@ async function killAfter(store: object, codes: readonly SoldCode[], tag: Account
   return told;
 }
 
-/** Every code that was told of is redeemed; every code is either credited once or as good as new. */
+/** Every code that was reported is redeemed; every code is either credited once or as good as new. */
 async function assertWhole(
   store: Store,
   codes: readonly SoldCode[],

@@ -67,7 +67,7 @@ class Account {
     return this.#bench.store;
   }
 
-  /** Old lines, a card, and young lines behind them. */
+  /** Old lines, a card, and young lines after them. */
   async begin(): Promise<void> {
     this.#bench.setTime(START_MS);
     const { tag, store } = this;

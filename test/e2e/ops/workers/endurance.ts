@@ -74,7 +74,7 @@ interface Asked {
   readonly endMs: number;
 }
 
-/** @param after runs its argument when all is over, whatever came of it. */
+/** @param after runs its argument when all is over, also after a failure. */
 export async function reloadEndurance(
   after: (undo: () => Promise<void>) => void,
   options: EnduranceOptions,
