@@ -53,7 +53,7 @@ export interface GatewayOptions {
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
   readonly reasons?: () => readonly string[];
   readonly notes?: () => readonly string[];
-  /** Brings gauges up to date that tell of other processes. */
+  /** Updates the gauges about other processes. */
   readonly measure?: (metrics: Metrics) => void;
   /** How the upstreams do, where other processes ask them. */
   readonly upstreams?: () => readonly UpstreamState[];

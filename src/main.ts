@@ -39,7 +39,7 @@ async function serve(options: RunOptions): Promise<void> {
     // Those that come in one turn are one reload, so that a flood of them stops nothing.
     setImmediate(() => onHup());
   });
-  // Whoever read the log has gone: that is no reason to end, and telling the log of it would not end either.
+  // The reader of the log has gone. That is no reason to end, and logging it would fail again and again.
   process.stdout.off("error", endWithReader);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
@@ -48,7 +48,7 @@ async function serve(options: RunOptions): Promise<void> {
     settings.workers === 1
       ? inOneProcess(await startGateway({ settings, log }))
       : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true, startParent: startGateway });
-  // Before anybody hears that it serves, and may want it to stop.
+  // Before anybody can learn that it serves, and may want it to stop.
   const stopped = stopSignal(log);
   const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
   log.info({ ...addresses, sha256: digestOf(copy) }, "tollgate serves");

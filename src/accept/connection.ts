@@ -88,7 +88,7 @@ export class Connection {
     else this.#broken = error;
   }
 
-  /** The fault is inside the body of the last request: its own answer tells it, if there is none yet. */
+  /** The fault is inside the body of the last request: that request's answer reports it, if it has none yet. */
   #bodyFailed(exchange: HttpExchange, error: ClientError): void {
     const unfinished = exchange.reply.opened && !exchange.reply.ended;
     // The answer has left, and the rest of the body, which was only to be thrown away, does not come: nothing would end it.

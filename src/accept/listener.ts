@@ -186,7 +186,7 @@ export class Listener {
     const reply = this.#reply(parsed, res, {
       mustClose: () =>
         this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
-      // Of a body that is held back for `100 Continue` nobody can tell whether it comes (RFC 9110 section 10.1.1).
+      // A body that is held back for `100 Continue` may or may not come (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
     });
     const exchange: HttpExchange = {
@@ -208,7 +208,7 @@ export class Listener {
     connection.add(exchange);
   }
 
-  /** A connection that Node has let go, since `takesUpgrade` said so. */
+  /** A connection that Node has released, since `takesUpgrade` said so. */
   #onUpgrade(req: IncomingMessage, socket: Socket, first: Uint8Array): void {
     const res = new BareResponse(req, socket, this.#limits.lingerMs);
     const parsed = parseRequest(req, res, this.#options, false);
@@ -280,7 +280,7 @@ export class Listener {
     };
   }
 
-  /** Whatever a handler throws, the process and the other requests go on, and the client gets an end (row 78). */
+  /** When a handler throws, the process and the other requests go on, and the client's answer ends (row 78). */
   #guard(reply: Reply, protocol: Protocol, task: () => void | Promise<void>): void {
     const crashed = (error: unknown) => this.#crashed(error, reply, protocol);
     try {

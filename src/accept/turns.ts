@@ -24,7 +24,10 @@ export class Turns {
     });
   }
 
-  /** For one reader, from the beginning of its turn: tells it when that is over, and gives it the next one. */
+  /**
+   * For one reader, from the beginning of its turn. The result gives undefined while the turn lasts, then a promise of
+   * the next turn.
+   */
   pace(): Pause {
     let sinceMs = performance.now();
     return () => {

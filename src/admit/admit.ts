@@ -48,8 +48,8 @@ export interface AdmitParts {
   /** Resolves when the charges that this process has not settled yet for an account are; undefined when there are none. */
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
   /**
-   * Told of an admission whose outcome is unknown: the store may still carry it out later, so its hold must be voided
-   * once the store answers again (docs/failure-model.md invariant 34).
+   * Called for an admission whose outcome is unknown: the store may still carry it out later, so its hold must be
+   * voided once the store answers again (docs/failure-model.md invariant 34).
    */
   readonly abandon: (
     requestId: RequestId,

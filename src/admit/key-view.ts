@@ -1,4 +1,4 @@
-/** What a key may see, or why it is refused: for whoever must know that without asking for anything to be admitted. */
+/** What a key may see, or why it is refused: for callers that need to know that without admitting a request. */
 import { type Store, StoreError } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Refusal, refusal } from "../values/errors.ts";

@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly pretty?: boolean;
 }
 
-/** Where output goes: what has no room for more says so, and tells when it has. */
+/** Where output goes: a stream that says when it is full, and when it has room again. */
 interface Out {
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;

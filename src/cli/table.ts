@@ -7,7 +7,7 @@ export interface Column {
   readonly title: string;
   /** The member of each row that is shown. */
   readonly member: string;
-  /** Amounts and counts stand at the right edge. */
+  /** Amounts and counts are aligned right. */
   readonly right?: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Who may use the admin listener (docs/failure-model.md row 42). With an admin token: whoever shows it.
- * Without one: only a peer on this machine that speaks for itself, so neither a local proxy's clients nor a web page
- * open in the operator's browser (cross-site request, rebound name) may.
+ * Who may use the admin listener (docs/failure-model.md row 42). With an admin token: every peer that sends it. Without
+ * one: only a peer on this machine that asks for itself, so neither a local proxy's clients nor a web page open in the
+ * operator's browser (cross-site request, rebound name) may.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -31,7 +31,7 @@ export type AccessCheck = (peer: Peer) => void;
 /** Why somebody was refused: the refusal's code. */
 export type AccessReason = "missing_token" | "wrong_token" | "too_many_wrong_tokens" | "admin_token_required";
 
-/** Hex digits of the token's SHA-256 by which audit lines tell one token from the next. */
+/** Hex digits of the token's SHA-256 by which audit lines distinguish tokens. */
 const FINGERPRINT_CHARS = 8;
 
 /** How wrong tokens are counted and reported. */
@@ -72,7 +72,7 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
 
 function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: TokenGuesses | undefined): void {
   const shown = /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
-  // Digests have one length, so that the comparison tells nothing of the token's.
+  // Digests have one length, so that the comparison does not reveal the token's.
   if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
   // What shows no token guesses none.
   const guesser = shown === undefined || unix || address === undefined ? undefined : addressBucket(address);

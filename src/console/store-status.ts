@@ -1,4 +1,4 @@
-/** What the admin API tells of the store's history, and asks of it. */
+/** What the admin API shows of the store's history, and how an operator confirms it. */
 import type { Charging } from "../settle/recovery/charging.ts";
 import type { EpochShown, StoreKeeper, StoreStatus } from "./routes/store.ts";
 

@@ -18,7 +18,7 @@ export interface ClientRequest {
   readonly body: Uint8Array;
   /** The body parsed once; never changed in place. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** Where the top-level members stand in `body`, for splices. */
+  /** Where the top-level members are in `body`, for splices. */
   readonly scan: JsonScan;
   readonly model: string;
   readonly stream: boolean;

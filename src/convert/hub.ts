@@ -245,7 +245,7 @@ export type OutputFormat =
 export interface ReasoningWish {
   /** The client's explicit effort; `none` is in `off`. */
   readonly effort: Exclude<Effort, "none"> | undefined;
-  /** True when the client switched reasoning off, in whichever dialect. */
+  /** True when the client switched reasoning off, in any dialect. */
   readonly off: boolean;
   /** Messages `thinking.budget_tokens`. */
   readonly budgetTokens: number | undefined;
@@ -288,7 +288,7 @@ export interface HubFacts {
   readonly stream: boolean;
 }
 
-/** A request, whichever protocol it was written in. */
+/** A request, from any protocol. */
 export interface HubRequest {
   readonly client: Protocol;
   /** The model as the client typed it. */
@@ -354,7 +354,7 @@ export interface ReplyPlan {
 export interface ReplyReasoning {
   /**
    * `full`: text and envelope. `opaque`: an empty block that carries the envelope only, as for a messages client with
-   * `display: omitted` whose upstream wants its reasoning back. `none`: the client hears nothing of it (rule 39).
+   * `display: omitted` whose upstream wants its reasoning back. `none`: the client gets nothing of it (rule 39).
    */
   readonly visibility: "full" | "opaque" | "none";
   /** Responses: reasoning text goes to `summary` (true) or to `content` (false) (rule 38). */
@@ -436,8 +436,8 @@ export interface HubReply {
 // ------------------------------------------------------------------------------------------------------ stream events
 
 /**
- * Names one block of the upstream's stream from its start to its end. Blocks of different keys may interleave; whoever
- * writes a protocol that wants them one after the other puts them in order (rule 56).
+ * Names one block of the upstream's stream from its start to its end. Blocks of different keys may interleave; the
+ * encoder of a protocol that wants them one after the other puts them in order (rule 56).
  */
 export type BlockKey = string;
 

@@ -1,7 +1,7 @@
 /**
  * Usage of servers whose input count is meant to include what was cached and whose output count is meant to include the
- * reasoning (chat completions, responses). Many put one or the other beside it; their total tells. docs/usage-forms.md
- * has each form with its source.
+ * reasoning (chat completions, responses). Many servers leave one or the other out of it; their total shows which.
+ * docs/usage-forms.md has each form with its source.
  */
 import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens.ts";
 import { type JsonObject, objectOf } from "./json-object.ts";
@@ -35,7 +35,7 @@ export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
     ...outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning)),
     ...(output === undefined && total <= allInput ? { outputUncounted: true as const } : {}),
   };
-  // Zeros all over stand where a count will be.
+  // A usage of zeros only is a placeholder for a count to come.
   return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
 }
 
@@ -93,7 +93,7 @@ function withMoreInput(usage: Usage, more: number): Usage {
   return more === 0 ? usage : { ...usage, input: addCounts(usage.input, more) };
 }
 
-/** A total, unless one of its parts is there and cannot be believed: then it says nothing either. */
+/** A total, unless one of its parts is there and cannot be believed: then the total cannot either. */
 export function believableTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
   const isFalse = parts.some((part) => part !== undefined && part !== null && believableCount(part) === undefined);
   return isFalse ? undefined : believableCount(total);

@@ -30,7 +30,7 @@ export class ReplyOrder {
   /**
    * Looks at one event.
    * @returns the event.
-   * @throws AssertionError when it may not stand here.
+   * @throws AssertionError when it is out of order.
    */
   see(event: ReplyEvent): ReplyEvent {
     assert(!this.#ended && !this.#failed, `${event.type} after the end`);

@@ -9,7 +9,7 @@ import { type JsonObject, objectOf } from "./json-object.ts";
 export interface ProducedCounts {
   /** UTF-8 bytes of text, reasoning, refusal, tool calls and all other output. */
   readonly bytes: number;
-  /** Tokens by the characters that they stand for. */
+  /** Tokens, estimated from the characters. */
   readonly tokens: number;
   /** Events that held any output: each holds a token at least. */
   readonly deltas: number;

@@ -17,7 +17,7 @@ export interface Candidate<T> {
   readonly encoded: Encoded<T>;
 }
 
-/** A route with a slot taken and its attempt begun: whoever gets it must run it, or `release` it. */
+/** A route with a slot taken and its attempt begun: the caller must run it, or `release` it. */
 export interface Choice<T> extends Candidate<T> {
   readonly slot: Slot;
   /** Whether this attempt decides on the upstream's return. */

@@ -34,7 +34,7 @@ interface HoldExtensionParts {
   readonly extend: (target: NanoUsd) => Promise<ExtendAnswer>;
   /** What the stream would be billed for if it were cut with these counts. */
   readonly costOf: (counts: SeenCounts) => { readonly usage: Usage; readonly cost: NanoUsd };
-  /** Told of each answer, with what is held from now on. */
+  /** Called with each answer, and what is held from now on. */
   readonly onAnswer: (outcome: ExtensionOutcome, hold: NanoUsd) => void;
 }
 

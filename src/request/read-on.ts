@@ -16,7 +16,7 @@ export interface Leaving {
   readonly doubt: { readonly tokens: number; readonly perS: number } | undefined;
   /** Whether what has been set aside still covers the reply. */
   covers(counts: SeenCounts): boolean;
-  /** Told that the stream is read on, and how to end that. @returns to be called when it has ended. */
+  /** Called when the stream is read on, with a function that ends that. @returns to be called when it has ended. */
   begun(end: () => void): () => void;
 }
 

@@ -17,7 +17,7 @@ import { reportCharge } from "./charge-report.ts";
 import { RequestTrace } from "./trace.ts";
 
 const MS_PER_S = 1_000;
-/** Stands for every member that no protocol lists. */
+/** The label for every member that no protocol lists. */
 const UNLISTED = "unlisted";
 /** The client left before it had an answer: nginx's own number for it. */
 const CLIENT_GONE_STATUS = 499;

@@ -180,7 +180,9 @@ class StreamRelay {
     this.#watch.look();
   }
 
-  /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
+  /**
+   * After a stop string that we found ourselves, the upstream may go on for a while, as only it knows the final count.
+   */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
     this.#watch.endSilence();

@@ -95,7 +95,7 @@ export async function admitRequest(
   );
 }
 
-/** Tells the journal what is held, before anything else can happen to the request. */
+/** Writes the hold to the journal, before anything else can happen to the request. */
 export function openHold(run: Run, permit: Permit, parts: PipelineParts): void {
   run.permit = permit;
   run.record.admitted(permit);
@@ -129,7 +129,7 @@ function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } 
 /** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
 type Convert = (route: Route) => Encoded<Attempt> | Refusal;
 
-/** How the request is converted, whichever route is picked. */
+/** How the request is converted, for any route. */
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;

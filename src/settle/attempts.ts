@@ -1,6 +1,6 @@
 /**
  * What each try at an upstream cost, who pays for it and why (ARCHITECTURE.md promise 3). One of them at most was
- * answered; a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
+ * answered; a failed one may still have cost the operator, and then becomes an `absorbed` line of its own.
  */
 import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
@@ -12,7 +12,7 @@ import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
 
-/** A try as dispatch tells it (dispatch/ask.ts, AttemptRecord). */
+/** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */
 export interface AttemptFacts {
   readonly upstream: string;
   /** The model's name at the upstream. */

@@ -219,8 +219,8 @@ function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
 }
 
 /**
- * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has left, the
- * store charges it all the same once its account has done so too often.
+ * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has
+ * left, the store still charges it once its account has done so too often.
  */
 function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): SettleAsk {
   const { metered, cost, others } = figures;

@@ -31,7 +31,7 @@ export interface ProducedCounts {
 export interface Evidence {
   /** Input tokens. */
   readonly input: number;
-  /** Tokens that a token by the characters may stand for, at least 1. */
+  /** How many real tokens one token estimated from characters may be, at least 1. */
   readonly visibleFactor: number;
   /** Whether a token is reckoned for each event, where its bytes allow that. */
   readonly byEvent: boolean;
@@ -48,7 +48,7 @@ export interface Metered {
 }
 
 const MS_PER_S = 1_000;
-/** The densest text has about so many bytes to a token; what an upstream cuts finer is no token each. */
+/** The densest text has about so many bytes per token; events with fewer bytes are not a token each. */
 const DENSEST_BYTES_PER_TOKEN = 2;
 
 /**
@@ -91,7 +91,7 @@ export interface Expected {
   readonly choices: number;
 }
 
-/** What is surprising about an upstream's final count; it is charged all the same. */
+/** What is surprising about an upstream's final count, which is charged anyway. */
 export function surprisesOf({ usage, counted }: Metered, expected: Expected): readonly Surprise[] {
   if (counted !== "upstream") return [];
   const { contextTokens, maxOutputTokens, outputMost, choices } = expected;

@@ -27,11 +27,11 @@ interface SettlerParts {
   readonly absences?: Absences;
   /** Between 0 and 1; the machine's unless given. */
   readonly random?: () => number;
-  /** Told of every answer, for metrics. */
+  /** Called with every answer, for metrics. */
   readonly onSettled: (ask: SettleAsk, answer: SettleAnswer) => void;
-  /** Told once of each charge that the store, or the disk of the dead letters, did not take at the first try. */
+  /** Called once for each charge that the store, or the disk of the dead letters, did not take at the first try. */
   readonly onDelay: (error: unknown) => void;
-  /** Told of a charge that the journal could not take: it is in memory only until the store has it. */
+  /** Called for a charge that the journal could not take: it is in memory only until the store has it. */
   readonly onUnrecorded: (ask: SettleAsk, error: unknown) => void;
 }
 

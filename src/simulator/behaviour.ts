@@ -58,7 +58,7 @@ export interface Pace {
   readonly betweenMs: number;
 }
 
-/** What goes wrong. Event counts are frames of the stream; in a whole reply they stand for half of the body. */
+/** What goes wrong. Event counts are frames of the stream; in a whole reply any of them means half of the body. */
 export interface Fault {
   /** Only the first so many requests with the same body meet the fault; default: all of them. */
   readonly times?: number;
@@ -80,7 +80,7 @@ export interface Fault {
   readonly resetAfterEvents?: number;
   /** A clean end of the body without the terminal event. */
   readonly endAfterEvents?: number;
-  /** A frame that is not JSON after `n` events, or the bytes of `text` or `base64` as they stand. */
+  /** A frame that is not JSON after `n` events, or the bytes of `text` or `base64` unchanged. */
   readonly garbageAfterEvents?: number | { readonly n: number; readonly text?: string; readonly base64?: string };
   /** The protocol's own error event. `failed` sends `response.failed` in place of `error` on responses. */
   readonly errorEventAfter?: {

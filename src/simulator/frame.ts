@@ -14,7 +14,7 @@ export interface StreamShape {
   readonly frames: readonly Frame[];
   readonly numbered: boolean;
   ping(): Frame;
-  /** A valid event that says nothing in at least so many bytes. */
+  /** A valid event without content, of at least so many bytes. */
   padding(bytes: number): Frame;
   /** The protocol's own mid-stream error. */
   failure(fault: { type?: string; code?: string; message?: string; failed?: boolean }): Frame[];

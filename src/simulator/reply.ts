@@ -42,7 +42,7 @@ export interface Reply {
 export const CREATED_S = 1_790_000_000;
 
 const DELTA_CHARS = 12;
-/** What a token is taken for when the behaviour does not count. */
+/** Bytes per token when the behaviour does not count. */
 const BYTES_PER_TOKEN = 4;
 
 /**

@@ -19,7 +19,7 @@ export interface AccountStanding {
   readonly running: readonly Entitlement[];
   /** What of the balance no running request holds. */
   readonly free: NanoUsd;
-  /** Where a scope's limits stand; undefined: not read, and taken to allow it. */
+  /** How much of a scope's limits is used; undefined: not read, and taken to allow it. */
   readonly limits: (scope: string) => Omit<LimitUsage, "overrun" | "storeTimeMs"> | undefined;
   /** How often charges were above their holds lately. */
   readonly overrun: Bucket | undefined;

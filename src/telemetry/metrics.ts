@@ -227,7 +227,7 @@ export function createMetrics() {
       ["worker"],
     ),
     workerEnds: counter("worker_ends_total", "Workers that have ended and were started again, by cause.", ["cause"]),
-    /** Tells of the workers, one entry each; a gateway of one process is its own worker 1. */
+    /** Sets the gauges of the workers, one entry each; a gateway of one process is its own worker 1. */
     measureWorkers(states: readonly { readonly worker: number; readonly up: boolean; readonly generation: number }[]) {
       for (const { worker, up, generation } of states) {
         metrics.workerUp.set({ worker: String(worker) }, up ? 1 : 0);

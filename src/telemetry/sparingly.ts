@@ -3,7 +3,7 @@ import type { Clock } from "../values/time.ts";
 
 const TOLD_AGAIN_MS = 60_000;
 
-/** @returns what is to be called each time; it calls `tell` when that is news. */
+/** @returns the function to call at each failure; it calls `tell` when that is news. */
 export function sparingly(clock: Clock, tell: (reason: string) => void): (reason: string) => void {
   let told: string | undefined;
   let toldMs = 0;

@@ -16,7 +16,7 @@ export class RetiredMetrics {
   #snapshots: MetricsSnapshot[] = [];
   #isSumming = false;
 
-  /** Takes the last figures of a process, at once: whoever reads next finds them here. */
+  /** Takes the last figures of a process, at once, so that the next reader finds them here. */
   add(last: MetricsSnapshot): void {
     this.#snapshots.push(last.filter(({ type }) => LASTING.has(String(type))));
     if (!this.#isSumming) void this.#sum();

@@ -275,7 +275,7 @@ export const ERROR_ROWS = {
 
 export type Cause = keyof typeof ERROR_ROWS;
 
-/** Whose trouble an answer speaks of: the `x-tollgate-origin` header. */
+/** Which side caused a refusal: the `x-tollgate-origin` header. */
 export type Origin = "gateway" | "upstream";
 
 /** A refusal is a value: it is returned, carried and rendered, never thrown across a stage. */

@@ -5,7 +5,10 @@
  */
 import { createHash } from "node:crypto";
 
-/** What tells one request of an account from another. Both texts are 64 hex digits; neither shows what it was made of. */
+/**
+ * What distinguishes one request of an account from another. Both texts are 64 hex digits; neither shows what it was
+ * made of.
+ */
 export interface IdempotentRequest {
   /** The client's key, hashed. */
   readonly key: string;
@@ -20,7 +23,7 @@ export interface Idempotency extends IdempotentRequest {
   readonly keepMs: number;
 }
 
-/** What its settlement tells the store: enough to bring the memory of a charged request back where it was lost. */
+/** What its settlement sends to the store: enough to bring the memory of a charged request back where it was lost. */
 export interface KeptRequest extends IdempotentRequest {
   readonly streamed: boolean;
   /** Until when its end is remembered, on the store's clock: never before its hold ends. */

@@ -1,7 +1,7 @@
 /**
  * Finds API keys inside texts that are passed on: header values, cookies, request targets. Clients put keys where no
- * gateway reads them (`api-key`, `?key=`, Basic credentials, a WebSocket's subprotocols), and whoever gets the text next
- * must not get the key.
+ * gateway reads them (`api-key`, `?key=`, Basic credentials, a WebSocket's subprotocols), and the next reader of the
+ * text must not get the key.
  */
 import { readKey } from "./key.ts";
 

@@ -1,8 +1,8 @@
 /**
- * Which members a request's body may have, and what becomes of the others: what a request may buy is listed, not
- * guessed (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol; here they are held against
- * the bytes of a body, so that a name that is there twice, or is spelled with escapes, cannot mean one thing here and
- * another upstream.
+ * Which members a request's body may have, and what is done with the others: what a request may buy is listed, not
+ * guessed (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol; here they are compared
+ * with the bytes of a body, so that a name that is there twice, or is spelled with escapes, cannot mean one thing here
+ * and another upstream.
  */
 import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";
@@ -91,7 +91,7 @@ class Inspector {
     return inner && { shape: inner, path: `${path}${name}.` };
   };
 
-  /** The first fault is the one to tell. */
+  /** The first fault is the one to report. */
   #blame(fault: NameFault["fault"], path: string, known: string): void {
     this.fault ??= { fault, path, known };
   }

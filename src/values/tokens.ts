@@ -1,5 +1,5 @@
 /**
- * Token counts, as every stage speaks of them. Each protocol maps its own usage object to these kinds in its
+ * Token counts, in the kinds that every stage uses. Each protocol maps its own usage object to these kinds in its
  * `convert/<protocol>/usage.ts` and nowhere else (docs/translation-rules.md rule 44).
  */
 

@@ -1,6 +1,6 @@
 /**
- * A linear scan of a body that bounds what JSON.parse may be given (docs/failure-model.md rows 44 and 45) and knows
- * where the top-level members stand. It can be made in steps, so that a large body does not stop everything else for as
+ * A linear scan of a body that bounds what JSON.parse may be given (docs/failure-model.md rows 44 and 45) and finds
+ * where the top-level members are. It can be made in steps, so that a large body does not stop everything else for as
  * long as it takes.
  */
 import { isUtf8 } from "node:buffer";
@@ -56,9 +56,9 @@ export function isJsonFault(result: JsonScan | JsonFault): result is JsonFault {
 }
 
 /**
- * Scans a body that must be one JSON object, in one pass, without recursion. Whatever passes, and is valid UTF-8, is
- * accepted by JSON.parse (rows 44 to 47 and 51). Duplicates are looked for at the top level only, where the
- * members that route and bill stand.
+ * Scans a body that must be one JSON object, in one pass, without recursion. A body that passes, and is valid UTF-8, is
+ * accepted by JSON.parse (rows 44 to 47 and 51). Duplicates are looked for at the top level only, where the members are
+ * that route and bill.
  */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): JsonScan | JsonFault {
   const result = new JsonScanner(bytes, limits).advance(bytes.length + 1);

@@ -16,7 +16,7 @@ const RESTART_MS_MAX = 10_000;
 const RESTART_ALONE_MS_MAX = 1_000;
 /** A worker that has served for so long was well: the next one is not made to wait. */
 const WELL_AFTER_MS = 30_000;
-/** How long the page of metrics waits for a worker that is busy; its last figures stand in for it. */
+/** How long the page of metrics waits for a worker that is busy; after that its last figures are used. */
 const METRICS_WAIT_MS = 1_000;
 
 /**
@@ -153,7 +153,7 @@ export class WorkerSlot {
     return this.#figures;
   }
 
-  /** Tells the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
+  /** Asks the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
   async stop(how: Stop, killAfterMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelRestart();

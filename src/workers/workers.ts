@@ -26,7 +26,7 @@ const KILL_GRACE_MS = 30_000;
 /** How often the workers' figures are fetched, so that little is lost of one that is killed. */
 const FIGURES_EVERY_MS = 5_000;
 
-/** What becomes of a configuration that was taken. */
+/** The outcome of an accepted configuration. */
 export interface Applied {
   /** The keys of settings that wait for a restart. */
   readonly restart: readonly string[];

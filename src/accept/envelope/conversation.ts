@@ -32,8 +32,9 @@ export interface Visitor {
 }
 
 /**
- * Tells of every object of the conversation, each once. The walk is iterative, since the depth is the client's; it trusts
- * no shape. Names are gone through once, since objects of many shapes are slow to ask for members that they lack.
+ * Shows the visitor every object of the conversation, each once. The walk is iterative, since the depth is the
+ * client's; it trusts no shape. Names are gone through once, since objects of many shapes are slow to ask for members
+ * that they lack.
  */
 export function visitConversation(protocol: Protocol, json: Json, visitor: Visitor): void {
   const values: unknown[] = [];

@@ -1,8 +1,8 @@
 /**
  * How much there is to read in a PDF: its pages and the text that it shows, as an upper estimate. Page objects and text
- * stand in compressed streams as a rule, so these are unpacked, within a budget; a file that does not let itself be read
- * is not believed to be small. No interpreter: a file that is made to mislead (text drawn again and again by nested
- * forms, text that calls itself a picture) can still show more than is found here.
+ * are in compressed streams as a rule, so these are unpacked, within a budget; a file that cannot be read is not
+ * believed to be small. No interpreter: a file that is made to mislead (text drawn again and again by nested forms,
+ * text that calls itself a picture) can still show more than is found here.
  */
 import { constants, inflateSync } from "node:zlib";
 
@@ -119,7 +119,7 @@ function unpacked(data: Buffer, budget: ReadingBudget): Buffer | undefined {
   }
 }
 
-/** Base-85 as PostScript has it, up to its `~>`; what is no digit is stepped over. */
+/** Base-85 as PostScript has it, up to its `~>`; other characters are skipped. */
 function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
   const end = data.subarray(0, budget.bytes).indexOf("~>");
   const digits = data.subarray(0, Math.max(0, end));
@@ -154,7 +154,7 @@ function looksLikeText(sample: Buffer): boolean {
 
 /**
  * Pages by their own objects, and by what the page tree lists, since one object may be listed many times. Undefined for
- * a tree whose lists stand elsewhere.
+ * a tree whose lists are elsewhere.
  */
 function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
   let objects = 0;

@@ -80,7 +80,7 @@ export class Site {
     return !isRefusal(route) && route.kind === "site";
   }
 
-  /** Passes an upgrade on, from a connection that Node has let go; `reply` answers on the bare connection. */
+  /** Passes an upgrade on, from a connection that Node has released; `reply` answers on the bare connection. */
   async upgrade(visit: Visit, reply: Reply, upgrade: TunnelEnd): Promise<void> {
     const address = this.#addressNow();
     if (address === undefined) {

@@ -12,7 +12,7 @@ import type { LedgerLine } from "../../store/records.ts";
 import { CliFailure } from "../failure.ts";
 
 const VERSION = 2;
-/** Its files have no digest; their lines are read all the same. */
+/** Its files have no digest; their lines are still read. */
 const VERSION_WITHOUT_DIGEST = 1;
 /** The most that one file of ours unpacks to: 20,000 lines of at most 40 KB. */
 const UNPACKED_BYTES_MAX = 800_000_000;
@@ -112,7 +112,7 @@ interface ReadFile {
   readonly faults: readonly string[];
 }
 
-/** Reads a file and tells everything that is wrong with it. @throws CliFailure for one that cannot be read at all */
+/** Reads a file and reports everything that is wrong with it. @throws CliFailure for one that cannot be read at all */
 export async function readFaulty(file: ArchiveFile): Promise<ReadFile> {
   const { account, first, last } = file;
   const [heading = "", ...rest] = (await unpack(file.path)).split("\n");
@@ -155,7 +155,7 @@ export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
 
 async function unpack(path: string): Promise<string> {
   try {
-    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that may stand in a note.
+    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that a note may hold.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await gunzipOne(await readFile(path)));
   } catch (error) {
     if (error instanceof CliFailure) throw error;

@@ -70,7 +70,7 @@ class ArchiveWalk {
   /** The store's first line, if it is an opening line, and its facts. */
   readonly #head: LedgerLine | undefined;
   readonly #facts: OpeningFacts | undefined;
-  /** Lines in the files that the store has not let go of yet. */
+  /** Lines in the files that the store has not removed yet. */
   readonly #inBoth = new Map<number, string>();
   #seq = 0;
   /** The chain of the lines that were read, from where it begins. */
@@ -105,7 +105,7 @@ class ArchiveWalk {
     for (const { line, text } of read.lines) this.#add(line, text);
   }
 
-  /** Number of the last line that the store has let go of. */
+  /** Number of the last line that the store has removed. */
   get #opened(): number {
     return this.#head?.seq ?? 0;
   }
@@ -123,7 +123,7 @@ class ArchiveWalk {
 
   /** What a file says came before it is what was read before it. */
   #follow({ path, first }: ArchiveFile, { from, before }: ArchiveHeading["chain"]): void {
-    // A gateway of a version without digests has let go of these.
+    // A gateway of a version without digests has archived these.
     if (first <= this.#opened && !this.#facts?.chain) return;
     if (from === this.#link.from && (first < from || before === this.#link.sha256)) return;
     const what = "does not follow from the lines before it: they, or it, are others than were archived";

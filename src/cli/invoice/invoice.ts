@@ -28,7 +28,7 @@ export type ByDay = Map<string, Map<string, Figures>>;
 
 export interface Invoice {
   readonly byDay: ByDay;
-  /** What the file tells of. */
+  /** What the file covers. */
   readonly tells: readonly (keyof Figures)[];
 }
 

@@ -10,7 +10,7 @@ import { LIMITS } from "../defaults.ts";
 export type { Static, TSchema };
 export const optional = Type.Optional;
 
-/** What a word tells editors, beside its type. */
+/** What editors show of a word, beside its type. */
 interface About {
   readonly description: string;
   readonly default?: unknown;

@@ -17,11 +17,11 @@ export interface ConsoleParts {
   readonly catalog: () => Catalog;
   readonly random: RandomBytes;
   readonly clock: Clock;
-  /** Told of every code that an account could not redeem. */
+  /** Called for every code that an account could not redeem. */
   readonly onCodeFailure?: (failure: CodeFailure) => void;
 }
 
-/** A guess, or an honest mistake; which of them, the count tells. */
+/** A guess, or an honest mistake; only the count can show which. */
 export interface CodeFailure {
   /** The account's id. */
   readonly account: string;

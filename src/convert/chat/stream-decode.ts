@@ -125,7 +125,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     return this.#prose;
   }
 
-  /** Sources belong to the text that is being said; without one they have nothing to stand on. */
+  /** Sources belong to the text block that is open; without one they are dropped. */
   #cite(delta: JsonObject): void {
     if (this.#prose?.kind !== "text") return;
     for (const one of arrayOf(delta.annotations)) {

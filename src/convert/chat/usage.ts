@@ -62,7 +62,7 @@ function inputDetails(usage: JsonObject): JsonObject | undefined {
   return objectOf(prompt_tokens_details) ?? objectOf(prompt_token_details) ?? objectOf(input_tokens_details);
 }
 
-/** All input, from a server that tells cached and uncached apart and gives no sum. */
+/** All input, from a server that counts cached and uncached separately and gives no sum. */
 function hitAndMiss(usage: JsonObject): number | undefined {
   const hit = believableCount(usage.prompt_cache_hit_tokens);
   const miss = believableCount(usage.prompt_cache_miss_tokens);

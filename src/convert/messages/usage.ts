@@ -114,7 +114,7 @@ function hiddenBeside(usage: JsonObject, output: number): number {
   const thinking = thinkingOf(usage) ?? 0;
   const input = totalInput({ ...NO_USAGE, ...inputOf(usage, 0) });
   const total = believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens) ?? 0;
-  // Of an input that is missing the total says nothing.
+  // Without an input count the total shows no surplus.
   const surplus = input > 0 ? total - input - output : 0;
   return Math.max(0, surplus, thinking > output ? thinking : 0);
 }

@@ -41,7 +41,7 @@ export class TextBlock {
     this.#sink.emit({ type: "text-delta", key: this.#key, text, logprobs });
   }
 
-  /** Notes a source; without text it would have nothing to stand on. */
+  /** Notes a source, if there is text that it can belong to. */
   cite(citation: Citation): void {
     if (this.#started && !this.#ended) this.#sink.emit({ type: "text-citation", key: this.#key, citation });
   }

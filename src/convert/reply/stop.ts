@@ -17,7 +17,7 @@ export function settledStop(stop: Stop, calls: number): Stop {
   return { ...stop, reason: settleReason(stop.reason, calls) };
 }
 
-/** A refusal about which the vendor says nothing. */
+/** A refusal that the vendor does not explain. */
 export const SILENT_REFUSAL: Stop = Object.freeze({
   ...stopFor("refusal"),
   refusal: Object.freeze({ category: null, explanation: null }),

@@ -168,7 +168,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     }
   }
 
-  /** The item that an event speaks of. Ids that change from event to event are real traffic; then the place counts. */
+  /** The item that an event is about. Some servers change an item's id from event to event; then the place decides. */
   #find(payload: JsonObject, described?: JsonObject): StreamItem | undefined {
     const id = textOf(payload.item_id) ?? textOf(described?.id);
     const callId = described && callIdOf(described);

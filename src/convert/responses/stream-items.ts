@@ -147,7 +147,7 @@ export class ReasoningItem implements StreamItem {
     this.#block.end(opaque, final ?? this.#native(), this.#block.isEmpty);
   }
 
-  /** An item that was never closed, put together from what was heard of it. */
+  /** An item that was never closed, put together from its events. */
   #native(): JsonObject {
     const text = this.#block.text();
     if (this.#source === "content") {

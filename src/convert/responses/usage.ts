@@ -36,7 +36,7 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
   return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
 }
 
-/** Model Studio tells what was written to its cache in a member of its own, as its chat endpoint does. */
+/** Model Studio counts what was written to its cache in a member of its own, as its chat endpoint does. */
 function writtenIn(details: JsonObject | undefined): unknown {
   return objectOf(details?.prompt_tokens_details)?.cache_creation_input_tokens;
 }
@@ -49,7 +49,7 @@ function toolCalls(
   const items = new HostedCalls();
   for (const item of objectsIn(output)) items.see(item);
   const called = seen ? mergedCalls(items.calls, seen.calls) : items.calls;
-  // A server that counts its calls bills by that count; what failed is an item all the same.
+  // A server that counts its calls bills by that count; failed calls are items too.
   return { ...called, ...toolCounts(usage.server_side_tool_usage_details, "_calls") };
 }
 

@@ -68,7 +68,7 @@ export class ResponsesWatcher implements Watcher {
 
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
     const { type } = payload;
-    // What failed has been used all the same.
+    // A failed response has used tokens, too.
     this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;

@@ -57,7 +57,7 @@ function withSystemMessage(messages: Uint8Array, added: SystemText, role: string
 
 const SYSTEM_ROLES: ReadonlySet<unknown> = new Set(["system", "developer"]);
 
-/** The first, or the last, of the system messages that stand before anything else. */
+/** The first, or the last, of the leading system messages. */
 function leadingSystem(messages: Uint8Array, at: "start" | "end"): JsonSpan | undefined {
   let found: JsonSpan | undefined;
   for (const span of elementSpans(messages)) {

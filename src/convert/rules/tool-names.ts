@@ -56,7 +56,7 @@ export class NameBook {
     return name;
   }
 
-  /** The upstream name of a tool that history or a choice speaks of. */
+  /** The upstream name of a tool that history or a choice refers to. */
   nameOf(tool: ToolRef): string {
     return this.#byTool.get(keyOf(tool)) ?? safeToolName(flatName(tool), this.#protocol);
   }

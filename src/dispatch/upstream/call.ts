@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. Whatever the upstream does,
- * the listener hears: at most one head, then data, then exactly one end or failure, then nothing.
+ * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. For anything that the upstream
+ * does, the listener gets at most one head, then data, then exactly one end or failure, then nothing.
  */
 import assert from "node:assert/strict";
 import type { HeaderEdits } from "../../values/rules.ts";

@@ -6,12 +6,12 @@ import type { QueueSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { FairQueue, type Owner } from "./fair-queue.ts";
 
-/** A queued request; it may stand in the queues of several upstreams. */
+/** A queued request; it may be in the queues of several upstreams. */
 export interface Waiter {
   readonly owner: Owner;
   /** A slot is free, and is this waiter's from now on. It must leave its other queues in the same tick. */
   granted(slots: Slots, slot: Slot): void;
-  /** It has lost its stand in this queue to somebody who had waited for less. */
+  /** A newcomer whose owner has fewer requests waiting has taken its place in this queue. */
   displaced(slots: Slots): void;
   /** The upstream of this queue is not to be waited for any more: it was found ill, or replaced. */
   dissolved(): void;

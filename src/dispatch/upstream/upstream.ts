@@ -63,7 +63,7 @@ export class Upstream {
       random: parts.random,
       onEjected: (ejection) => {
         parts.onEjected(settings.name, ejection);
-        // Whoever waits for a slot here may find a better one elsewhere.
+        // Requests that wait for a slot here may find a better one elsewhere.
         this.slots.dissolveQueue();
       },
       onReturned: () => parts.onReturned(settings.name),

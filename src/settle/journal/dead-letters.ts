@@ -1,6 +1,6 @@
 /**
  * Charges that the store will not take: kept in a file beside the journal, one JSON object a line, for a person to look
- * at. The journal lets go of them once they are in it.
+ * at. The journal drops them once they are in it.
  */
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";

@@ -64,7 +64,7 @@ function accountWrites(
     createAccount: (account) =>
       noted(store.createAccount(account), async (answer) => {
         const made = answer === "exists" ? await store.findAccount(account.name) : answer;
-        // Neither made nor there: the store has lost it in between, and whoever asks must ask again.
+        // Neither made nor there: the store has lost it in between, and the caller must ask again.
         if (!made) throw new StoreError("unavailable", "the account that was there a moment ago is gone");
         await noteAccount(made, "account_create");
       }),
@@ -118,7 +118,7 @@ function cardWrites(
   };
 }
 
-/** Notes what the store has made, also when no replica has confirmed it: then the operator hears of that afterwards. */
+/** Notes what the store has made, also when no replica has confirmed it: then the operator learns that afterwards. */
 async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>): Promise<T> {
   try {
     const answer = await write;

@@ -5,8 +5,9 @@
 import { EPOCH_PAST_MAX, type EpochMark } from "../../store/epoch.ts";
 
 /**
- * Seconds that a store may lose and go on at once, the journals giving back what was in them: a failover or a restart
- * loses what was not replicated or synced, a few seconds of it. Whoever loses more has been put back by somebody.
+ * Seconds that a store may lose and still go on at once, as the journals give back what they hold. A failover or a
+ * restart loses the few seconds that were not replicated or synced. A store that has lost more was put back by
+ * somebody.
  */
 export const LOSS_ALLOWED_S = 60;
 
@@ -47,7 +48,7 @@ export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | und
   return { known: { id, count, base, past } };
 }
 
-/** Whether the history that is there is ours, so that other gateways of ours must hear of the loss. */
+/** Whether the history that is there is ours, so that other gateways of ours must learn of the loss. */
 export function isOurs({ known, found }: Loss): boolean {
   return known !== undefined && found !== undefined && (known.id === found.id || known.past.includes(found.id));
 }

@@ -136,7 +136,7 @@ function withArchived(groups: ReadonlyMap<string, GroupSums>, { charged, counts 
   return [...names].map((group) => {
     const { kept, lines } = groups.get(group) ?? { kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
     const archived = { ...NO_USAGE_TOTAL, amount: charged.get(group) ?? 0n, counts: counts?.get(group) ?? NO_COUNTS };
-    // An opening line tells of no costs.
+    // An opening line holds no costs.
     const all = { ...addTotals(lines, archived), cost: kept.cost, absorbed: kept.absorbed };
     return { group, kept, lines: counts ? all : { ...all, counts: kept.counts } };
   });

@@ -77,7 +77,7 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
     const find = (check: string, what: string, about?: string) =>
       found.push({ account, check, line: undefined, about, what });
     try {
-      // A change that has stopped half-way may still bring the line; the account's own audit tells of it.
+      // A change that has stopped half-way may still bring the line; the account's own audit reports that.
       const before = yield* ask(() => store.readFigures(of, {}));
       account = before?.account.name || account;
       if (before?.unfinished) return [];

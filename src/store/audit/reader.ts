@@ -1,6 +1,6 @@
 /**
- * Reads an account for its audit, a bounded step at a time, and holds what it has read against the ledger: whoever has
- * figures of an instant walks the lines up to just that instant, and then has every check look at both.
+ * Reads an account for its audit, a bounded step at a time, and compares what it has read with the ledger: with the
+ * figures of an instant it walks the lines up to that same instant, and then runs every check on both.
  */
 import type { AccountTag } from "../../values/key.ts";
 import { type Store, StoreError } from "../contract.ts";
@@ -88,7 +88,7 @@ export class AccountReader {
     return figures;
   }
 
-  /** Walks to the instant of the figures, then has every check look at both. */
+  /** Walks to the instant of the figures, then runs every check on both. */
   async *judge(figures: Figures, portion: Portion = {}, found = (one: Finding) => this.find(one)): Steps<void> {
     yield* this.walkTo(figures);
     const snapshot: AccountSnapshot = {
@@ -126,7 +126,7 @@ export class AccountReader {
     if (this.#ahead.length > 0) return this.#ahead;
     const after = this.walk.seq;
     const lines = yield* this.ask(() => this.store.readLedger(this.tag, after, PAGE_LINES));
-    // Whoever numbers lines by hand must not have us read them for ever.
+    // Lines that somebody has numbered by hand must not make us read for ever.
     return (lines.at(-1)?.seq ?? 0) > after ? lines : [];
   }
 

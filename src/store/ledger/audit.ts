@@ -1,10 +1,11 @@
 /**
- * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow from.
+ * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow
+ * from.
  *
- * It goes in steps, each of which asks the store for a bounded portion, and between two of them whoever drives it does
- * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's last
- * line; the walk goes on to just that line, and then both sides are of the same instant. A large account takes longer, and
- * holds nobody up.
+ * It goes in steps, each of which asks the store for a bounded portion, and between two of them its caller may do
+ * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's
+ * last line; the walk goes on to that line, and then both sides are of the same instant. A large account takes longer,
+ * and holds nobody up.
  */
 import type { AccountTag } from "../../values/key.ts";
 import { judgeDays, portions } from "../audit/day-portions.ts";

@@ -60,7 +60,7 @@ export class LedgerTally {
   get instants(): { readonly first: number; readonly last: number } | undefined {
     return this.#instants;
   }
-  /** All that was added, for the opening line that is to stand for it; the chain is the opening line's own. */
+  /** All that was added, for the opening line that is to replace it; the chain is the opening line's own. */
   get facts(): OpeningFacts {
     const counted = this.#opening === undefined || this.#opening.counts !== undefined;
     return {

@@ -54,7 +54,7 @@ async function readStep(runner: Runner, tag: AccountTag, after: number, count: n
   }
 }
 
-/** Number of the opening line; undefined without one, NaN for what is no number. */
+/** Number of the opening line; undefined without one, NaN if the text is no number. */
 async function openedAt(runner: Runner, tag: AccountTag): Promise<number | undefined> {
   const seq = await runner.step((redis) => redis.hget(openingKey(tag), "seq"));
   return seq === null ? undefined : Number(seq);

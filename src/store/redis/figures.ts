@@ -223,7 +223,7 @@ export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0")
       .filter(([name]) => name.startsWith(prefix))
       .map(([name, value]) => [name.slice(prefix.length), value] as const);
   return {
-    // Where one of a card's or key's fields is gone, the others still tell of it.
+    // Where one of a card's or key's fields is gone, the others still name it.
     cards: [...new Set(["e:", "ep:", "eh:"].flatMap((prefix) => behind(prefix).map(([id]) => id)))],
     scopes: behind("c:").map(([scope]) => scope),
     keys: [

@@ -19,7 +19,7 @@ export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent
 
 /**
  * An account's hash; undefined when there is no such account.
- * @throws StoreError when somebody has written what is no amount where one must be.
+ * @throws StoreError when a field that must hold an amount holds something else.
  */
 export function toAccount(tag: AccountTag, fields: Fields): Account | undefined {
   if (fields.name === undefined) return undefined;
@@ -57,7 +57,7 @@ export function toKey(tag: AccountTag, json: string): Key {
   };
 }
 
-/** A card as the scripts tell it (`card_texts` in `lua/cards.lua`). */
+/** A card as the scripts return it (`card_texts` in `lua/cards.lua`). */
 export function toEntitlement(texts: readonly string[]): Entitlement {
   const [id = "", plan = "", group = "", from, until, quota = "", spent = "0", held = "0"] = texts;
   return {
@@ -72,7 +72,7 @@ export function toEntitlement(texts: readonly string[]): Entitlement {
   };
 }
 
-/** A code as the scripts tell it (`code_texts` in `lua/codes.lua`). */
+/** A code as the scripts return it (`code_texts` in `lua/codes.lua`). */
 export function toCode(texts: readonly string[]): Code {
   const [id = "", card = "", plan = "", group = "", lasts, starts, quota = "", state, created, tag = "", claimed = ""] =
     texts;

@@ -1,4 +1,4 @@
-/** Accounts that their names do not lead to, on Redis: a list of accounts, and whoever goes by it, does not have them. */
+/** Accounts on Redis that no name leads to: lists of accounts, and all that works from them, miss these. */
 import type { AccountTag } from "../../values/key.ts";
 import { StoreError } from "../contract.ts";
 import type { AccountName } from "../records.ts";

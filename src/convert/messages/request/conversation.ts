@@ -42,7 +42,7 @@ export class Conversation {
   readonly #list = new TurnList();
   /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;
-  /** System text before anybody spoke: it leads, and is not in the middle of anything. */
+  /** System text before the first turn belongs to the leading system text, not to the middle of the conversation. */
   readonly leading: TextPart[] = [];
   serverTools = false;
 

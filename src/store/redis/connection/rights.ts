@@ -172,7 +172,7 @@ export class Rights {
   /** Servers of which a warning was given, and no other yet. */
   readonly #warnedOf = new Set<string>();
 
-  /** @param probe the script that tells which of the needed rights are lacking. */
+  /** @param probe the script that finds which of the needed rights are lacking. */
   constructor(connection: Connection, needed: readonly Right[], probe: Script) {
     this.#connection = connection;
     this.#probe = probe;
@@ -270,7 +270,7 @@ function lackingRights(node: string, lacking: readonly string[]): StoreError {
 
 const placeOf = (node: string): string => (node === "" ? "Redis" : `Redis at ${node}`);
 
-/** Whether an error reply speaks of rights. */
+/** Whether an error reply is about rights. */
 export function isOfRights(message: string): boolean {
   return /\bNO(?:PERM|RIGHT) |The user executing the script can't /.test(message);
 }
