@@ -39,7 +39,7 @@ export interface SoakOptions {
   readonly clients: number;
   /** Whether to wait for the end of holds that killed gateways have left: a minute and more. */
   readonly untilHoldsEnd: boolean;
-  /** Told of every fault as it begins. */
+  /** Called with every fault as it begins. */
   readonly onFault?: (kinds: readonly string[], answered: number) => void;
 }
 

@@ -516,9 +516,9 @@ export interface Stop {
   /** The command that did not run. */
   readonly at: string;
   readonly left: Keyspace;
-  /** Behind a script that does nothing but finish what it finds; undefined where the tree has none. */
+  /** After a script that does nothing but finish what it finds; undefined where the tree has none. */
   readonly finished: Keyspace;
-  /** Behind the repeated call, without anything in between. */
+  /** After the repeated call, without anything in between. */
   readonly repeated: Keyspace;
   readonly answer: unknown;
 }

@@ -98,7 +98,7 @@ const usage = fc.tuple(counts(NAMES), fc.oneof(counts(DETAILS), said)).map(([top
 
 const READERS: Readonly<Record<string, (values: readonly unknown[]) => Usage | undefined>> = {
   chat: (values) => values.reduce<Usage | undefined>((was, value) => readChat(value) ?? was, undefined),
-  // Told twice in a stream, the second time on top of the first.
+  // Sent twice in a stream, the second time on top of the first.
   messages(values) {
     const read = new MessageUsage();
     for (const value of values) read.count(value);

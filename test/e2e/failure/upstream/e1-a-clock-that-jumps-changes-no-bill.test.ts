@@ -149,7 +149,7 @@ test("redis: a store whose clock jumps mints nothing, and charges each request o
     const startMs = Date.UTC(2026, 0, 1);
     for (let i = 0; i < 60; i++) assert.equal((await ask(gateway, limited.key, chat())).status, 200);
     let charges = 0;
-    // Behind its beginning first: there nothing flows back into the bucket.
+    // Before the bucket's beginning first: there nothing flows back into it.
     for (const offset of [0, -HOUR_S, -5, -10, -15, -20, 0]) {
       simulator.hold();
       const before = simulator.count;

@@ -1,5 +1,5 @@
-// Claim, credit and end of a redemption are three steps on Redis (docs/failure-model.md invariant 11). Whoever dies
-// between them is finished, by the next try of the claimer or by the sweep, and credited exactly once.
+// Claim, credit and end of a redemption are three steps on Redis (docs/failure-model.md invariant 11). A redemption
+// that dies between them is finished, by the next try of the claimer or by the sweep, and credited exactly once.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -305,7 +305,7 @@ test("whole files in each other's place are noticed: of one account, of two, and
 
   swap(fileOf(alice, "second"), fileOf(bob, "second"));
   assert.ok((await checksFound()).includes("archive_file"));
-  // Whoever swaps them gives them the headings that belong there.
+  // The swapped files get the headings that belong there.
   for (const [path, { tag }] of [
     [fileOf(alice, "second"), alice],
     [fileOf(bob, "second"), bob],

@@ -25,7 +25,7 @@ export interface EnduranceOptions {
   readonly reloads: number;
   readonly clients: number;
   readonly seed: number;
-  /** Told of what happens, as it happens. */
+  /** Called with what happens, as it happens. */
   readonly tell?: (what: string) => void;
 }
 

@@ -15,7 +15,7 @@ import { lines, metricSum, metricsPage, type Scene, untilAllServe, workerPids, w
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const PASSWORD = "the-password-of-the-start";
 const WORKERS = 2;
-/** Whichever worker a connection goes to, so many in turn reach both. */
+/** Connections go to either worker; so many in turn reach both. */
 const REQUESTS = 4;
 
 export interface Step {

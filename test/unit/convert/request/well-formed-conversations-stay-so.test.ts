@@ -1,6 +1,7 @@
 /**
- * Whatever conversation a client tells in its own protocol, the upstream's own strict rules accept the translation
- * (calls and results paired and placed, no blank text, no unknown member), and every text and result arrives in order.
+ * For every conversation that a client sends in its own protocol, the upstream's own strict rules accept the
+ * translation (calls and results paired and placed, no blank text, no unknown member), and every text and result
+ * arrives in order.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

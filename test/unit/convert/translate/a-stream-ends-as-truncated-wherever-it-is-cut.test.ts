@@ -41,7 +41,10 @@ function framesOf(bytes: Buffer): string[] {
     .map((frame) => `${frame}\n\n`);
 }
 
-/** Tells the first `count` frames and truncates. @returns undefined where the stream was over, or not yet open, by then. */
+/**
+ * Pushes the first `count` frames and truncates. @returns undefined where the stream was over, or not yet open, by
+ * then.
+ */
 function truncated(client: Protocol, upstream: Protocol, frames: readonly string[], count: number): string | undefined {
   const converter = converterOf(client, upstream);
   const pieces = converter.push(Buffer.from(frames.slice(0, count).join("")));
