@@ -79,7 +79,7 @@ export class Connection {
       if (!PARSER_FAULT.test(error.code ?? "") || error.code === EARLY_END) this.#socket.destroy();
       return;
     }
-    // Bytes after `connection: close` are nobody's request (row 14).
+    // Bytes after `connection: close` are no request (row 14).
     if (error.code === "HPE_CLOSED_CONNECTION") return;
     const last = this.#last;
     if (last !== undefined && !last.req.complete) this.#bodyFailed(last, error);

@@ -1,6 +1,6 @@
 /**
- * Streams whose client named no output limit (ARCHITECTURE.md promise 1): what the first hold covers is no limit of
- * theirs, and the hold grows with them as far as funds allow.
+ * Streams whose client named no output limit (ARCHITECTURE.md promise 1): the first hold does not limit them, but grows
+ * with them as far as funds allow.
  */
 import { leastNano, type NanoUsd } from "../values/money.ts";
 import type { Multiplier } from "../values/price.ts";

@@ -57,7 +57,7 @@ const BYTES_PER_TOKEN = 4_096;
 
 /**
  * A client that leaves does not save what it has caused (ARCHITECTURE.md promise 3): where its model may have thought
- * out of sight, the upstream is read on for its count. What nobody was given nobody pays for, and such a stream is
+ * out of sight, the upstream is read on for its count. A stream of which the client got nothing costs it nothing and is
  * stopped at once.
  * @returns undefined where the upstream is to be stopped.
  */

@@ -57,7 +57,7 @@ export class ReadOn {
     });
   }
 
-  /** Whether so many more bytes, and what has become of the stream with them, are enough. */
+  /** Whether reading on may end, after so many more bytes and in the stream's present state. */
   isOver(bytes: number, { ended, fault }: Pick<StreamConverter, "ended" | "fault">, counts: SeenCounts): boolean {
     this.#bytes += bytes;
     if (counts.produced.tokens > this.#tokens) this.#shownAtMs = this.#clock.monotonicMs();

@@ -317,7 +317,7 @@ function describe(error: unknown): { message: string; stack: string | undefined 
     : { message: String(error), stack: undefined };
 }
 
-/** Ends of a stream that are nobody's wish. */
+/** Whether a stream ended in a way that neither client nor operator wanted. */
 function isFailedEnd(reason: string | undefined): boolean {
   return reason !== undefined && reason !== "complete" && reason !== "client_gone" && reason !== "brake";
 }

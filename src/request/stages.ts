@@ -45,8 +45,8 @@ export interface RequestRead {
 }
 
 /**
- * Reads the body. Before more of it than everybody may send its key is looked at: that costs one more round trip, a reading of
- * one record, and only requests whose bodies are that large; admission decides all the same.
+ * Reads the body. A body larger than anybody may send unproven is read only after a look at its key. That costs such
+ * requests one more round trip, which reads one record; admission still decides.
  * @returns the refusal of the key, or of a request that there is no room for.
  */
 export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {

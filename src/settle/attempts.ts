@@ -24,7 +24,7 @@ export interface AttemptFacts {
   /** Output tokens that may have been written, for the time in which nothing came. */
   readonly hiddenTokens?: number | undefined;
   readonly sentToUpstream: boolean;
-  /** The upstream said no itself: such a try is on nobody's bill. */
+  /** The upstream itself refused: nobody pays for such a try. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;

@@ -185,7 +185,7 @@ function unpaidLine(
 /** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
 const UNPAID_CALLS = "unpaid_tool_calls";
 
-/** What was counted, and what the line says of it. */
+/** What was counted, and its facts for the ledger line. */
 type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
   /** What the upstream bills beside the answer. */
   readonly others: readonly UpstreamCost[];

@@ -78,7 +78,7 @@ const FILTER = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()%]+)/;
 const PICTURES = /\/(?:DCTDecode|DCT|JPXDecode|CCITTFaxDecode|CCF|JBIG2Decode)\b/;
 const ASCII85 = /^\[?\s*\/(?:ASCII85Decode|A85)\b/;
 const FLATE = /^\[?\s*(?:\/(?:ASCII85Decode|A85)\s*)?\/(?:FlateDecode|Fl)\s*\]?$/;
-/** What says of itself that it is a picture, a font, a colour profile or a table of the file. */
+/** Marks by which a stream declares itself a picture, a font, a colour profile or a table of the file. */
 const NO_TEXT =
   /\/Subtype\s*\/(?:Image|Type1C|CIDFontType0C|OpenType|XML)\b|\/Type\s*\/XRef\b|\/Length1\b|\/Alternate\b/;
 

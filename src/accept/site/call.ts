@@ -19,7 +19,7 @@ export type SiteOutcome =
 
 /** Where the site is. */
 export class SiteAddress {
-  /** What a `Host` header says of it. */
+  /** The `Host` header for it. */
   readonly host: string;
   /** The path under which the site is served, without a final slash; empty when it has a whole origin. */
   readonly basePath: string;

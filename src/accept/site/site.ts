@@ -70,7 +70,7 @@ export class Site {
 
   /**
    * Whether a request is an upgrade for the site; any other that names a protocol is served as if it did not (RFC 9110
-   * section 7.8). A body in front of another protocol is one framing too many, so there is none.
+   * section 7.8). An upgrade has no body: a body before another protocol would need a framing of its own.
    */
   takesUpgrade(req: IncomingMessage): boolean {
     if (this.#parts.siteUrl() === undefined || req.method !== "GET" || req.httpVersion !== "1.1") return false;

@@ -57,12 +57,12 @@ export async function openDeadLetters(
 }
 
 /**
- * What becomes of a charge that the store did not take; undefined when it did. The mismatch of an orphan is none: the
- * store has the request's real charge, and only the ACK, or the FINAL, was lost with the process.
+ * The dead letter for a charge that the store did not take; undefined when it did. The mismatch of an orphan needs
+ * none: the store has the request's real charge, and only the ACK, or the FINAL, was lost with the process.
  */
 export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): DeadLetter | undefined {
   if ("defect" in answer) return { reason: "defect", ask, detail: answer.defect };
-  // A hold to give back, and nobody who holds: no money is lost.
+  // A hold to give back that no account has: no money is lost.
   if (isNothing(ask) && answer.outcome !== "mismatch") return undefined;
   switch (answer.outcome) {
     case "settled":

@@ -1,6 +1,6 @@
 /**
- * What a store has lost may come back from the journal of another gateway. So nobody believes at once that an account is
- * not there: its charges and writes wait, and only after a while does a charge become a dead letter.
+ * What a store has lost may come back from the journal of another gateway. So a missing account is not believed at
+ * once: its charges and writes wait, and only after a while does a charge become a dead letter.
  */
 import { StoreError } from "../../store/contract.ts";
 import type { Clock } from "../../values/time.ts";

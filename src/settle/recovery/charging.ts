@@ -146,7 +146,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
-    // An account that is in nobody's journal must not keep everybody out.
+    // An account that is in no journal must not keep all others waiting.
     onSent(identity) {
       followed = historyOf(identity);
     },

@@ -53,7 +53,10 @@ export function isOurs({ known, found }: Loss): boolean {
   return known !== undefined && found !== undefined && (known.id === found.id || known.past.includes(found.id));
 }
 
-/** The past of a history that goes on from what is there, on behalf of those who know either of the two. */
+/**
+ * The ids that a new history names as its past: that of the store now and the one that we knew, so that gateways which
+ * know either one accept it.
+ */
 export function pastOf({ known, found }: Loss): readonly string[] {
   const ids = [known, found].flatMap((epoch) => (epoch ? [epoch.id, ...epoch.past] : []));
   return [...new Set(ids)].slice(0, EPOCH_PAST_MAX);

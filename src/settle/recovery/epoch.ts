@@ -1,7 +1,7 @@
 /**
  * Notices a store that lost more than its last seconds: it is empty, was put back from a backup, or is another one
  * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written until the right data is
- * back, which is seen by itself, or an operator says that the store is to be used as it is.
+ * back, which the gateway notices by itself, or an operator accepts the store as it is.
  */
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
