@@ -7,7 +7,7 @@ import type { Usage } from "../values/tokens.ts";
 
 type Place = Pick<Route, "upstream" | "upstreamModel">;
 
-/** What the upstream's answer cost that the client is charged for, also where the client pays less. */
+/** The cost of the answer that the client is charged for; the client may pay less. */
 export function chargedCost({ upstream, upstreamModel: model }: Place, usage: Usage, cost: NanoUsd): UpstreamCost {
   return { upstream, model, requests: 1, tokens: tokenSumsOf(usage), cost, absorbed: ZERO, charged: true };
 }

@@ -1,6 +1,6 @@
 /**
  * The queue in front of one upstream: round robin over accounts, inside an account over its keys, inside a key first
- * come first served. So a caller with many requests waits only for their own.
+ * come first served. So a caller with many requests delays nobody but itself.
  */
 
 /** Whose turn it is: requests of one key wait for each other. */

@@ -18,7 +18,7 @@ interface ComposeParts {
 }
 
 export interface ComposedStore {
-  /** The store as it is, its four calls of requests timed and behind breakers. */
+  /** The store as it is; its four calls of requests are timed and go through breakers. */
   readonly store: Store;
   /** The same store with a gate before it, for which its other writes wait as well. */
   behind(gate: Gate): Store;
