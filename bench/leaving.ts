@@ -117,7 +117,7 @@ const WAYS: readonly Way[] = [
   { name: "to the end", readOnMs: Number.POSITIVE_INFINITY, byEvidence: true },
 ];
 
-/** Who leaves when; behind the first thing shown, as nothing is owed before it. */
+/** Who leaves when: always after the first thing shown, as nothing is owed before it. */
 const LEAVERS: readonly { readonly name: string; when(reply: Reply, chance: () => number): number }[] = [
   {
     name: "honest, at any time",
@@ -127,7 +127,7 @@ const LEAVERS: readonly { readonly name: string; when(reply: Reply, chance: () =
   { name: "behind a tenth", when: (reply) => shownFromMs(reply) + 0.1 * reply.visible * reply.msPerToken },
 ];
 
-/** The count comes so long behind the last token. */
+/** The count comes so long after the last token. */
 const COUNT_BEHIND_MS = 40;
 
 interface Bill {

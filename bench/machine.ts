@@ -12,7 +12,7 @@ export interface Machine {
   readonly linux: string;
 }
 
-/** What stands for the version of a program that is not there. */
+/** The version shown for a program that is not installed. */
 export const MISSING = "missing";
 
 const VERSION_OPTIONS: Readonly<Record<string, string>> = { nginx: "-v", "redis-server": "--version", uname: "-sr" };

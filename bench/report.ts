@@ -7,7 +7,7 @@ export interface Round {
   readonly units: number;
   readonly requests: number;
   readonly seconds: number;
-  /** Microseconds of CPU time: the subject's own, and of what works behind it. */
+  /** Microseconds of CPU time: the subject's own, and that of the servers it calls. */
   readonly cpuUs: number;
   readonly behindUs: number;
 }
@@ -24,7 +24,7 @@ export interface Figures {
   readonly cpuUsPerUnitMax: number;
   /** The same per request: of a stream, all of its events together. */
   readonly cpuUsPerRequest: number;
-  /** Median of what works behind the subject, per request. */
+  /** Median of the servers that the subject calls, per request. */
   readonly behindUsPerRequest: number;
   readonly unitsPerSecond: number;
 }

@@ -1,6 +1,6 @@
 /**
- * `node bench/settlement.ts [--rounds N] [--operations N]`: what accounting adds to a request, as time on its path. Admission
- * and settlement one after the other on each store, and the journal that stands between them; rounds in turn. How to read
+ * `node bench/settlement.ts [--rounds N] [--operations N]`: what accounting adds to a request, as time on its path.
+ * Admission and settlement one after the other on each store, and the journal between them; rounds in turn. How to read
  * the figures: docs/benchmarks.md.
  */
 import { closeSync, fdatasync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";

@@ -53,7 +53,7 @@ export interface GatewayOptions {
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
   readonly reasons?: () => readonly string[];
   readonly notes?: () => readonly string[];
-  /** Brings gauges up to date that tell of other processes. */
+  /** Updates the gauges about other processes. */
   readonly measure?: (metrics: Metrics) => void;
   /** How the upstreams do, where other processes ask them. */
   readonly upstreams?: () => readonly UpstreamState[];
@@ -93,7 +93,7 @@ interface PreparedGateway {
   close(): Promise<void>;
 }
 
-/** How long a request waits for its account's own last charge before it is told that the store does not answer. */
+/** How long a request waits for its account's own last charge before it is answered that the store is unavailable. */
 const UNSETTLED_WAIT_MS = 400;
 /** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
 const ABANDONED_MAX = 1_000;

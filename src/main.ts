@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program: reads the command line, and for `serve` runs a gateway until it is told to stop. */
+/** The program: reads the command line, and for `serve` runs a gateway until it is stopped. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
@@ -39,7 +39,7 @@ async function serve(options: RunOptions): Promise<void> {
     // Those that come in one turn are one reload, so that a flood of them stops nothing.
     setImmediate(() => onHup());
   });
-  // Whoever read the log has gone: that is no reason to end, and telling the log of it would not end either.
+  // The reader of the log has gone. That is no reason to end, and logging it would fail again and again.
   process.stdout.off("error", endWithReader);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
@@ -48,7 +48,7 @@ async function serve(options: RunOptions): Promise<void> {
     settings.workers === 1
       ? inOneProcess(await startGateway({ settings, log }))
       : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true, startParent: startGateway });
-  // Before anybody hears that it serves, and may want it to stop.
+  // Before anybody can learn that it serves, and may want it to stop.
   const stopped = stopSignal(log);
   const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
   log.info({ ...addresses, sha256: digestOf(copy) }, "tollgate serves");
@@ -131,9 +131,9 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
 }
 
 /**
- * Listens to what ends a gateway: SIGTERM (drain: the front has been told, running streams finish) or SIGINT (stop now). A
- * second signal ends the process at once. A defect that nobody caught is logged, then the process drains and ends: going on
- * blindly could charge wrongly (docs/failure-model.md row 78).
+ * Waits for what ends a gateway: SIGTERM (drain: the front has been notified, running streams finish) or SIGINT (stop
+ * now). A second signal ends the process at once. A defect that nobody caught is logged, then the process drains and
+ * ends: going on blindly could charge wrongly (docs/failure-model.md row 78).
  */
 function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();

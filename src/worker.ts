@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 250;
 
 /** Resolves when the message has left. */
 function tell(message: FromWorker): Promise<void> {
-  // A parent that has gone takes this process with it; until then there is nobody to tell.
+  // When the parent has gone this process ends too; until then a message has no receiver.
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, {}, () => resolve());
     else resolve();
@@ -85,7 +85,7 @@ const life = new WorkerLife({
 process.on("SIGTERM", () => life.isOpen && life.stop("drain"));
 process.on("SIGINT", () => life.isOpen && life.stop("close"));
 process.on("SIGHUP", () => {});
-// Whoever read the log has gone; main.ts has the same.
+// The reader of the log has gone; main.ts has the same.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 const onDefect = (error: unknown) => {
   log.error({ reason: reasonOf(error) }, "a defect; draining, then ending");

@@ -143,7 +143,7 @@ function compareAmount({ used }: Reading, charge: LedgerLine | undefined, facts:
     complain("another amount than the answer's usage costs", { ...facts, used });
 }
 
-/** Log and ledger against each other, whatever clients saw. */
+/** Compares log and ledger, regardless of what clients saw. */
 function compareLines(logged: Map<string, LogLine>, charges: Map<string, LedgerLine>, complain: Complain): void {
   for (const [id, charge] of charges) {
     const line = logged.get(id);

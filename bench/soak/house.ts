@@ -93,7 +93,7 @@ groups:
 `;
 }
 
-/** Starts everything; on an error nothing is left behind. */
+/** Starts everything; on an error it stops what it has started. */
 export async function openHouse(store: "embedded" | "redis"): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-soak-"));
   const cleanup: (() => Promise<unknown>)[] = [];

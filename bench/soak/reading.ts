@@ -58,7 +58,7 @@ function readStream(protocol: Protocol, text: string): Reading {
 }
 
 function endingOf(protocol: Protocol, last: string, text: string): Ending {
-  // An event without the empty line behind it has not been sent (WHATWG HTML 9.2.6).
+  // An event without the empty line after it has not been sent (WHATWG HTML 9.2.6).
   if (!text.endsWith("\n\n")) return "open";
   const type = last === "[DONE]" ? last : parsed(last)?.type;
   if (type === TERMINAL[protocol] || (protocol === "responses" && type === "response.incomplete")) return "complete";

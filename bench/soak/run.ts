@@ -17,7 +17,7 @@ export interface SoakOptions {
   readonly seed: number;
   /** Between two events of one stream. */
   readonly eventMs: number;
-  /** Told now and then how it stands. */
+  /** Called now and then with the progress. */
   readonly onSample?: (sample: Sample, answered: number) => void;
 }
 
@@ -46,7 +46,7 @@ export interface SoakResult {
 const SAMPLE_MS = 2_500;
 /** Samples of which the one with the least heap counts. */
 const HEAP_ROW = 8;
-/** Shorter runs end before the heap has found its size; their memory is told and not judged. */
+/** Shorter runs end before the heap has found its size; their memory is reported and not judged. */
 const JUDGED_SECONDS = 240;
 /** The fitted line may rise by this share of its mean, or by so much, over the second half. */
 const RISE_SHARE_MAX = 0.08;

@@ -24,7 +24,7 @@ export interface Scenario {
   readonly stream: boolean;
   readonly payer: Payer;
   readonly leaves: Leaving | undefined;
-  /** How long the client stops reading behind the first bytes, milliseconds. */
+  /** How long the client stops reading after the first bytes, milliseconds. */
   readonly pauseMs: number;
   /** Statuses that are an answer to this request; every other one is a violation. */
   readonly statuses: readonly number[];

@@ -52,7 +52,7 @@ export function trendOf(samples: readonly Sample[], figure: (sample: Sample) => 
 }
 
 /**
- * The least heap of each row of samples: what is left behind a collection, without the garbage that waits for one.
+ * The least heap of each row of samples: what is left after a collection, without the garbage that waits for one.
  * @param size samples in a row; what is left over at the end is left out.
  */
 export function lowest(samples: readonly Sample[], size: number): Sample[] {

@@ -16,7 +16,7 @@ export class BareResponse extends ServerResponse {
   constructor(req: IncomingMessage, socket: Socket, lingerMs: number) {
     super(req);
     this.#ended = () => socket.destroy();
-    // All of these stand in for listeners of Node's own that have gone with its parser.
+    // These replace the listeners of Node's own that have gone with its parser.
     socket.on("error", () => socket.destroy());
     socket.on("drain", this.#drained);
     socket.on("end", this.#ended);

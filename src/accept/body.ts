@@ -1,6 +1,6 @@
 /**
- * A request's body, read once into one buffer under a limit (docs/failure-model.md rows 53 to 55, D5 and D7). Whatever
- * is wrong with it is a value, because a bad key is answered before a bad body.
+ * A request's body, read once into one buffer under a limit (docs/failure-model.md rows 53 to 55, D5 and D7). A fault
+ * of it is returned and not thrown, because a bad key is answered before a bad body.
  */
 import type { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "../values/errors.ts";

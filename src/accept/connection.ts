@@ -47,7 +47,7 @@ export class Connection {
     return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
   }
 
-  /** An answer has been sent on the bare socket: whatever else arrives is not read. */
+  /** An answer has been sent on the bare socket; nothing that arrives later is read. */
   refused(): void {
     this.#rawAnswered = true;
   }
@@ -79,7 +79,7 @@ export class Connection {
       if (!PARSER_FAULT.test(error.code ?? "") || error.code === EARLY_END) this.#socket.destroy();
       return;
     }
-    // Bytes after `connection: close` are nobody's request (row 14).
+    // Bytes after `connection: close` are no request (row 14).
     if (error.code === "HPE_CLOSED_CONNECTION") return;
     const last = this.#last;
     if (last !== undefined && !last.req.complete) this.#bodyFailed(last, error);
@@ -88,7 +88,7 @@ export class Connection {
     else this.#broken = error;
   }
 
-  /** The fault is inside the body of the last request: its own answer tells it, if there is none yet. */
+  /** The fault is inside the body of the last request: that request's answer reports it, if it has none yet. */
   #bodyFailed(exchange: HttpExchange, error: ClientError): void {
     const unfinished = exchange.reply.opened && !exchange.reply.ended;
     // The answer has left, and the rest of the body, which was only to be thrown away, does not come: nothing would end it.

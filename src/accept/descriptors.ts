@@ -10,7 +10,7 @@ const RESERVED = 64;
 export interface DescriptorShares {
   /** Client connections that are served. */
   readonly connectionsMax: number;
-  /** Further ones that are told that there is no room. */
+  /** Connections beyond that, each answered that there is no room. */
   readonly overflowMax: number;
   /** Requests that may have a connection to a model server. */
   readonly upstreamMax: number;

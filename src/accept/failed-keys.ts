@@ -1,8 +1,8 @@
 /**
- * Counts failed authentications by client address (docs/failure-model.md row 30): above the
- * limit the 401 becomes a 429, and look-ups of keys that nobody vouches for are limited per second. Whoever else shares
- * the address is spared: keys that were good lately are not asked about here, and a key that was revoked is no failure.
- * Bounded: a flood of addresses pushes out the ones seen least recently.
+ * Counts failed authentications by client address (docs/failure-model.md row 30): above the limit the 401 becomes a
+ * 429, and look-ups of keys that have not been good lately are limited per second. Other clients of the address are
+ * spared: keys that were good lately are not counted here, and a revoked key is no failure. Bounded: a flood of
+ * addresses pushes out the ones seen least recently.
  */
 import { addressBucket } from "../values/address-bucket.ts";
 import { createRecent, type Recent } from "../values/recent.ts";

@@ -1,6 +1,6 @@
 /**
- * What a connection may cost us before anything is known about who is behind it (docs/failure-model.md rows D5 to D8).
- * The defaults are for a process that stands behind nginx or Envoy.
+ * What a connection may cost us before we know who uses it (docs/failure-model.md rows D5 to D8). The defaults are for
+ * a process behind nginx or Envoy.
  */
 import type { DescriptorShares } from "./descriptors.ts";
 

@@ -27,7 +27,7 @@ export function keyOf(headers: RequestHeaders): PresentedKey | Refusal {
   return key ?? refusal("malformed_key");
 }
 
-/** Whether a request carries anything where a key would be: it was meant for the API, whatever its path. */
+/** Whether a request has anything in a header for keys. If so it was meant for the API, even if its path was not. */
 export function carriesKey(headers: RequestHeaders): boolean {
   return headers.has("x-api-key") || bearerText(headers.get("authorization")) !== undefined;
 }

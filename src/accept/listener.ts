@@ -81,7 +81,8 @@ export class Listener {
     );
     await promise;
     this.#server.off("error", reject);
-    // From here on an error is one of accepting (no descriptor left): told, survived, and over when one is free again.
+    // From here on an error is one of accepting (no descriptor left). It is reported and survived, and ends when a
+    // descriptor is free again.
     this.#server.on("error", (error) => this.#handlers.onCrash(error));
     if (address.kind === "tcp") return { ...address, port: (this.#server.address() as AddressInfo).port };
     await restrictSocket(address.path);
@@ -125,8 +126,8 @@ export class Listener {
       // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead
       // (docs/failure-model.md row 7).
       requireHostHeader: false,
-      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18), and so it is behind
-      // a request that has not been answered yet.
+      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18). The same holds
+      // while an earlier request waits for its answer.
       shouldUpgradeCallback: (req) => this.#connectionOf(req.socket).isIdle && this.#site.takesUpgrade(req),
     });
     server.maxHeadersCount = limits.headersMax;
@@ -185,7 +186,7 @@ export class Listener {
     const reply = this.#reply(parsed, res, {
       mustClose: () =>
         this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
-      // Of a body that is held back for `100 Continue` nobody can tell whether it comes (RFC 9110 section 10.1.1).
+      // A body that is held back for `100 Continue` may or may not come (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
     });
     const exchange: HttpExchange = {
@@ -207,7 +208,7 @@ export class Listener {
     connection.add(exchange);
   }
 
-  /** A connection that Node has let go, since `takesUpgrade` said so. */
+  /** A connection that Node has released, since `takesUpgrade` said so. */
   #onUpgrade(req: IncomingMessage, socket: Socket, first: Uint8Array): void {
     const res = new BareResponse(req, socket, this.#limits.lingerMs);
     const parsed = parseRequest(req, res, this.#options, false);
@@ -279,7 +280,7 @@ export class Listener {
     };
   }
 
-  /** Whatever a handler throws, the process and the other requests go on, and the client gets an end (row 78). */
+  /** When a handler throws, the process and the other requests go on, and the client's answer ends (row 78). */
   #guard(reply: Reply, protocol: Protocol, task: () => void | Promise<void>): void {
     const crashed = (error: unknown) => this.#crashed(error, reply, protocol);
     try {

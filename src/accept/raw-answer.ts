@@ -23,7 +23,7 @@ export interface ClientError extends Error {
   readonly rawPacket?: Uint8Array;
 }
 
-/** The refusal that a failure of the parser stands for (docs/failure-model.md rows 1 to 4, 10 to 15, 21, 25). */
+/** The refusal for a failure of the parser (docs/failure-model.md rows 1 to 4, 10 to 15, 21, 25). */
 export function refusalOf(error: ClientError): Refusal {
   switch (error.code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":

@@ -2,7 +2,7 @@
  * The answer to one request, with backpressure. This is the one place that knows whether the first byte is out: after
  * that there is no second head (asserted), and a client that has left is noticed here.
  *
- * A client is gone when its side of the connection has ended, in whatever way (docs/failure-model.md rows D1 and D2): a
+ * A client is gone when its side of the connection has ended in any way (docs/failure-model.md rows D1 and D2): a
  * half-close, FIN and RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and
  * waiting for the reset that a later write would provoke would keep the upstream working for nobody.
  */
@@ -17,7 +17,7 @@ export type ReplyHeaders = Readonly<Record<string, string>>;
 /** What a reply must know of the request that it answers. */
 export interface ReplyContext {
   readonly id: RequestId;
-  /** Headers that stand on every answer to this request; the caller's own win. */
+  /** Headers of every answer to this request; the caller's own win. */
   readonly headers: ReplyHeaders;
   /** Whether the connection is to be closed after the answer for a reason of the listener's (drain). */
   readonly mustClose: () => boolean;
@@ -237,9 +237,7 @@ export class Reply {
     req.resume();
   }
 
-  /**
-   * Small heartbeats never show the kernel that nobody is there; a socket that takes nothing for long does (row D3).
-   */
+  /** Small heartbeats never show that nobody reads any more; a socket that takes nothing for long does (row D3). */
   #watchStall(): void {
     clearTimeout(this.#stallTimer);
     this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.writeStallMs).unref();

@@ -1,6 +1,6 @@
 /**
- * The request target, byte for byte, to what it names (docs/failure-model.md rows 16 to 18 and 42). A path that any
- * lenient server in front or behind could read as `/v1...` is an API path: an exact match, or 404.
+ * The request target, byte for byte, to what it names (docs/failure-model.md rows 16 to 18 and 42). A path that a
+ * lenient server before or after us could read as `/v1...` is an API path: it matches exactly, or gets 404.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import { percentReadings } from "../values/key-search.ts";
@@ -100,7 +100,7 @@ function methodNotAllowed(methods: readonly string[]): Refusal {
   return refusal("method_not_allowed", {}, { headers: { allow: methods.join(", ") } });
 }
 
-/** 404 for an API path that is none of ours; a prefix written twice is told apart and corrected. */
+/** 404 for an API path that is none of ours. Where `/v1` was written twice, the message gives the corrected path. */
 function nothingHere(canonical: string): Refusal {
   const single = canonical.replace(/^(?:\/v1)+(?=\/)/, "/v1");
   const corrected = single === canonical ? undefined : protocolOfPath(single)?.path;

@@ -8,7 +8,7 @@ import { connect } from "node:net";
 const SOCKET_MODE = 0o660;
 
 /**
- * Removes a socket file behind which nobody listens. Anything that is no socket stays, and the listen fails on it.
+ * Removes a socket file on which nobody listens. A file that is no socket stays, and the listen fails on it.
  * @throws Error with code EADDRINUSE when somebody does listen.
  */
 export async function removeStaleSocket(path: string): Promise<void> {

@@ -1,6 +1,7 @@
 /**
- * How work on large bodies shares the event loop: a reader goes on for a few milliseconds, then everything that has come in
- * meanwhile is served, then the next reader goes on. However many there are, one turn of the loop has one of them.
+ * How work on large bodies shares the event loop: a reader goes on for a few milliseconds, then everything that has
+ * come in meanwhile is served, then the next reader goes on. One turn of the loop runs one of them, with any number of
+ * readers.
  */
 import type { Pause } from "../wire/json.ts";
 
@@ -24,7 +25,10 @@ export class Turns {
     });
   }
 
-  /** For one reader, from the beginning of its turn: tells it when that is over, and gives it the next one. */
+  /**
+   * For one reader, from the beginning of its turn. The result gives undefined while the turn lasts, then a promise of
+   * the next turn.
+   */
   pace(): Pause {
     let sinceMs = performance.now();
     return () => {

@@ -48,8 +48,8 @@ export interface AdmitParts {
   /** Resolves when the charges that this process has not settled yet for an account are; undefined when there are none. */
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
   /**
-   * Told of an admission whose outcome is unknown: the store may still carry it out later, so its hold must be voided
-   * once the store answers again (docs/failure-model.md invariant 34).
+   * Called for an admission whose outcome is unknown: the store may still carry it out later, so its hold must be
+   * voided once the store answers again (docs/failure-model.md invariant 34).
    */
   readonly abandon: (
     requestId: RequestId,
@@ -100,7 +100,7 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
   return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
 }
 
-/** A request that fails anyway is still told first that its key is bad. */
+/** The refusal of a request that fails anyway: a bad key comes first, then the other fault. */
 async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: string) => Refusal): Promise<Refusal> {
   const view = input.view ?? (await readKeyView(input.key, parts));
   return isRefusal(view) ? view : otherwise(view.key.group);

@@ -1,6 +1,6 @@
 /**
- * Streams whose client named no output limit (ARCHITECTURE.md promise 1): what the first hold covers is no limit of
- * theirs, and the hold grows with them as far as funds allow.
+ * Streams whose client named no output limit (ARCHITECTURE.md promise 1): the first hold does not limit them, but grows
+ * with them as far as funds allow.
  */
 import { leastNano, type NanoUsd } from "../values/money.ts";
 import type { Multiplier } from "../values/price.ts";
@@ -32,7 +32,7 @@ export function growthOf(terms: MeasuredRequest, multiplier: Multiplier): Growth
   return { stepTokens, outputTokensMax, holdFor };
 }
 
-/** Of a prompt that fills its context, this part is left to the answer whatever the estimates say. */
+/** If estimates say that a prompt fills its context, this part is still left to the answer. */
 const CONTEXT_PER_ROOM = 32;
 
 /**

@@ -1,4 +1,4 @@
-/** What a key may see, or why it is refused: for whoever must know that without asking for anything to be admitted. */
+/** What a key may see, or why it is refused: for callers that need to know that without admitting a request. */
 import { type Store, StoreError } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
@@ -32,7 +32,7 @@ export async function readKeyView(key: WellFormedKey, { store, seenKeys }: KeyPa
   return refusal(cause);
 }
 
-/** The refusal that says that the store gave no answer; whatever else was thrown is thrown on. */
+/** The refusal for a store that gave no answer; any other error is thrown on. */
 export function storeRefusal(error: unknown): Refusal {
   if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
   throw error;

@@ -27,7 +27,7 @@ export interface Permit {
   readonly unmetered: boolean;
   readonly storeTimeMs: number;
   readonly catalogVersion: string;
-  /** The output limit to send upstream, or undefined when the client's own stands. */
+  /** The output limit to send upstream; undefined: the client's own is kept. */
   readonly outputLimit: number | undefined;
   /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
   readonly outputMost: number;

@@ -1,7 +1,7 @@
 /**
- * What the store has said of keys. A key that it refused just now is not asked about again. One that was good lately is
- * asked about with each request, as ARCHITECTURE.md promise 4 demands, and only need not share the look-ups that an address
- * full of bad keys has left (failed-keys.ts of accept).
+ * What the store lately answered about keys. A key that it refused just now is not asked about again. One that was good
+ * lately is asked about with each request, as ARCHITECTURE.md promise 4 demands, and only need not share the look-ups
+ * that an address full of bad keys has left (failed-keys.ts of accept).
  */
 import type { Refusal } from "../values/errors.ts";
 import type { KeyHash } from "../values/key.ts";

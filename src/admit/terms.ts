@@ -21,7 +21,7 @@ export interface RequestFacts {
   /** Answers asked for at once; 1 but on chat. */
   readonly choices: number;
   readonly textBytes: number;
-  /** Images and files, each with the most tokens that it costs, where something tells. */
+  /** Images and files, each with the most tokens that it costs, where that is known. */
   readonly media: readonly MediaFacts[];
   /** Whether the upstream may read the conversation twice, to shorten it. */
   readonly compacts: boolean;
@@ -84,7 +84,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
   const unpriced = findUnpriced(facts, model);
   if (unpriced) return unpriced;
   const serving = [...catalog.groups.values()].filter((group) => groupServes(group, model.name));
-  // One figure for the token bucket, whoever pays; settlement corrects it.
+  // One figure for the token bucket, for any payer; settlement corrects it.
   const most = inputOf(facts, model, Math.max(0, ...serving.map((group) => group.addedInputBytes)));
   const asked = facts.limit?.value ?? model.defaultOutputTokens;
   const outputLimit = Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol));
@@ -151,7 +151,7 @@ function inputOf(
   };
 }
 
-/** The most that the input can be whatever the estimates say: a token a byte, the whole context where anything is no text. */
+/** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
 function dearestInput(facts: RequestFacts, model: Model, addedBytes: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
   const tokens = facts.media.length > 0 ? model.contextTokens : Math.min(model.contextTokens, bytes);
@@ -212,7 +212,7 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
 }
 
-/** A request measured for whoever pays. */
+/** A request measured, before its payer is known. */
 export type MeasuredRequest = Omit<Terms, "groups">;
 
 function termsOf(group: Group, terms: MeasuredRequest, dearestInput: number): OfferedTerms {

@@ -81,7 +81,7 @@ export function segment(typed: string): string {
 function readBase(typed: string): string {
   const url = URL.canParse(typed) ? new URL(typed) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    // The text is not repeated: a password may stand in it.
+    // The text is not repeated: it may hold a password.
     throw new CliFailure(2, `TOLLGATE_ADMIN_URL must be an address such as ${DEFAULT_URL}, without user or query.`);
   }
   return url.href.replace(/\/+$/, "");

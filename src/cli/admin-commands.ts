@@ -12,7 +12,7 @@ export interface Outcome {
   /** In the place of both, an output that is too long for one text: it is written as it comes. */
   readonly pieces?: (asJson: boolean) => AsyncIterable<string>;
   readonly hint?: string;
-  /** Why the command fails all the same, with exit status 1 (standard error). */
+  /** Why the command still fails, with exit status 1 (standard error). */
   readonly failure?: string;
 }
 

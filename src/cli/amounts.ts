@@ -2,8 +2,8 @@
 import { CliFailure } from "./failure.ts";
 
 /**
- * An amount in nano-dollars; sums over accounts may pass what one account may hold. What an earlier version of the gateway
- * does not tell is 0.
+ * An amount in nano-dollars; sums over accounts may pass what one account may hold. A figure that an earlier version of
+ * the gateway does not have is 0.
  * @throws CliFailure 1 for what is no amount
  */
 export function readAmount(text: unknown): bigint {

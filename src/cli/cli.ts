@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly pretty?: boolean;
 }
 
-/** Where output goes: what has no room for more says so, and tells when it has. */
+/** Where output goes: a stream that says when it is full, and when it has room again. */
 interface Out {
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;
@@ -41,7 +41,7 @@ export interface CliIo {
   readonly stderr: ProgressOut;
   readonly env: Env;
   readonly fetch: typeof fetch;
-  /** Runs the gateway until it is told to stop; rejects with the reason when it cannot. */
+  /** Runs the gateway until it is stopped; rejects with the reason when it cannot. */
   readonly serve: (options: RunOptions) => Promise<void>;
   /** Checks the configuration and prints its complaints; gives the exit status. */
   readonly check: (options: RunOptions) => Promise<number>;
@@ -149,7 +149,7 @@ const ONCE = "your id of this request: sent again, it makes nothing and names wh
 
 /**
  * Connects, asks one question, prints its outcome.
- * @param interrupted what to say when the command is interrupted: what it leaves behind.
+ * @param interrupted what to print when the command is interrupted: the state that it leaves.
  */
 type Ask = (
   question: (client: AdminClient, terminal: Terminal) => Promise<admin.Outcome>,

@@ -21,7 +21,7 @@ function csvRow(values: readonly unknown[]): string {
 
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
-/** Whatever shows as nothing or as a blank: spaces of every width, control and format characters, a BOM, NUL. */
+/** Characters that show as nothing or as a blank: spaces of every width, control and format characters, a BOM, NUL. */
 const UNSEEN = String.raw`[\p{White_Space}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]`;
 /** What begins a formula, in every width in which it is written: `＝`, `﹢`, `－`, `＠`, the minus sign. */
 const OPERATOR = String.raw`[=+\-@\u2212\u207A-\u207C\u208A-\u208C\uFE62\uFE63\uFE66\uFE6B\uFF0B\uFF0D\uFF1D\uFF20]`;

@@ -129,7 +129,7 @@ async function showAttempts(admin: AdminClient, { account, after, limit }: Ledge
   return withMore({ ...body, items }, text, more);
 }
 
-/** One row for each try; those of a request stand on one of its lines, in their order. */
+/** One row for each try; one of a request's lines holds its tries, in their order. */
 function attemptRows(lines: readonly Fields[]): Fields[] {
   return lines.flatMap(({ seq, at, reference, attempts }) => {
     const tries = Array.isArray(attempts) ? (attempts as readonly Fields[]) : [];

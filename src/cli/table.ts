@@ -7,7 +7,7 @@ export interface Column {
   readonly title: string;
   /** The member of each row that is shown. */
   readonly member: string;
-  /** Amounts and counts stand at the right edge. */
+  /** Amounts and counts are aligned right. */
   readonly right?: boolean;
 }
 
@@ -35,7 +35,7 @@ export function facts(names: Readonly<Record<string, string>>, record: Fields): 
     .join("");
 }
 
-/** A value as one cell: a terminal is not to be steered by what stands in a ledger. */
+/** A value as one cell, without control characters: text from a ledger must not steer the terminal. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined || value === "") return "-";
   return String(value).replaceAll(/\p{C}/gu, "?");

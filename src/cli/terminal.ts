@@ -9,7 +9,7 @@ export interface ProgressOut {
 }
 
 const COLUMNS_DEFAULT = 80;
-/** Back to the beginning of the line, and away with what stands there. */
+/** Returns to the beginning of the line and clears it. */
 const CLEAR = "\r\u001b[K";
 
 export class Terminal {

@@ -13,7 +13,7 @@ export interface VerifyOptions {
   readonly archive?: string;
 }
 
-/** Findings of an account's marks that are told one by one. */
+/** Findings of an account's marks that are printed one by one. */
 const MARKS_KEPT = 20;
 /** Times that the gateway may forget how far it had come. */
 const RESTARTS_MAX = 3;
@@ -126,7 +126,7 @@ function progressWords(count: number, progress: Fields | null | undefined): stri
   return `${done}; ${cell(progress.account)}: line ${cell(progress.lines)}${of}`;
 }
 
-/** What was found among the marks and in the files stands with what was found in the account. */
+/** Adds the findings of the marks and of the files to those of the account. */
 function withFindings(items: readonly Fields[], findings: FindingsByAccount): readonly Fields[] {
   // What could not be read may be called by its id in the one place and by its name in the other.
   const names = new Set(items.flatMap(({ account, id }) => [account, id]));
@@ -142,7 +142,7 @@ function withFindings(items: readonly Fields[], findings: FindingsByAccount): re
   });
 }
 
-/** The trial balance: whatever one ledger account has lost, another has. */
+/** The trial balance: what one ledger account has lost, another has gained. */
 function totalsOf(item: Fields | undefined): string {
   const totals = Object.entries((item?.totals_usd ?? {}) as Fields).map(([name, usd]) => ({ name, usd }));
   return totals.length === 0 ? "" : `\n${table(TOTAL_COLUMNS, totals)}\n`;

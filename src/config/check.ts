@@ -19,7 +19,7 @@ interface Word {
   readonly maxProperties?: number;
 }
 
-/** The part of the schema that speaks of a path; undefined where the schema knows nothing. */
+/** The part of the schema for a path; undefined where there is none. */
 function wordAt(schema: TSchema, path: Path): Word | undefined {
   let word: Word | undefined = schema as Word;
   for (const part of path) {
@@ -95,7 +95,7 @@ export function shown(path: Path, schema: TSchema, document: ConfigDocument): st
   const written = document.writtenAt(path);
   if (written === undefined) return "what stands here";
   if (written === "") return "an empty value";
-  // Credentials may stand in any URL, whether they are allowed there or not.
+  // Any URL may hold credentials, whether they are allowed there or not.
   if (written.includes("://")) return "this URL";
   const cut = written.length > SHOWN_CHARS_MAX ? `${written.slice(0, SHOWN_CHARS_MAX)}…` : written;
   const kind = document.kindAt(path);

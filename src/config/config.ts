@@ -45,7 +45,7 @@ export function loadConfig(options: { file?: string | undefined; text?: string |
 }
 
 /**
- * Makes settings of a configuration that was read elsewhere: no file is read, whatever has become of it since.
+ * Makes settings of a configuration that was read elsewhere: no file is read, even if it has changed since.
  * @param file only its name in problems.
  * @returns what `loadConfig` returned together with the copy, as long as the environment is the same.
  */

@@ -1,6 +1,6 @@
 /**
- * A configuration as it was read. A process that is given a copy makes the same settings of it as the one that read the
- * files, whatever has become of them since.
+ * A configuration as it was read. A process that gets a copy makes the same settings of it as the one that read the
+ * files, even if these have changed since.
  */
 import type { Sources } from "./expand.ts";
 

@@ -74,9 +74,9 @@ export const DEFAULTS = {
   /** For how long at first; doubles with each repetition up to the longest. */
   healthCoolDownMs: 5 * SECOND_MS,
   healthCoolDownMaxMs: 5 * MINUTE_MS,
-  /** What becomes of a body's members that nobody here knows. */
+  /** What is done with a body's unknown members. */
   unknownMembers: "drop",
-  /** What becomes of an upstream's stream when its client has left. */
+  /** What is done with an upstream's stream when its client has left. */
   onClientGone: "abort",
   /** How long such a stream is read on at most where its model may have thought out of sight. */
   clientGoneGraceMs: 10 * SECOND_MS,

@@ -1,5 +1,5 @@
 /**
- * YAML text to plain values, remembering where each one stands. The only importer of the `yaml` package.
+ * YAML text to plain values, remembering where each one is in the file. The only importer of the `yaml` package.
  *
  * Stricter than YAML where people get hurt: duplicate keys, tags, several documents and merge keys are refused, aliases
  * are counted and their expansion is bounded, numbers beyond 2^53 do not pass as something else.
@@ -8,7 +8,7 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument 
 import { LIMITS } from "./defaults.ts";
 import { type Path, Problems, type Spot, shownKey } from "./problems.ts";
 
-/** What stands at a path. */
+/** The value at a path, and its place in the file. */
 interface Place {
   readonly keyOffset: number | undefined;
   readonly valueOffset: number | undefined;
@@ -24,7 +24,7 @@ export interface ConfigDocument {
   readonly problems: Problems;
   /** Where a key or a value is; of what is missing, where its owner is. */
   spotOf(path: Path, at: "key" | "value"): Spot;
-  /** The text of a scalar as it stands in the file; undefined for anything else. */
+  /** The text of a scalar as it is written in the file; undefined for anything else. */
   writtenAt(path: Path): string | undefined;
   kindAt(path: Path): "text" | "float" | "other";
 }

@@ -35,7 +35,7 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
   }
 
   function fromEnvironment(text: string, path: Path): string {
-    // `$${` stands for the two characters themselves.
+    // `$${` is written for a literal `${`.
     return text.replace(/\$\$\{|\$\{([^}]*)\}?/g, (found: string, name: string | undefined) => {
       if (found === "$${") return "${";
       if (name === undefined || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || !found.endsWith("}")) {

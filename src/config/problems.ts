@@ -18,7 +18,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Where a value stands: the keys and list positions from the top. */
+/** Where a value is: the keys and list positions from the top. */
 export type Path = readonly (string | number)[];
 
 /** The `key` of a problem. */
@@ -50,7 +50,7 @@ export interface Spot {
   readonly column: number;
 }
 
-/** Which part of an entry is to blame, or the spot itself where a path cannot tell it (a key's second appearance). */
+/** Which part of an entry is to blame, or the spot itself where a path cannot name it (a key's second appearance). */
 export type At = "key" | "value" | Spot;
 
 /** Collects problems, one per place: the first thing said about a value is the useful one. */

@@ -140,7 +140,10 @@ async function findLater(path: string): Promise<Found> {
   }
 }
 
-/** What is no file is told of and followed all the same: the next one who writes there may put a file in its place. */
+/**
+ * Reads a file that is watched. A path that is no readable file is watched as well: somebody may put a file there
+ * later.
+ */
 function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyMap<string, string>): Found {
   const kept = readOnce.get(path);
   if (kept !== undefined) return { text: kept };

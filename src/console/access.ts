@@ -1,7 +1,7 @@
 /**
- * Who may use the admin listener (docs/failure-model.md row 42). With an admin token: whoever shows it.
- * Without one: only a peer on this machine that speaks for itself, so neither a local proxy's clients nor a web page
- * open in the operator's browser (cross-site request, rebound name) may.
+ * Who may use the admin listener (docs/failure-model.md row 42). With an admin token: every peer that sends it. Without
+ * one: only a peer on this machine that asks for itself, so neither a local proxy's clients nor a web page open in the
+ * operator's browser (cross-site request, rebound name) may.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -28,16 +28,16 @@ const LOOPBACK_HOST = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::
 /** Throws an AdminRefusal unless the peer may read and change everything. */
 export type AccessCheck = (peer: Peer) => void;
 
-/** Why somebody was not let in: the refusal's code. */
+/** Why somebody was refused: the refusal's code. */
 export type AccessReason = "missing_token" | "wrong_token" | "too_many_wrong_tokens" | "admin_token_required";
 
-/** Hex digits of the token's SHA-256 by which audit lines tell one token from the next. */
+/** Hex digits of the token's SHA-256 by which audit lines distinguish tokens. */
 const FINGERPRINT_CHARS = 8;
 
-/** What is remembered of those who guess. */
+/** How wrong tokens are counted and reported. */
 interface TokenGuesses {
   readonly budget: GuessBudget;
-  /** Told of an address, or an IPv6 network, that has sent too many wrong ones. */
+  /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */
   readonly onTooMany: (from: string) => void;
 }
 
@@ -50,11 +50,11 @@ export interface Access {
 }
 
 /**
- * Makes the checks. The right token is always let in, whatever else comes from its address: whoever can connect could
- * lock the operator out otherwise, and every program on this machine can. What protects it is its length (16 characters
- * at the least), not the limit.
- * @param guesses counts wrong tokens by address; above its limit each one is told, answered 429, and ends its connection,
- *   so that a guess costs a connection. A unix socket has no address and no such limit: its file's permissions decide who
+ * Makes the checks. The right token is always accepted, even from an address that has guessed too often: otherwise
+ * anyone who can connect, and every program on this machine can, could lock the operator out. Its length protects the
+ * token (16 characters at the least), not the limit.
+ * @param guesses counts wrong tokens by address; above its limit each one is answered 429 and ends its connection, so
+ *   that a guess costs a connection. A unix socket has no address and no such limit: its file's permissions decide who
  *   may guess.
  */
 export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesses): Access {
@@ -72,7 +72,7 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
 
 function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: TokenGuesses | undefined): void {
   const shown = /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
-  // Digests have one length, so that the comparison tells nothing of the token's.
+  // Digests have one length, so that the comparison does not reveal the token's.
   if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
   // What shows no token guesses none.
   const guesser = shown === undefined || unix || address === undefined ? undefined : addressBucket(address);

@@ -49,7 +49,7 @@ export class Audit {
     this.#linesMax = linesMax;
   }
 
-  /** Runs a write and leaves one line, whatever came of it. */
+  /** Runs a write and logs one line, also when the write failed. */
   async run(
     { write }: ConsoleRoute,
     input: RouteInput<unknown, unknown, unknown>,

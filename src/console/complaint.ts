@@ -50,7 +50,7 @@ function words(schema: Readonly<Record<string, unknown>> | undefined, name: stri
   return typeof text === "string" ? text : undefined;
 }
 
-/** A member's name as it may stand in an answer: short, without control characters. */
+/** A member's name in a form for answers: short, without control characters. */
 function printable(name: string): string {
   return name.slice(0, NAME_LENGTH_MAX).replaceAll(/\p{C}/gu, "?");
 }

@@ -1,6 +1,6 @@
 /**
- * How often somebody may be wrong about a code before none is even looked at for them any more (docs/failure-model.md
- * row 41), and about the admin token before they are told so. Only failures count. Bounded: a flood of names pushes out
+ * Limits how often somebody may send a wrong code before their codes are no longer looked up (docs/failure-model.md row
+ * 41), and a wrong admin token before they are answered 429. Only failures count. Bounded: a flood of names pushes out
  * those seen least recently.
  */
 import type { Clock } from "../values/time.ts";

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document of the admin listener, from the routes themselves: what they take is the schemas that judge it,
- * what they answer stands beside each of them (`answers.ts`). The only file that imports @fastify/swagger.
+ * The OpenAPI 3.1 document of the admin listener, from the routes themselves: their input is described by the schemas
+ * that check it, their answers by `answers.ts`. The only file that imports @fastify/swagger.
  */
 import swagger from "@fastify/swagger";
 import { anything, object, type Shape, text } from "./answers/shape.ts";

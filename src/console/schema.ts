@@ -1,6 +1,6 @@
 /**
  * The forms of everything the admin API takes. Each `description` completes the sentence "must be ..." in a complaint,
- * and `x-remedy` says what to write instead, so the words stand beside the rule that they explain.
+ * and `x-remedy` says what to write instead, so the words are beside the rule that they explain.
  */
 import { type Static, type TSchema, Type } from "typebox";
 import { CODES_MAX } from "../store/records.ts";

@@ -1,6 +1,6 @@
 /**
- * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; what
- * the routes do stands in accounts.ts, keys.ts, funds.ts, codes.ts and others beside them.
+ * The admin listener on fastify: health, readiness, metrics and the admin API. The only file that imports fastify; the
+ * routes are in `routes/`.
  */
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -58,9 +58,9 @@ export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, Up
   readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
   readonly readiness: () => { ready: boolean; reasons: string[]; notes: string[] };
-  /** Told of everybody who was not let in. */
+  /** Called for everybody who was refused. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
-  /** Told of an address, or an IPv6 network, that has sent too many wrong tokens. */
+  /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */
   readonly onTokenGuesses?: (from: string) => void;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
@@ -94,7 +94,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
   app.server.maxConnections = CONNECTIONS_MAX;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    // A POST without a body may carry the header all the same, as many clients always send it.
+    // A POST without a body may still carry the header, as many clients always send it.
     if (body === "") done(null, undefined);
     else app.getDefaultJsonParser("error", "error")(request, body as string, done);
   });
@@ -111,7 +111,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     );
   });
   app.register(openApiPlugin, OPEN_API_OPTIONS);
-  // Behind the plugin, which looks at each route as it is added.
+  // After the plugin, which looks at each route as it is added.
   app.register(async (routed) => {
     addPublicRoutes(routed, options);
     addAdminRoutes(routed, options, access);
@@ -179,7 +179,7 @@ function addPublicRoutes(app: FastifyInstance, options: ConsoleOptions): void {
   });
 }
 
-/** The routes beside the admin API, for whoever watches the gateway. */
+/** The routes beside the admin API, for monitoring. */
 const OPEN = {
   healthz: {
     id: "healthz",

@@ -1,8 +1,8 @@
-/** What the admin API tells of the store's history, and asks of it. */
+/** What the admin API shows of the store's history, and how an operator confirms it. */
 import type { Charging } from "../settle/recovery/charging.ts";
 import type { EpochShown, StoreKeeper, StoreStatus } from "./routes/store.ts";
 
-/** @returns the operations that `console/store.ts` puts behind its routes. */
+/** @returns the operations that the routes of the store call. */
 export function storeKeeper(charging: Charging): Required<StoreKeeper> {
   const { epoch, journal } = charging;
   const show = (seen: { readonly id: string; readonly count: number } | undefined): EpochShown | null =>

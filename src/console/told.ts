@@ -1,9 +1,9 @@
-/** Where the log and the metrics hear of what the admin API refuses. */
+/** Logs and counts what the admin API refuses. */
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { ConsoleOptions } from "./server.ts";
 
-/** What the console calls when it has something to tell. */
+/** The functions that the console calls to log and to count. */
 export function toldTo(
   log: Log,
   metrics: Metrics,

@@ -9,7 +9,7 @@ import { arrayOf, type JsonObject, objectOf } from "./json-object.ts";
 /** Headers by which known clients name their session, best first: Codex, opencode, others. */
 export const SESSION_HEADERS = ["session-id", "x-session-id", "x-session-affinity"] as const;
 
-/** Characters of the instructions, and of the first turn, that tell conversations apart. */
+/** Characters of the instructions, and of the first turn, by which conversations are distinguished. */
 const PREFIX_CHARS_MAX = 16 * 1024;
 
 /** A client's own name for a conversation may have this length; what is longer counts in part. */

@@ -18,7 +18,7 @@ import { withoutUnlisted } from "./passthrough/unlisted.ts";
 /** The protocols that have an endpoint for counting. */
 export type CountedProtocol = "messages" | "responses";
 
-/** What an image or a file counts, whatever its bytes: the model's `media_tokens`. */
+/** What an image or a file counts, regardless of its bytes: the model's `media_tokens`. */
 export interface MediaTokens {
   readonly image: number;
   readonly file: number;

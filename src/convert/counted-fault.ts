@@ -1,4 +1,4 @@
-/** The upstream's count in a whole reply that is a failure: it may be on the operator's bill all the same. */
+/** The upstream's count in a whole reply that is a failure: the upstream may bill the operator for it. */
 import type { Protocol } from "../values/protocol.ts";
 import { totalInput, type Usage } from "../values/tokens.ts";
 import { readWholeUsage as readChatUsage } from "./chat/usage.ts";

@@ -18,7 +18,7 @@ export interface ClientRequest {
   readonly body: Uint8Array;
   /** The body parsed once; never changed in place. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** Where the top-level members stand in `body`, for splices. */
+  /** Where the top-level members are in `body`, for splices. */
   readonly scan: JsonScan;
   readonly model: string;
   readonly stream: boolean;
@@ -43,7 +43,7 @@ export interface RouteFacts {
 
 /** What admission decided that changes the body. */
 export interface Permitted {
-  /** The most output that may be asked for; undefined: what the body says stands. */
+  /** The most output that may be asked for; undefined: the body's own limit is kept. */
   readonly outputLimit: number | undefined;
   /**
    * Whether the client has named no limit for its stream (ARCHITECTURE.md promise 1): it may be ended here with
@@ -51,8 +51,8 @@ export interface Permitted {
    */
   readonly openEnded?: boolean | undefined;
   /**
-   * Input tokens by the request's size: what a client of another protocol is told, and charged, where the upstream has
-   * not counted its input. Undefined where nothing is charged.
+   * Input tokens by the request's size: a client of another protocol is shown these, and charged for them, where the
+   * upstream has not counted its input. Undefined where nothing is charged.
    */
   readonly inputEstimate?: number | undefined;
   /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
@@ -133,18 +133,18 @@ export interface StreamConverter {
   /** True once any frame has been given. */
   readonly opened: boolean;
   /**
-   * True while the client's answer is complete and the upstream is read on for its usage only, because a stop string was
-   * found that it was not told of (rule 25). Push on; call `end` after 10 s at most: either gives the terminal
-   * frame, whatever the upstream does.
+   * True while the client's answer is complete and the upstream is read on for its usage only, because a stop string
+   * was found that the upstream did not get (rule 25). Push on; call `end` after 10 s at most: either gives the
+   * terminal frame, even if the upstream fails.
    */
   readonly draining: boolean;
   counts(): Counts;
   /** The frames that end the client's stream as failed, in its protocol's own form (promise 8). */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
   /**
-   * The frames that end an open-ended stream here as cut by an output limit, in the client's protocol's own form: what is
-   * open is closed. Nothing may be pushed after it.
-   * @param usage what the client is told that it used.
+   * The frames that end an open-ended stream here as cut by an output limit, in the client's protocol's own form: what
+   * is open is closed. Nothing may be pushed after it.
+   * @param usage the usage that the client is sent.
    */
   truncate(usage: Usage): readonly ClientFrames[];
   /** A frame for a silent stretch (promise 8), or undefined while the stream has not opened. */

@@ -24,7 +24,7 @@ export interface TextPart {
   readonly cache?: CacheBreakpoint | undefined;
   /**
    * True for the first part of a message that the client sent as a message of its own within one assistant turn: where
-   * the target knows one string only, a blank line parts it from what stands before (docs/translation-rules.md rule
+   * the target knows one string only, a blank line separates it from the text before (docs/translation-rules.md rule
    * 14).
    */
   readonly startsMessage?: boolean | undefined;
@@ -119,7 +119,7 @@ export interface ToolResult {
 export type UserPart = TextPart | ImagePart | FilePart | AudioPart;
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
-/** System text in the middle of the conversation (rule 10); a leading run stands in `HubRequest.system`. */
+/** System text in the middle of the conversation (rule 10); a leading run is in `HubRequest.system`. */
 export interface SystemTurn {
   readonly role: "system";
   readonly parts: readonly TextPart[];
@@ -188,7 +188,7 @@ export interface TypedTool {
   readonly tool: ToolRef;
   /** The definition as the client wrote it. */
   readonly native: JsonObject;
-  /** What a protocol that does not know the type is told. */
+  /** The description for a protocol that does not know the type. */
   readonly description: string;
   readonly schema: JsonObject;
   readonly param: Param;
@@ -243,9 +243,9 @@ export type OutputFormat =
 
 /** What the client wants of the model's reasoning (rule 27). */
 export interface ReasoningWish {
-  /** The client's explicit effort; `none` stands in `off`. */
+  /** The client's explicit effort; `none` is in `off`. */
   readonly effort: Exclude<Effort, "none"> | undefined;
-  /** True when the client switched reasoning off, in whichever dialect. */
+  /** True when the client switched reasoning off, in any dialect. */
   readonly off: boolean;
   /** Messages `thinking.budget_tokens`. */
   readonly budgetTokens: number | undefined;
@@ -288,7 +288,7 @@ export interface HubFacts {
   readonly stream: boolean;
 }
 
-/** A request, whichever protocol it was written in. */
+/** A request, from any protocol. */
 export interface HubRequest {
   readonly client: Protocol;
   /** The model as the client typed it. */
@@ -323,7 +323,7 @@ export interface HubRequest {
 
 // ------------------------------------------------------------------------------------------------ what the reply needs
 
-/** The tools as the upstream was told of them: upstream name -> the client's tool (rules 33 and 34). */
+/** The tools by the names that the upstream got: upstream name -> the client's tool (rules 33 and 34). */
 export type RestoreMap = ReadonlyMap<string, ToolRef>;
 
 /** What the reply's translation must know of the request; made by `encodeRequest`, plain data. */
@@ -354,7 +354,7 @@ export interface ReplyPlan {
 export interface ReplyReasoning {
   /**
    * `full`: text and envelope. `opaque`: an empty block that carries the envelope only, as for a messages client with
-   * `display: omitted` whose upstream wants its reasoning back. `none`: the client hears nothing of it (rule 39).
+   * `display: omitted` whose upstream wants its reasoning back. `none`: the client gets nothing of it (rule 39).
    */
   readonly visibility: "full" | "opaque" | "none";
   /** Responses: reasoning text goes to `summary` (true) or to `content` (false) (rule 38). */
@@ -436,8 +436,8 @@ export interface HubReply {
 // ------------------------------------------------------------------------------------------------------ stream events
 
 /**
- * Names one block of the upstream's stream from its start to its end. Blocks of different keys may interleave; whoever
- * writes a protocol that wants them one after the other puts them in order (rule 56).
+ * Names one block of the upstream's stream from its start to its end. Blocks of different keys may interleave; the
+ * encoder of a protocol that wants them one after the other puts them in order (rule 56).
  */
 export type BlockKey = string;
 

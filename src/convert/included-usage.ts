@@ -1,7 +1,7 @@
 /**
  * Usage of servers whose input count is meant to include what was cached and whose output count is meant to include the
- * reasoning (chat completions, responses). Many put one or the other beside it; their total tells. docs/usage-forms.md
- * has each form with its source.
+ * reasoning (chat completions, responses). Many servers leave one or the other out of it; their total shows which.
+ * docs/usage-forms.md has each form with its source.
  */
 import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens.ts";
 import { type JsonObject, objectOf } from "./json-object.ts";
@@ -13,12 +13,12 @@ interface IncludedCounts {
   readonly total: number | undefined;
   /** Read from a cache. */
   readonly cached: number;
-  /** Written to a cache, whatever the lifetime. */
+  /** Written to a cache, for any lifetime. */
   readonly written: number;
   /** The part of `written` with the long, dearer lifetime. */
   readonly written1h: number;
   readonly reasoning: number;
-  /** Whether the reasoning is known to be beside the output, whatever the total says. */
+  /** Whether the reasoning is known not to be part of the output, even if the total suggests otherwise. */
   readonly reasoningBeside?: boolean;
   /** Input tokens that the server names beside its input count. */
   readonly moreInput?: number;
@@ -35,7 +35,7 @@ export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
     ...outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning)),
     ...(output === undefined && total <= allInput ? { outputUncounted: true as const } : {}),
   };
-  // Zeros all over stand where a count will be.
+  // A usage of zeros only is a placeholder for a count to come.
   return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
 }
 
@@ -93,7 +93,7 @@ function withMoreInput(usage: Usage, more: number): Usage {
   return more === 0 ? usage : { ...usage, input: addCounts(usage.input, more) };
 }
 
-/** A total, unless one of its parts is there and cannot be believed: then it says nothing either. */
+/** A total, unless one of its parts is there and cannot be believed: then the total cannot either. */
 export function believableTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
   const isFalse = parts.some((part) => part !== undefined && part !== null && believableCount(part) === undefined);
   return isFalse ? undefined : believableCount(total);

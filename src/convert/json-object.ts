@@ -12,7 +12,7 @@ export function arrayOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The objects of an array; everything else in it is left out, and so is what is no array. */
+/** The objects of an array, its other elements left out; none for a value that is no array. */
 export function objectsIn(value: unknown): readonly JsonObject[] {
   return arrayOf(value).filter((one): one is JsonObject => objectOf(one) !== undefined);
 }

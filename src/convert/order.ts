@@ -1,6 +1,6 @@
 /**
  * The order of reply events, asserted where they pass: booleans and asserts, after undici's decorator handler. A broken
- * order is a defect of a decoder, never of an upstream, since decoders give none whatever they are fed.
+ * order is a defect of a decoder, never of an upstream, since decoders must keep the order for any input.
  */
 import assert from "node:assert/strict";
 import type { BlockKey, ReplyEvent } from "./hub.ts";
@@ -13,7 +13,7 @@ interface OpenBlock {
   chars: number;
 }
 
-/** Stands behind a decoder; each event passes through `see` once. */
+/** Checks a decoder's output; each event passes through `see` once. */
 export class ReplyOrder {
   #started = false;
   #stopped = false;
@@ -30,7 +30,7 @@ export class ReplyOrder {
   /**
    * Looks at one event.
    * @returns the event.
-   * @throws AssertionError when it may not stand here.
+   * @throws AssertionError when it is out of order.
    */
   see(event: ReplyEvent): ReplyEvent {
     assert(!this.#ended && !this.#failed, `${event.type} after the end`);

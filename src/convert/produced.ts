@@ -7,9 +7,9 @@ import { type JsonObject, objectOf } from "./json-object.ts";
 
 /** What is known of a reply's output by looking at it. */
 export interface ProducedCounts {
-  /** UTF-8 bytes of text, reasoning, refusal, tool calls and of whatever else is output. */
+  /** UTF-8 bytes of text, reasoning, refusal, tool calls and all other output. */
   readonly bytes: number;
-  /** Tokens by the characters that they stand for. */
+  /** Tokens, estimated from the characters. */
   readonly tokens: number;
   /** Events that held any output: each holds a token at least. */
   readonly deltas: number;
@@ -82,9 +82,9 @@ const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
 /** Letters in a row above which they are no word but noise, of which a token holds two. */
 const WORD_LETTERS_MAX = 12;
 
-/** Characters of what cannot be read (sealed reasoning: base64 of its text) that one token stands for. */
+/** Characters per token of what cannot be read (sealed reasoning: base64 of its text). */
 const OPAQUE_CHARS_PER_TOKEN = 4;
-/** Characters of base64 that one token of an image or of sound stands for; public figures go from 60 to 3,000. */
+/** Characters of base64 per token of an image or of sound; public figures go from 60 to 3,000. */
 const MEDIA_CHARS_PER_TOKEN = 64;
 const DATA_URL = "data:";
 /** Values of one unknown member that are looked at. */
@@ -145,8 +145,8 @@ export class Produced {
   }
 
   /**
-   * Counts a member whose form nobody knows, down to its last string; names that are bookkeeping wherever they stand are
-   * left out. A number on its own is a place or a state, in a list it is output.
+   * Counts a member of unknown form, down to its last string. Members that are bookkeeping everywhere are left out. A
+   * number on its own is a place or a state; in a list it is output.
    * @returns whether anything in it is output.
    */
   unknown(value: unknown): boolean {
@@ -198,7 +198,7 @@ export class Produced {
   }
 }
 
-/** @param behindOne whether a single letter or digit stands before it: then both are tokens of their own. */
+/** @param behindOne whether a single letter or digit comes before it: then both are tokens of their own. */
 function blankWeight(kind: number, before: number, behindOne: boolean): number {
   const first = before !== BLANK && before !== LINE;
   const own = kind === LINE ? (before === LINE ? 1 : 15) : first ? 5 : 1;
@@ -210,7 +210,7 @@ function wideWeight(code: number): number {
   return 60;
 }
 
-/** Members that name, place or date something, in whatever protocol and at whatever depth. */
+/** Members that name, place or date something, in every protocol and at every depth. */
 const LABELS: ReadonlySet<string> = new Set([
   ...["id", "type", "object", "index", "role", "status", "created", "created_at", "expires_at", "model", "phase"],
   ...["name", "call_id", "item_id", "tool_use_id", "tool_call_id", "response_id", "output_index", "content_index"],

@@ -1,7 +1,7 @@
 /**
  * Puts interleaved blocks one after the other (docs/translation-rules.md rule 56). The block that began first goes out
  * live; what began after it waits, and follows in the order of its beginnings. Clients that follow a stream block by
- * block get whole blocks, whatever the upstream did.
+ * block get whole blocks, even if the upstream mixed them.
  */
 import type { BlockKey, ReplyEvent } from "./hub.ts";
 import { ObjectEnd } from "./reply/object-end.ts";

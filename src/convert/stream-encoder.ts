@@ -21,7 +21,7 @@ export function quiet(...frames: readonly Uint8Array[]): ClientFrames {
   return { bytes: Buffer.concat(frames), semantic: false, terminal: false };
 }
 
-/** Frames in which text, reasoning, a refusal or a tool call stands. */
+/** Frames that hold text, reasoning, a refusal or a tool call. */
 export function semantic(...frames: readonly Uint8Array[]): ClientFrames {
   return { bytes: Buffer.concat(frames), semantic: true, terminal: false };
 }

@@ -8,9 +8,9 @@ import { type JsonObject, objectOf } from "./json-object.ts";
 const OFF: ReadonlySet<unknown> = new Set(["none", "off", "disabled", "", undefined, null, false, 0]);
 
 /**
- * True also where reasoning is only hidden: a model that shows what it thinks to everybody else is then one that thinks
- * unseen, and what other replies have taught about it says nothing of this one.
- * @param json a client's body, whatever its protocol.
+ * True also where reasoning is only hidden: then even a model that usually shows what it thinks does so unseen, and
+ * other replies of it say nothing about this one.
+ * @param json a client's body, of any protocol.
  */
 export function asksToThink(json: Readonly<JsonObject>): boolean {
   const reasoning = objectOf(json.reasoning);
@@ -41,7 +41,7 @@ export function asksToThink(json: Readonly<JsonObject>): boolean {
   return said.some((value) => !OFF.has(value)) || hidesReasoning(json);
 }
 
-/** Groq, OpenRouter and SGLang leave the reasoning out, or hold it back, where they are told so. */
+/** Groq, OpenRouter and SGLang leave the reasoning out, or hold it back, when asked to. */
 function hidesReasoning({ include_reasoning, reasoning_format, stream_reasoning }: Readonly<JsonObject>): boolean {
   return include_reasoning === false || reasoning_format === "hidden" || stream_reasoning === false;
 }

@@ -1,5 +1,5 @@
 /**
- * What dispatch is asked and what it gives back. Dispatch moves bytes and understands none: whoever asks brings the
+ * What dispatch is asked and what it gives back. Dispatch moves bytes and understands none: the caller brings the
  * encoder of each route and an inspector that says whether the first bytes of a reply are an answer.
  */
 import type { Route } from "../values/catalog.ts";
@@ -49,7 +49,7 @@ export interface DispatchAsk<T> {
   readonly stream: boolean;
   /** Appended to the path of the upstream's protocol, for its side endpoints (`/count_tokens`, `/compact`). */
   readonly pathSuffix?: string | undefined;
-  /** Client headers that may go upstream; names outside `FORWARDED_HEADERS` are dropped all the same. */
+  /** Client headers that may go upstream; names outside `FORWARDED_HEADERS` are dropped anyway. */
   readonly headers: readonly (readonly [string, string])[];
   /** End of the request's life on the clock's `monotonicMs`, retries and the whole stream included. */
   readonly deadlineMs: number;
@@ -105,7 +105,7 @@ export interface UpstreamBody {
   /** Stops the flow, and the upstream with it once BUFFERED_BYTES_MAX wait here. */
   pause(): void;
   resume(): void;
-  /** Destroys the upstream's connection in this very tick; the sink hears nothing more. */
+  /** Destroys the upstream's connection in this very tick; the sink is not called again. */
   abort(): void;
   /** The answer is complete: what the upstream still says is thrown away, and its connection kept where that is little. */
   letGo(): void;

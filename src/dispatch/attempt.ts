@@ -43,7 +43,7 @@ export type AttemptResult =
   | { readonly kind: "client_gone"; readonly record: AttemptRecord };
 
 /**
- * Runs one attempt: gives the choice's slot back when the upstream is done, and tells its health what came of it.
+ * Runs one attempt: gives the choice's slot back when the upstream is done, and notes the outcome in its health.
  * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
  */
 export function runAttempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, clock: Clock): Promise<AttemptResult> {
@@ -149,7 +149,7 @@ class Attempt<T> implements CallListener {
     else this.#judge(() => this.#ask.inspector.chunk(this.#token, chunk));
   }
 
-  /** Asks the inspector. If it throws, that is a defect: this request fails and the upstream is let go. */
+  /** Asks the inspector. If it throws, that is a defect: this request fails and its call to the upstream is aborted. */
   #judge(look: () => "more" | "accept" | ReplyFault): void {
     let verdict: "more" | "accept" | ReplyFault;
     try {

@@ -17,7 +17,7 @@ export interface Candidate<T> {
   readonly encoded: Encoded<T>;
 }
 
-/** A route with a slot taken and its attempt begun: whoever gets it must run it, or `release` it. */
+/** A route with a slot taken and its attempt begun: the caller must run it, or `release` it. */
 export interface Choice<T> extends Candidate<T> {
   readonly slot: Slot;
   /** Whether this attempt decides on the upstream's return. */
@@ -103,7 +103,7 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
     if (isRefusal(encoded)) refusedBy ??= encoded;
     else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.slots.take()) };
   }
-  // A request that a route cannot carry is told so at once and not after a wait.
+  // A request that no full route can carry is refused at once and not after a wait.
   const candidates: Candidate<T>[] = [];
   for (const route of full) {
     const encoded = ask.encodeFor(route);

@@ -18,7 +18,7 @@ interface FailureRow {
   readonly cause: Cause;
   readonly next: Next;
   /**
-   * `none`: the caller's own doing, or this machine's trouble, or about one model's name: says nothing about the
+   * `none`: the caller's own doing, or this machine's trouble, or about one model's name: no evidence about the
    * upstream. `alive`: it answered, and found the caller at fault.
    */
   readonly health: HealthVerdict["kind"];
@@ -46,7 +46,7 @@ export const FAILURES = {
   bad_encoding: row("upstream_invalid", "other_upstream", "remote"),
   /** Asking again would cost again and give the same. */
   too_large: row("upstream_invalid", "nowhere", "none"),
-  /** 400, 413, 422: the caller's own fault wherever it goes. */
+  /** 400, 413, 422: the caller's own fault, which any upstream would find. */
   rejected: row("upstream_rejected", "nowhere", "alive"),
   forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
   model_not_found: row("upstream_unavailable", "other_route", "none", "model_not_found"),
@@ -54,7 +54,7 @@ export const FAILURES = {
   rate_limited: row("upstream_rate_limit", "other_upstream", "rate_limited"),
   /** 5xx, 529, and what counts as such: 3xx, 409, 425, and successes without an answer in them. */
   server_error: row("upstream_unavailable", "anywhere", "remote"),
-  /** A 4xx that speaks of our own way of asking (405, 406, 411, 415, ...), not of the caller's. */
+  /** A 4xx that is about our own way of asking (405, 406, 411, 415, ...), not the caller's. */
   unexpected_status: row("upstream_unavailable", "other_upstream", "none", "unexpected_status"),
   /** The reply's first event, or the whole reply, is an error; one row for each cause that an inspector may name. */
   fault_unavailable: row("upstream_unavailable", "anywhere", "remote"),
@@ -77,7 +77,7 @@ export interface Failure {
   readonly retryAfterS: number | undefined;
   /** The upstream's cleaned words (`rejected` only). */
   readonly upstreamMessage: string | undefined;
-  /** What the upstream counted all the same. */
+  /** What the upstream counted in spite of the failure. */
   readonly usage?: Usage | undefined;
 }
 
@@ -128,8 +128,8 @@ function codes(kind: FailureKind, names: string): [string, FailureKind][] {
 }
 
 /**
- * Names the failure behind an error of undici, node:net or node:tls. The error's message stays out of it: a message
- * can hold addresses, and a proxy's can hold credentials.
+ * Names the failure for an error of undici, node:net or node:tls. The error's message is left out: it can hold
+ * addresses, and a proxy's can hold credentials.
  */
 export function failureOfError(error: unknown): Failure {
   const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown };

@@ -1,4 +1,4 @@
-/** How long one upstream's models lately took to their first byte: a moving average, for telling slow from fast. */
+/** How long one upstream's models lately took to their first byte: a moving average, to compare slow and fast ones. */
 
 /** How much the newest one counts. */
 const NEWEST_SHARE = 0.2;

@@ -73,7 +73,7 @@ class Wait implements Waiter {
   }
 
   #refuse(): void {
-    // Its own stand must not count as one more in front of it.
+    // The request's own place must not count as one more in front of it.
     this.#leaveLines();
     this.#end({ kind: "refused", retryAfterS: Math.min(...this.#all.map((slots) => slots.retryAfterS())) });
   }

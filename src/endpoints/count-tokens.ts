@@ -77,7 +77,7 @@ function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body, 
   return { protocol, model: envelope.model, stream: false, json, scan, body, surplus };
 }
 
-/** The upstream's count; its refusal of the caller's body; or `none`, whatever the reason. */
+/** The upstream's count; its refusal of the caller's body; or `none`, for any other reason. */
 async function nativeCount(
   request: AcceptedRequest,
   asked: ClientRequest,

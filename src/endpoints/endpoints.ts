@@ -65,7 +65,7 @@ export async function serveSide(request: AcceptedRequest, reply: Reply, parts: S
   }
 }
 
-/** The catalog is read by the SDKs of all protocols at one path; the version header tells which of them asks. */
+/** The catalog is read by the SDKs of all protocols at one path; the version header shows which of them asks. */
 function shapeOf({ route, protocol, headers }: AcceptedRequest): Protocol {
   return route.kind === "models" && headers.has("anthropic-version") ? "messages" : protocol;
 }
@@ -172,7 +172,7 @@ function refuse({ request, reply, record, shape }: SideRun, refused: Refusal, pa
   reply.whole(status, { ...headers, ...idHeader(shape, reply.requestId) }, body);
 }
 
-/** The header in which the shape's SDK looks for the request's id; the path alone does not always tell. */
+/** The header in which the shape's SDK looks for the request's id; the path alone does not always show it. */
 function idHeader(shape: Protocol, requestId: string): Record<string, string> {
   const name = PROTOCOLS[shape].requestIdHeader;
   return name === undefined ? {} : { [name]: requestId };

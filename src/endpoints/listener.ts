@@ -1,4 +1,4 @@
-/** The listener that clients reach, with the pipeline behind it, and how it is drained. */
+/** The listener that clients reach, with its pipeline, and how it is drained. */
 import { randomBytes } from "node:crypto";
 import { type AcceptedRequest, createListener, type Listener } from "../accept/listener.ts";
 import type { Reply } from "../accept/reply.ts";
@@ -57,7 +57,9 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
   );
 }
 
-/** ARCHITECTURE.md promise 12: the front has been told; late requests are still served, then running ones finish. */
+/**
+ * ARCHITECTURE.md promise 12: the front has been notified; late requests are still served, then running ones finish.
+ */
 export async function drainListener(
   listener: Listener,
   settings: Settings,

@@ -36,7 +36,7 @@ export function modelFor(view: KeyView, name: string, catalog: Catalog): Model |
   const group = catalog.groups.get(view.key.group);
   const serving = group && groupServes(group, name) ? group : undefined;
   const barred = barredBy(model.plans, serving?.kind, standingOf(view));
-  // Without a running card the plan is not tested: the missing card is what a request would be told of.
+  // Without a running card the plan is not tested: a request would be refused for the missing card.
   if (barred === undefined || barred === "no_entitlement") return model;
   const detail =
     barred === "not_in_plan"

@@ -22,7 +22,7 @@ const MS_PER_S = 1_000;
 
 const ASKS: ReadonlySet<string> = new Set<SideName>(["usage", "explain"]);
 
-/** Both limits, one behind the other's back: a client that counts a lot may still ask what that has cost. */
+/** Two separate limits, for counts and for questions: a client that counts a lot may still ask what that has cost. */
 export class SideRates {
   readonly #asks: SideRate;
   readonly #counts: SideRate;

@@ -16,7 +16,7 @@ import type { Clock } from "../values/time.ts";
 import { InFlight } from "./in-flight.ts";
 import { CLOSE_FROM, REFUSE_CONNECTIONS_FROM, type ShedPoint, shedAt } from "./shed.ts";
 
-/** Requests in flight that a process carries at least, whatever its upstreams take. */
+/** Requests in flight that a process carries at least, even if its upstreams take fewer. */
 const IN_FLIGHT_LEAST = 1_000;
 /** Times what its upstreams take at once: as many again may wait for one, or for their clients. */
 const IN_FLIGHT_FACTOR = 2;
@@ -86,7 +86,7 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
     enter: ({ tag, hash }) => decide("upstream", inFlight.of(tag)) ?? inFlight.enter(tag, hash),
     connectionGuard: {
       shares,
-      // Where only requests are too many, each is told so in its protocol's shape, the busiest accounts first.
+      // Where only requests are too many, each is refused in its protocol's shape, the busiest accounts first.
       refusesConnections: () => pressure(NO_LOAD) >= REFUSE_CONNECTIONS_FROM,
       closesConnections: () => loaded() >= CLOSE_FROM,
       refused: () => metrics.shed.inc({ point: "accept" }),

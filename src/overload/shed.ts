@@ -1,8 +1,8 @@
 /**
- * Who is turned away while the process is short of something, decided from numbers alone (ARCHITECTURE.md promise 10).
- * First the accounts that have most of what runs, with 429: one client's flood must neither cost the others their
- * answers nor show the front a 5xx. Only where there is no such account, or the process is full all the same, everybody
- * with 503.
+ * Decides who is refused while the process is short of something, decided from numbers alone (ARCHITECTURE.md promise
+ * 10). First the accounts that have most of what runs, with 429: one client's flood must neither cost the others their
+ * answers nor show the front a 5xx. Only where there is no such account, or the process is still full, everybody with
+ * 503.
  */
 
 /** Where on its path a request can be turned away; each one costs more than the one before. */
@@ -21,7 +21,7 @@ interface Threshold {
   readonly all: number;
 }
 
-/** The more a request has cost already, the longer it is let through. */
+/** The further a request has come, the more it has cost already, so the higher the pressure at which it is refused. */
 const THRESHOLDS: Readonly<Record<Exclude<ShedPoint, "accept">, Threshold>> = {
   headers: { heavy: 0.8, all: 0.95 },
   body: { heavy: 0.85, all: 0.97 },

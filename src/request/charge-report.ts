@@ -1,4 +1,6 @@
-/** What is told of a charge when it is known: metrics of what was counted, and a line where a count cannot be. */
+/**
+ * Reports a charge once it is known: metrics for what was counted, and a log line for each count that is impossible.
+ */
 import type { Charge } from "../settle/charge.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -37,7 +39,7 @@ export function reportCharge(charge: Charge, request: ChargedRequest, parts: Rep
   }
 }
 
-/** A count that cannot be, as far as the catalog knows: the catalog is wrong, or the upstream is. */
+/** Counts that are impossible by the catalog: either the catalog or the upstream is wrong. */
 function reportSurprises(
   { surprises, ask, metered }: Charge,
   { requestId, model }: ChargedRequest,

@@ -34,7 +34,7 @@ interface HoldExtensionParts {
   readonly extend: (target: NanoUsd) => Promise<ExtendAnswer>;
   /** What the stream would be billed for if it were cut with these counts. */
   readonly costOf: (counts: SeenCounts) => { readonly usage: Usage; readonly cost: NanoUsd };
-  /** Told of each answer, with what is held from now on. */
+  /** Called with each answer, and what is held from now on. */
   readonly onAnswer: (outcome: ExtensionOutcome, hold: NanoUsd) => void;
 }
 
@@ -68,14 +68,14 @@ export class HoldExtension {
     this.#wake = wake;
   }
 
-  /** What the client is told that it used, when the stream is ended here. */
+  /** The usage that the client is sent when the stream is ended here. */
   usageOf(counts: SeenCounts): Usage {
     return this.#parts.costOf(counts).usage;
   }
 
   /** Looks at what has been produced; may ask the store on the way. */
   look(counts: SeenCounts): FlowVerdict {
-    // A hold for all that the model can give is never passed, whatever an estimate may say.
+    // A hold for all that the model can give is never exceeded, even if an estimate says more.
     if (this.#hold >= this.#most || counts.final) return "go";
     const { cost } = this.#parts.costOf(counts);
     const rest = this.#hold - cost;

@@ -27,8 +27,8 @@ export function learn(
 }
 
 /**
- * The tries of a request, and with one that its client did not wait for what may have been written in that time: of a whole
- * reply everything, whatever its model shows, of a stream what the model may think first.
+ * The tries of a request. A try that its client did not wait for gets an estimate of the tokens written unseen: in a
+ * whole reply that can be everything, in a stream only what the model may think before its first visible token.
  */
 export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {
@@ -57,7 +57,7 @@ const BYTES_PER_TOKEN = 4_096;
 
 /**
  * A client that leaves does not save what it has caused (ARCHITECTURE.md promise 3): where its model may have thought
- * out of sight, the upstream is read on for its count. What nobody was given nobody pays for, and such a stream is
+ * out of sight, the upstream is read on for its count. A stream of which the client got nothing costs it nothing and is
  * stopped at once.
  * @returns undefined where the upstream is to be stopped.
  */

@@ -16,7 +16,7 @@ export interface Leaving {
   readonly doubt: { readonly tokens: number; readonly perS: number } | undefined;
   /** Whether what has been set aside still covers the reply. */
   covers(counts: SeenCounts): boolean;
-  /** Told that the stream is read on, and how to end that. @returns to be called when it has ended. */
+  /** Called when the stream is read on, with a function that ends that. @returns to be called when it has ended. */
   begun(end: () => void): () => void;
 }
 
@@ -57,7 +57,7 @@ export class ReadOn {
     });
   }
 
-  /** Whether so many more bytes, and what has become of the stream with them, are enough. */
+  /** Whether reading on may end, after so many more bytes and in the stream's present state. */
   isOver(bytes: number, { ended, fault }: Pick<StreamConverter, "ended" | "fault">, counts: SeenCounts): boolean {
     this.#bytes += bytes;
     if (counts.produced.tokens > this.#tokens) this.#shownAtMs = this.#clock.monotonicMs();

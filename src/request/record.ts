@@ -17,7 +17,7 @@ import { reportCharge } from "./charge-report.ts";
 import { RequestTrace } from "./trace.ts";
 
 const MS_PER_S = 1_000;
-/** Stands for every member that no protocol lists. */
+/** The label for every member that no protocol lists. */
 const UNLISTED = "unlisted";
 /** The client left before it had an answer: nginx's own number for it. */
 const CLIENT_GONE_STATUS = 499;
@@ -118,7 +118,9 @@ export class RequestRecord {
     this.#phase("convert", sinceMs);
   }
 
-  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be told, of a traced request. */
+  /**
+   * An attempt is about to be made. @returns the `traceparent` that its upstream may be sent, if the request is traced.
+   */
   attempting(route: Route): string | undefined {
     return this.#trace?.attempting(route);
   }
@@ -250,7 +252,7 @@ export class RequestRecord {
     this.#finishTrace(line);
   }
 
-  /** What is told of the request when it is over: the members of the log line, and the span's attributes. */
+  /** The members of the request's log line, which are also the attributes of its span. */
   #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
     const unpaidCalls = this.#charge?.unpaidCalls ?? [];
@@ -315,7 +317,7 @@ function describe(error: unknown): { message: string; stack: string | undefined 
     : { message: String(error), stack: undefined };
 }
 
-/** Ends of a stream that are nobody's wish. */
+/** Whether a stream ended in a way that neither client nor operator wanted. */
 function isFailedEnd(reason: string | undefined): boolean {
   return reason !== undefined && reason !== "complete" && reason !== "client_gone" && reason !== "brake";
 }

@@ -1,6 +1,6 @@
 /**
  * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
- * proper end (ARCHITECTURE.md promise 8), and the charge durable before the client is told that its answer is complete.
+ * proper end (ARCHITECTURE.md promise 8), and the charge made durable before the client gets the end of its answer.
  */
 
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
@@ -180,7 +180,9 @@ class StreamRelay {
     this.#watch.look();
   }
 
-  /** Behind a stop string of our own finding the upstream may go on for a while, as it knows the bill. */
+  /**
+   * After a stop string that we found ourselves, the upstream may go on for a while, as only it knows the final count.
+   */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
     this.#watch.endSilence();
@@ -250,7 +252,7 @@ class StreamRelay {
     this.#parts.onFirstToken();
   }
 
-  /** A reply that came to its end with a count was delivered, whatever was in it. */
+  /** A reply that ended with a count was delivered, even if it was empty. */
   #noteDeliveredEnd(): void {
     this.#delivered ||= !this.#parts.reply.gone && this.#parts.converter.counts().final;
   }

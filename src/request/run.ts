@@ -60,7 +60,7 @@ export interface Run {
   readonly reply: Reply;
   readonly record: RequestRecord;
   permit: Permit | undefined;
-  /** Whether the request asks for reasoning, in whatever words. */
+  /** Whether the request asks for reasoning, by any of the members that do so. */
   asksToThink: boolean;
   /** Whether the client asks for a stream. */
   streamed: boolean;

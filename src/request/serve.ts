@@ -1,6 +1,6 @@
 /**
- * The way of a request: read, admit, open, pick, convert, relay, and settle, whatever has happened.
- * Read this file first; `stages.ts` has what each step does.
+ * The way of a request: read, admit, open, pick, convert, relay, and in every case settle. Read this file first;
+ * `stages.ts` has what each step does.
  */
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";

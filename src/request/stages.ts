@@ -35,7 +35,7 @@ const HOLD_GRACE_MS = 60_000;
 
 /** What a client has sent, as far as it was read. */
 export interface RequestRead {
-  /** The request as it stands, or the fault of its body: told only once the key is known to be good. */
+  /** The request, or the fault of its body, which the client learns only once its key is known to be good. */
   readonly read: ReadBody | Refusal;
   /**
    * What the key may see, where it has been read already: it may be remembered for this request, and for no other
@@ -45,8 +45,8 @@ export interface RequestRead {
 }
 
 /**
- * Reads the body. Before more of it than everybody may send its key is looked at: that costs one more round trip, a reading of
- * one record, and only requests whose bodies are that large; admission decides all the same.
+ * Reads the body. A body larger than anybody may send unproven is read only after a look at its key. That costs such
+ * requests one more round trip, which reads one record; admission still decides.
  * @returns the refusal of the key, or of a request that there is no room for.
  */
 export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {
@@ -95,7 +95,7 @@ export async function admitRequest(
   );
 }
 
-/** Tells the journal what is held, before anything else can happen to the request. */
+/** Writes the hold to the journal, before anything else can happen to the request. */
 export function openHold(run: Run, permit: Permit, parts: PipelineParts): void {
   run.permit = permit;
   run.record.admitted(permit);
@@ -129,7 +129,7 @@ function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } 
 /** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
 type Convert = (route: Route) => Encoded<Attempt> | Refusal;
 
-/** How the request is converted, whichever route is picked. */
+/** How the request is converted, for any route. */
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;

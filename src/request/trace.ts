@@ -16,7 +16,9 @@ import {
 import type { Route } from "../values/catalog.ts";
 import type { Protocol } from "../values/protocol.ts";
 
-/** Whose conventions a protocol's servers are told by; the conventions ask for the flavour, not for the vendor. */
+/**
+ * The value of `gen_ai.provider.name` for each protocol: the conventions ask for the API's flavour, not for the vendor.
+ */
 const PROVIDER: Readonly<Record<Protocol, string>> = { chat: "openai", responses: "openai", messages: "anthropic" };
 
 interface Try {
@@ -48,7 +50,7 @@ export class RequestTrace {
     this.#add({ name, kind: "internal", spanId: newSpanId(), fromMs, toMs, attributes });
   }
 
-  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be told. */
+  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be sent. */
   attempting(route: Route): string {
     const spanId = newSpanId();
     this.#tries.push({ spanId, route });

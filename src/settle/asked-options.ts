@@ -3,7 +3,7 @@ import type { Route } from "../values/catalog.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Metered } from "./meter.ts";
 
-/** What a permit says of them. */
+/** The members of a permit that concern them. */
 export interface AskedOptions {
   /** The client's protocol. */
   readonly client?: Protocol | undefined;

@@ -1,6 +1,6 @@
 /**
  * What each try at an upstream cost, who pays for it and why (ARCHITECTURE.md promise 3). One of them at most was
- * answered; a failed one may have cost the operator all the same, and then becomes an `absorbed` line of its own.
+ * answered; a failed one may still have cost the operator, and then becomes an `absorbed` line of its own.
  */
 import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
@@ -12,7 +12,7 @@ import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
 
-/** A try as dispatch tells it (dispatch/ask.ts, AttemptRecord). */
+/** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */
 export interface AttemptFacts {
   readonly upstream: string;
   /** The model's name at the upstream. */
@@ -24,7 +24,7 @@ export interface AttemptFacts {
   /** Output tokens that may have been written, for the time in which nothing came. */
   readonly hiddenTokens?: number | undefined;
   readonly sentToUpstream: boolean;
-  /** The upstream said no itself: such a try is on nobody's bill. */
+  /** The upstream itself refused: nobody pays for such a try. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
@@ -36,7 +36,7 @@ interface AttemptNote {
   readonly model: string;
   readonly outcome: string;
   readonly status: number | undefined;
-  /** All input, whatever its price. */
+  /** All input tokens, cached ones included. */
   readonly input: number;
   readonly output: number;
   readonly counted: "upstream" | "estimate" | "none";
@@ -125,9 +125,9 @@ function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: Answe
 }
 
 /**
- * A try that failed. What its upstream counted is on its bill. Without a count, upstreams bill no refusal of theirs, and
- * nothing that never reached them; whatever else broke off may be on their bill: its input, what they had sent of an
- * answer, at 4 bytes a token, and what they may have written unseen.
+ * A try that failed. What its upstream counted is on the upstream's bill. Without a count, upstreams bill neither their
+ * own refusals nor what never reached them. A try that broke off otherwise may be on their bill: its input, what they
+ * had sent of an answer, at 4 bytes a token, and what they may have written unseen.
  */
 function judgeFailed(
   attempt: AttemptFacts,

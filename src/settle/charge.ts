@@ -189,7 +189,7 @@ function unpaidLine(
 /** The cause of an absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
 const UNPAID_CALLS = "unpaid_tool_calls";
 
-/** What was counted, and what the line says of it. */
+/** What was counted, and its facts for the ledger line. */
 type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
   /** What the upstream bills beside the answer. */
   readonly others: readonly UpstreamCost[];
@@ -223,8 +223,8 @@ function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
 }
 
 /**
- * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has left, the
- * store charges it all the same once its account has done so too often.
+ * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has
+ * left, the store still charges it once its account has done so too often.
  */
 function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): SettleAsk {
   const { metered, cost, others } = figures;

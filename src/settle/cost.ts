@@ -7,7 +7,7 @@ import type { Usage } from "../values/tokens.ts";
 
 type Place = Pick<Route, "upstream" | "upstreamModel">;
 
-/** The answer that the client is charged for, whatever it pays in the end. */
+/** The cost of the answer that the client is charged for; the client may pay less. */
 export function chargedCost({ upstream, upstreamModel: model }: Place, usage: Usage, cost: NanoUsd): UpstreamCost {
   return { upstream, model, requests: 1, tokens: tokenSumsOf(usage), cost, absorbed: ZERO, charged: true };
 }

@@ -1,4 +1,4 @@
-/** What a ledger line says of itself: everything that anybody needs to compute its amount again. */
+/** The memo of a ledger line: everything that is needed to compute its amount again. */
 import type { NanoUsd } from "../values/money.ts";
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
 import type { UnpaidCalls } from "../values/tool-calls.ts";

@@ -31,7 +31,7 @@ export interface ProducedCounts {
 export interface Evidence {
   /** Input tokens. */
   readonly input: number;
-  /** Tokens that a token by the characters may stand for, at least 1. */
+  /** How many real tokens one token estimated from characters may be, at least 1. */
   readonly visibleFactor: number;
   /** Whether a token is reckoned for each event, where its bytes allow that. */
   readonly byEvent: boolean;
@@ -48,13 +48,13 @@ export interface Metered {
 }
 
 const MS_PER_S = 1_000;
-/** The densest text has about so many bytes to a token; what an upstream cuts finer is no token each. */
+/** The densest text has about so many bytes per token; events with fewer bytes are not a token each. */
 const DENSEST_BYTES_PER_TOKEN = 2;
 
 /**
- * The upstream's count where there is a final one, whatever it says; a side that it lacks is an estimate. Without one what
- * was seen and what may have been hidden, within what was asked for: a snapshot keeps its input side, which is final from
- * the start, and its output where that is more than what was seen.
+ * The upstream's final count, if there is one; a side that it lacks is estimated. Without a final count: what was seen
+ * plus what may have been hidden, within the limit asked for. A snapshot then gives the input, which is final from the
+ * start, and the output where that is more than what was seen.
  */
 export function meter({ usage: counted, final, produced, silentMs }: MeasuredReply, evidence: Evidence): Metered {
   const shown = visible(produced, evidence);
@@ -68,7 +68,7 @@ export function meter({ usage: counted, final, produced, silentMs }: MeasuredRep
   const isOutputCounted = isLast && (!counted.outputUncounted || counted.unsplit !== undefined);
   if (isOutputCounted) return { usage, counted: "estimate" };
   const hidden = Math.ceil((silentMs / MS_PER_S) * evidence.hiddenPerS);
-  // What was shown has been produced, whatever was asked for; what may be hidden has a limit.
+  // What was shown counts even beyond the limit asked for; what may be hidden counts only up to it.
   const output = Math.max(usage.output, Math.min(addCounts(usage.output, hidden), evidence.outputMost));
   return { usage: { ...usage, output }, counted: "estimate" };
 }
@@ -91,7 +91,7 @@ export interface Expected {
   readonly choices: number;
 }
 
-/** What is surprising about an upstream's final count; it is charged all the same. */
+/** What is surprising about an upstream's final count, which is charged anyway. */
 export function surprisesOf({ usage, counted }: Metered, expected: Expected): readonly Surprise[] {
   if (counted !== "upstream") return [];
   const { contextTokens, maxOutputTokens, outputMost, choices } = expected;

@@ -48,11 +48,11 @@ export const REPLIES_TO_BELIEVE = 20;
 
 /** Replies that are remembered of each place. */
 const SAMPLES_MAX = 200;
-/** Samples below which the default stands. */
+/** With fewer samples than this the default is used. */
 const SAMPLES_MIN = 5;
 /** The part of the samples that the figure covers. */
 const QUANTILE = 0.9;
-/** Replies shorter than this tell more about their beginning than about the model's pace. */
+/** Replies shorter than this show more of their beginning than of the model's pace. */
 const VISIBLE_TOKENS_MIN = 100;
 const HIDDEN_TOKENS_MIN = 256;
 const SILENT_MS_MIN = 1_000;

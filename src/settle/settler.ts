@@ -27,16 +27,16 @@ interface SettlerParts {
   readonly absences?: Absences;
   /** Between 0 and 1; the machine's unless given. */
   readonly random?: () => number;
-  /** Told of every answer, for metrics. */
+  /** Called with every answer, for metrics. */
   readonly onSettled: (ask: SettleAsk, answer: SettleAnswer) => void;
-  /** Told once of each charge that the store, or the disk of the dead letters, did not take at the first try. */
+  /** Called once for each charge that the store, or the disk of the dead letters, did not take at the first try. */
   readonly onDelay: (error: unknown) => void;
-  /** Told of a charge that the journal could not take: it is in memory only until the store has it. */
+  /** Called for a charge that the journal could not take: it is in memory only until the store has it. */
   readonly onUnrecorded: (ask: SettleAsk, error: unknown) => void;
 }
 
 export interface Settler {
-  /** Makes the charge durable, then sends it. Resolves when the client may be told that its answer is complete. */
+  /** Makes the charge durable, then sends it. Resolves when the client may get the end of its answer. */
   settle(ask: SettleAsk): Promise<void>;
   /** Settles what an earlier process left. Resolves when the store has answered. */
   resume(leftover: Leftover): Promise<void>;
@@ -72,7 +72,7 @@ export function createSettler(parts: SettlerParts): Settler {
   let pending = 0;
   let idle: (() => void)[] = [];
 
-  /** @param onTried called when the first try is over, whatever came of it. */
+  /** @param onTried called when the first try is over, whether it succeeded or not. */
   async function untilAnswered(ask: SettleAsk, orphan: boolean, onTried = () => {}): Promise<void> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {

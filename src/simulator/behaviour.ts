@@ -6,17 +6,17 @@
  *
  *        simulate: {"text":"hello", "thinking":"hm", "tools":[{"name":"f","arguments":{"a":1}}]}
  *
- *    The JSON stands on the rest of that line, or runs to the end of the text.
+ *    The JSON is the rest of that line, or runs to the end of the text.
  *
  * In process, `simulator.program(behaviour)` does the same. Where several speak, the programmed behaviour wins over the
- * header, the header over the line, the line over a program that is always on. Every field is optional; a name that
- * is not listed here is refused with 400, so that a typing error cannot pass as a successful test.
+ * header, the header over the line, the line over a program that is always on. Every field is optional; a name that is
+ * not listed here is refused with 400, so that a typing error cannot pass as a successful test.
  */
 
 /** One tool call of the reply. */
 export interface ToolPlan {
   readonly name: string;
-  /** An object, or a string that is sent as it stands (so that broken JSON can be sent). A custom tool's input. */
+  /** An object, or a string that is sent unchanged (so that broken JSON can be sent). A custom tool's input. */
   readonly arguments?: unknown;
   readonly id?: string;
   /** Default `function`. On messages, which has no custom tools, a custom one becomes `{"input": "..."}`. */
@@ -26,7 +26,7 @@ export interface ToolPlan {
 }
 
 /**
- * Why the reply ends, in neutral words; `reply.ts` has the table per protocol. Any other text is sent as it stands.
+ * Why the reply ends, in neutral words; `reply.ts` has the table per protocol. Any other text is sent unchanged.
  * Default: `tools` with tool calls, `refusal` with a refusal, `length` when the limit cut it, else `end`.
  */
 export type Stop =
@@ -58,7 +58,7 @@ export interface Pace {
   readonly betweenMs: number;
 }
 
-/** What goes wrong. Event counts are frames of the stream; in a whole reply they stand for half of the body. */
+/** What goes wrong. Event counts are frames of the stream; in a whole reply any of them means half of the body. */
 export interface Fault {
   /** Only the first so many requests with the same body meet the fault; default: all of them. */
   readonly times?: number;
@@ -67,7 +67,7 @@ export interface Fault {
   readonly type?: string;
   readonly code?: string;
   readonly message?: string;
-  /** Sent as it stands when it is a string, else as JSON. */
+  /** Sent unchanged when it is a string, else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly retryAfter?: string | number;
@@ -80,7 +80,7 @@ export interface Fault {
   readonly resetAfterEvents?: number;
   /** A clean end of the body without the terminal event. */
   readonly endAfterEvents?: number;
-  /** A frame that is not JSON after `n` events, or the bytes of `text` or `base64` as they stand. */
+  /** A frame that is not JSON after `n` events, or the bytes of `text` or `base64` unchanged. */
   readonly garbageAfterEvents?: number | { readonly n: number; readonly text?: string; readonly base64?: string };
   /** The protocol's own error event. `failed` sends `response.failed` in place of `error` on responses. */
   readonly errorEventAfter?: {
@@ -140,7 +140,7 @@ export interface Behaviour {
   readonly ignoreLimit?: boolean;
   /** Characters per delta, default 12. */
   readonly deltaChars?: number;
-  /** The body is written in pieces of so many bytes, whatever they cut through. */
+  /** The body is written in pieces of so many bytes, which may cut a character or an event. */
   readonly chunkBytes?: number;
   readonly lineEnd?: "\n" | "\r\n" | "\r";
   /** A heartbeat of the protocol after every so many events. */
@@ -150,7 +150,7 @@ export interface Behaviour {
   readonly usageOnEveryChunk?: boolean;
   /** The model name that the reply carries in place of the request's. */
   readonly model?: string;
-  /** Replaces the whole stream (`data` that is a string is sent as it stands). */
+  /** Replaces the whole stream (`data` that is a string is sent unchanged). */
   readonly frames?: readonly DictatedFrame[];
   /** Replaces the whole reply's JSON. */
   readonly body?: unknown;

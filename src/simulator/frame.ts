@@ -4,7 +4,7 @@ export interface Frame {
   readonly event?: string;
   /** JSON payload; on responses it gets its `sequence_number` when it is written. */
   readonly json?: Readonly<Record<string, unknown>>;
-  /** A payload that is not JSON, as it stands. */
+  /** A payload that is not JSON, sent unchanged. */
   readonly text?: string;
   readonly comment?: string;
 }
@@ -14,7 +14,7 @@ export interface StreamShape {
   readonly frames: readonly Frame[];
   readonly numbered: boolean;
   ping(): Frame;
-  /** A valid event that says nothing in at least so many bytes. */
+  /** A valid event without content, of at least so many bytes. */
   padding(bytes: number): Frame;
   /** The protocol's own mid-stream error. */
   failure(fault: { type?: string; code?: string; message?: string; failed?: boolean }): Frame[];

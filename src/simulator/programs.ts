@@ -1,4 +1,4 @@
-/** What tests told the simulator to do with coming requests. */
+/** What tests have programmed the simulator to do with coming requests. */
 
 import type { Behaviour } from "./behaviour.ts";
 import type { SeenRequest } from "./seen.ts";
@@ -23,7 +23,7 @@ export interface Chosen {
   readonly always: Behaviour | undefined;
 }
 
-/** Most programs that may wait; a test that leaves more behind has lost count. */
+/** Most programs that may wait; a test that leaves more of them has lost count. */
 const PROGRAMS_MAX = 10_000;
 
 /** A queue of behaviours: those with a count in the order given, then the newest of those that are always on. */

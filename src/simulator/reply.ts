@@ -42,12 +42,12 @@ export interface Reply {
 export const CREATED_S = 1_790_000_000;
 
 const DELTA_CHARS = 12;
-/** What a token is taken for when the behaviour does not count. */
+/** Bytes per token when the behaviour does not count. */
 const BYTES_PER_TOKEN = 4;
 
 /**
  * What a protocol says for each neutral reason (docs/translation-rules.md rule 43); a reason that is not here is sent
- * as it stands.
+ * unchanged.
  */
 const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; responses: string }>> = {
   end: { chat: "stop", messages: "end_turn", responses: "completed" },

@@ -1,9 +1,9 @@
 /**
  * A simulated model server that speaks chat completions, messages and responses, whole and streamed.
  *
- * It stands behind Tollgate when nothing real is configured, and behind every test. It is deterministic: the same
- * request gets the same reply, ids included. Nothing of a prompt is repeated in a reply. How to make it do something
- * in particular, from a request's header, from a request's text or from a test, is written in `behaviour.ts`.
+ * It is Tollgate's upstream when nothing real is configured, and in every test. It is deterministic: the same request
+ * gets the same reply, ids included. Nothing of a prompt is repeated in a reply. How to make it do something in
+ * particular, from a request's header, from a request's text or from a test, is written in `behaviour.ts`.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -58,7 +58,7 @@ export interface Simulator {
   release(): void;
   /** Resolves when so many requests have arrived since the start. */
   waitFor(n: number): Promise<void>;
-  /** Stops listening and cuts whatever is still open. */
+  /** Stops listening and cuts every open connection. */
   close(): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ import type { Step } from "./faults.ts";
 export interface Link {
   readonly res: ServerResponse;
   readonly clock: Clock;
-  /** Aborts when the connection is gone, whoever closed it. */
+  /** Aborts when the connection is gone, closed by either side. */
   readonly gone: AbortSignal;
   /** Cuts the connection with a TCP reset, and lets the record say that we did it. */
   reset(): void;

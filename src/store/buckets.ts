@@ -18,7 +18,7 @@ export interface Bucket {
   readonly atMs: number;
 }
 
-/** Where a limit scope (`names.ts`) stands, read without a change to it. */
+/** How much of a limit scope (`names.ts`) is used, read without changing it. */
 export interface LimitUsage {
   /** As stored; undefined: nothing was taken yet, or all has drained. */
   readonly requests: Bucket | undefined;

@@ -133,7 +133,7 @@ function checkLeftUnpaid(ask: SettleAsk, left: LeftUnpaid): void {
   checkCosts(chargedInstead(ask, left));
 }
 
-/** Upstreams and models become fields of the sums per day, so that each stands there once. */
+/** Upstreams and models become fields of the sums per day, so each may be in a settlement only once. */
 function checkCosts({ costs, voided }: SettleAsk): void {
   if (!costs) return;
   demand(costs.length <= UPSTREAM_COSTS_MAX, "costs are few");

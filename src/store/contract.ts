@@ -36,8 +36,8 @@ import type { SettleAnswer, SettleAsk } from "./settlement.ts";
 import type { DaySpan } from "./sums/day-sums.ts";
 
 /**
- * What a missing answer says of the store: `unknown`, it may be away and may have acted all the same; `unsent`, it was not
- * asked; `refused`, it works, and had an error for this one step.
+ * What a missing answer means: `unknown`, the store may be away and may still have acted; `unsent`, it was not asked;
+ * `refused`, it works, and had an error for this one step.
  */
 export type StepOutcome = "unknown" | "unsent" | "refused";
 
@@ -89,8 +89,8 @@ export interface RequestStore {
 /** The calls of operators: accounts, keys, money, cards and what was spent. */
 interface OperatorStore {
   /**
-   * Where the limits of a scope (`limitScope` of names.ts) stand, as the next admission would find them. Changes nothing.
-   * Undefined when there is no such account.
+   * How much of a scope's limits is used (`limitScope` of names.ts), as the next admission would find it. Changes
+   * nothing. Undefined when there is no such account.
    */
   readLimits(tag: AccountTag, scope: string): Promise<LimitUsage | undefined>;
 
@@ -156,10 +156,10 @@ interface OperatorStore {
   /** Codes by id, `limit` at most 200 a page. */
   listCodes(cursor: string | undefined, limit: number): Promise<Page<Code>>;
   getCode(id: string): Promise<Code | undefined>;
-  /** Voids a code that nobody has claimed, for good; the answer's state tells whether it is void. */
+  /** Voids a code that nobody has claimed, for good; the answer's state says whether it is void. */
   voidCode(id: string): Promise<Code | undefined>;
   /**
-   * Gives a code to an account: claimed by one account, credited once, whoever asks and whatever crashes in between
+   * Redeems a code for an account. One account claims it and is credited once, even with rivals and crashes in between
    * (docs/failure-model.md invariant 11). Idempotent for the account that has it.
    */
   redeem(ask: {
@@ -199,7 +199,8 @@ interface OperatorStore {
 interface UpkeepStore extends Epochs {
   /**
    * Credits codes whose redemption was cut off after the claim, at most `limit`.
-   * @param onFinished told of each when its account has the card; one whose telling is cut off is told of again.
+   * @param onFinished called for each redemption once its account has the card; called again for one where the call was
+   * cut off.
    * @returns how many it brought to an end.
    */
   finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
@@ -233,7 +234,7 @@ interface UpkeepStore extends Epochs {
 
   /**
    * Which server, and which of its lives, answers for the store: another text means that acknowledged writes may be
-   * lost (invariant 33). Rejects with StoreError while that cannot be told.
+   * lost (invariant 33). Rejects with StoreError while that is unknown.
    */
   identity(): Promise<string>;
   /** Resolves when the store, or a part of a cluster, answers and is fit for use; rejects with StoreError and the reason. */

@@ -19,7 +19,7 @@ export interface AccountStanding {
   readonly running: readonly Entitlement[];
   /** What of the balance no running request holds. */
   readonly free: NanoUsd;
-  /** Where a scope's limits stand; undefined: not read, and taken to allow it. */
+  /** How much of a scope's limits is used; undefined: not read, and taken to allow it. */
   readonly limits: (scope: string) => Omit<LimitUsage, "overrun" | "storeTimeMs"> | undefined;
   /** How often charges were above their holds lately. */
   readonly overrun: Bucket | undefined;
@@ -59,7 +59,7 @@ export function decide(
 }
 
 /**
- * Whether card, plan or group forbid a model, whatever it costs.
+ * Whether card, plan or group forbid a model, its price aside.
  * @param plans that list the model.
  * @param kind of the key's group; undefined where the group does not serve the model.
  */
@@ -69,7 +69,7 @@ export function barredBy(
   { key, plan, running }: Pick<AccountStanding, "key" | "plan" | "running">,
 ): "no_entitlement" | "not_in_plan" | "group_mismatch" | undefined {
   if (kind === "time_card" && !running.some(({ group }) => group === key.group)) return "no_entitlement";
-  // Plans of running cards count whatever their group.
+  // The plans of all running cards count, also of cards of another group.
   if (!plans.includes(plan) && !running.some((card) => plans.includes(card.plan))) return "not_in_plan";
   return kind === undefined ? "group_mismatch" : undefined;
 }

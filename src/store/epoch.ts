@@ -1,8 +1,8 @@
 /**
- * The mark that tells one history of a store from another: a random id, and the number of seconds in which some gateway
- * was counting on it. A store that is empty, or another one, or was put back from a backup, has no mark, another id, or a
- * lower count (docs/failure-model.md row B12). The count grows at most once a second, however many gateways there are,
- * so that one that starts after a loss cannot make the loss good.
+ * The mark that distinguishes one history of a store from another: a random id, and the number of seconds in which some
+ * gateway was counting on it. A store that is empty, or another one, or was put back from a backup, has no mark,
+ * another id, or a lower count (docs/failure-model.md row B12). The count grows at most once a second, however many
+ * gateways there are, so that one that starts after a loss cannot make the loss good.
  */
 import type { AccountTag } from "../values/key.ts";
 
@@ -32,7 +32,7 @@ export interface Epochs {
     known: { readonly id: string; readonly countMin: number } | undefined,
     fresh: string,
   ): Promise<EpochMark | undefined>;
-  /** Tells every gateway that this history lost its end. Nothing happens when the part has another id. */
+  /** Marks, for every gateway, that this history lost its end. Nothing happens when the part has another id. */
   stopEpoch(part: number, id: string): Promise<void>;
   /**
    * An operator takes the part as it is: it gets a new id, and its count goes on.

@@ -1,7 +1,7 @@
 /**
- * What an audit reads of an account: figures of one instant, a bounded portion at a time, so that neither the store nor
- * the process is ever held up, however large the account is. Whoever has the number of the last line of that instant can
- * sum up the ledger to the same instant, and then nothing that moved meanwhile looks wrong.
+ * What an audit reads of an account: figures of one instant, a bounded portion at a time, so that not even a large
+ * account holds up the store or the process. The number of that instant's last line comes with them: an audit sums up
+ * the ledger to the same instant, so nothing that moved meanwhile looks wrong.
  */
 import type { AccountTag } from "../values/key.ts";
 import type { Account, AccountName, Entitlement, Page } from "./records.ts";
@@ -14,7 +14,7 @@ export const FIGURES_DAYS_MAX = 8;
 /** Fields of the sums per day that one portion may ask for; each has ten figures on each day. */
 export const FIGURES_FIELDS_MAX = 50;
 
-/** What a portion is to hold beside the account's own figures. Whatever is left out is not read. */
+/** What a portion is to hold beside the account's own figures. A part that is left out is not read. */
 export interface FiguresAsk {
   /** Ids of cards. */
   readonly cards?: readonly string[];
@@ -83,7 +83,7 @@ export interface HoldFigures {
   readonly entitlement: string | undefined;
 }
 
-/** A settled mark that its own line does not bear out: a line may be there all the same. */
+/** A settled mark that does not prove its line by itself; the line may still be in the ledger. */
 export interface DoubtfulMark {
   readonly tag: AccountTag;
   readonly requestId: string;

@@ -9,9 +9,9 @@ export class FolderTakenError extends Error {
 }
 
 /**
- * Takes a folder (0700, made if need be) by a lock of SQLite's on a file in it. The kernel lets go of it with the process,
- * so that kill -9 leaves nothing to clean up, a process that stands still keeps it, and containers that share the folder see
- * the same. A network file system has to have locks.
+ * Takes a folder (0700, made if need be) by a lock of SQLite's on a file in it. The kernel releases it when the process
+ * ends, so that kill -9 leaves nothing to clean up; a process that is stopped keeps it, and containers that share the
+ * folder see the same lock. A network file system must support locks.
  * @param file the lock's name in the folder; it stays there.
  * @returns what gives the folder back.
  * @throws FolderTakenError, or as the file system does.

@@ -12,7 +12,7 @@ const STEP_TIMEOUT_MS = 480;
 export interface OpenOptions {
   /** The embedded store's clock, milliseconds since the epoch. Redis has its own. */
   readonly now?: () => number;
-  /** Told what an operator should know: a lost connection, a Redis without an append-only file. */
+  /** Called with what an operator should know: a lost connection, a Redis without an append-only file. */
   readonly warn?: (message: string) => void;
   readonly commandTimeoutMs?: number;
   /** How long both tries of a step on Redis may take, milliseconds. */

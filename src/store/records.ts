@@ -55,7 +55,7 @@ export interface LedgerLine {
   /** Position in the account's ledger, from 1, without gaps; an opening line has the last archived one's. */
   readonly seq: number;
   readonly atMs: number;
-  /** `unreadable`: what stands there is no line any more; its figures are 0. */
+  /** `unreadable`: the stored text is no line any more; its figures are 0. */
   readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening" | "unreadable";
   /**
    * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,

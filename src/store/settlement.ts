@@ -103,8 +103,8 @@ export type SettleAnswer =
   /** This request was settled before with another amount; nothing was changed. */
   | { readonly outcome: "mismatch"; readonly recorded: NanoUsd }
   /**
-   * The store says that this request was settled, with this amount, but not all that a settlement writes is there: its hold
-   * still is, or its lines are not. No script of this version leaves that behind; nothing was changed.
+   * The store says that this request was settled, with this amount, but not all that a settlement writes is there: its
+   * hold still is, or its lines are not. No script of this version leaves that state; nothing was changed.
    */
   | { readonly outcome: "half_written"; readonly recorded: NanoUsd }
   /** Admitted more than 48 h ago on the store's clock; nothing was changed. */

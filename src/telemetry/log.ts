@@ -42,7 +42,7 @@ function destinationOf({ destination, pretty: forPeople }: LogOptions): Destinat
     colorize: destination === undefined && process.stdout.isTTY,
     translateTime: "SYS:HH:MM:ss.l",
     singleLine: true,
-    // A line of ours is one line, whatever its values hold.
+    // A log line stays one line, even if its values hold line breaks.
     ignore: "pid,hostname",
   });
 }

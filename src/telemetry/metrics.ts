@@ -30,8 +30,8 @@ export interface MetricsPage {
 }
 
 /**
- * What becomes of a gauge where several processes share a page: the worst where it tells how something stands that each
- * of them sees, else the sum.
+ * How a gauge is put together where several processes share a page: the worst value for a state that each of them sees,
+ * else the sum.
  */
 function aggregatorOf(name: string): "min" | "max" | "sum" | "first" {
   if (addedOnce(name)) return "first";
@@ -39,7 +39,7 @@ function aggregatorOf(name: string): "min" | "max" | "sum" | "first" {
   return /pressure|breaker|older|oldest|ratio|^ledger_|^accounts_|^entitlements_/.test(name) ? "max" : "sum";
 }
 
-/** What all processes do together: the parent's own number stands for all. */
+/** Whether all processes do it together, so that the parent's own number counts for all. */
 function addedOnce(name: string): boolean {
   return name === "config_reloads_total" || name === "config_generation";
 }
@@ -227,7 +227,7 @@ export function createMetrics() {
       ["worker"],
     ),
     workerEnds: counter("worker_ends_total", "Workers that have ended and were started again, by cause.", ["cause"]),
-    /** Tells of the workers, one entry each; a gateway of one process is its own worker 1. */
+    /** Sets the gauges of the workers, one entry each; a gateway of one process is its own worker 1. */
     measureWorkers(states: readonly { readonly worker: number; readonly up: boolean; readonly generation: number }[]) {
       for (const { worker, up, generation } of states) {
         metrics.workerUp.set({ worker: String(worker) }, up ? 1 : 0);

@@ -1,9 +1,9 @@
-/** For what is tried again every second: the log is told when the reason is another one, and else once a minute. */
+/** For what is tried again every second: logs a failure when its reason is new, else once a minute. */
 import type { Clock } from "../values/time.ts";
 
 const TOLD_AGAIN_MS = 60_000;
 
-/** @returns what is to be called each time; it calls `tell` when that is news. */
+/** @returns the function to call at each failure; it calls `tell` when that is news. */
 export function sparingly(clock: Clock, tell: (reason: string) => void): (reason: string) => void {
   let told: string | undefined;
   let toldMs = 0;

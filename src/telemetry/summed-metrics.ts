@@ -9,14 +9,14 @@ export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise
 }
 
 /**
- * What stays of processes that have ended: a counter that went back would look like a restart of all, and count twice.
- * Their gauges told of something that is no more.
+ * The counters of processes that have ended: a sum that went back would look like a restart of all, and count twice.
+ * Their gauges are dropped, as what they measured is gone.
  */
 export class RetiredMetrics {
   #snapshots: MetricsSnapshot[] = [];
   #isSumming = false;
 
-  /** Takes the last figures of a process, at once: whoever reads next finds them here. */
+  /** Takes the last figures of a process, at once, so that the next reader finds them here. */
   add(last: MetricsSnapshot): void {
     this.#snapshots.push(last.filter(({ type }) => LASTING.has(String(type))));
     if (!this.#isSumming) void this.#sum();

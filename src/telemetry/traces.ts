@@ -10,14 +10,14 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { AlwaysOnSampler, BatchSpanProcessor, type IdGenerator, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { TraceSettings } from "../values/settings.ts";
 
-/** Spans that wait for the collector; beyond it they are dropped, never the requests that they tell of. */
+/** Spans that wait for the collector; beyond it they are dropped, never their requests. */
 const QUEUE_SPANS_MAX = 8_192;
 const BATCH_SPANS_MAX = 512;
 const EXPORT_TIMEOUT_MS = 10_000;
 /** How long the end of the process may wait for a collector. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** The ids under which a sampled request's spans will stand. */
+/** The ids for a sampled request's spans. */
 export interface TraceIds {
   /** 32 hex digits: the front's when it named one. */
   readonly traceId: string;
@@ -29,7 +29,7 @@ export interface TraceIds {
 
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** A span, told once it is over. Times are milliseconds since the epoch. */
+/** A span, reported once it is over. Times are milliseconds since the epoch. */
 export interface SpanFacts {
   readonly name: string;
   readonly kind: "server" | "client" | "internal";
@@ -39,7 +39,7 @@ export interface SpanFacts {
   readonly endMs: number;
   readonly attributes: Attributes;
   readonly events?: readonly { readonly name: string; readonly atMs: number }[];
-  /** A few words of ours when what the span tells of has failed; never an upstream's or a client's text. */
+  /** A few words of ours when what the span covers has failed; never an upstream's or a client's text. */
   readonly error?: string | undefined;
 }
 
@@ -117,7 +117,7 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
   };
 }
 
-/** @returns an id that a child span, or an upstream, may be told of before the span exists. */
+/** @returns an id that a child span, or an upstream, may get before the span exists. */
 export function newSpanId(): string {
   return randomBytes(8).toString("hex");
 }

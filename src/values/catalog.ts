@@ -150,7 +150,7 @@ export interface Catalog {
   readonly cards: ReadonlyMap<string, CardKind>;
   readonly plans: ReadonlySet<string>;
   readonly defaultPlan: string;
-  /** Changes with every configuration that changes anything above; stands in ledger lines. */
+  /** Changes with every configuration that changes anything above; ledger lines hold it. */
   readonly version: string;
 }
 

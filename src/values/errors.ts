@@ -275,7 +275,7 @@ export const ERROR_ROWS = {
 
 export type Cause = keyof typeof ERROR_ROWS;
 
-/** Whose trouble an answer speaks of: the `x-tollgate-origin` header. */
+/** Which side caused a refusal: the `x-tollgate-origin` header. */
 export type Origin = "gateway" | "upstream";
 
 /** A refusal is a value: it is returned, carried and rendered, never thrown across a stage. */
@@ -329,7 +329,7 @@ export interface ErrorAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Longest wait that the SDKs obey; above it a client is told not to retry by itself. */
+/** Longest wait that the SDKs obey; above it the answer tells a client not to retry by itself. */
 const RETRY_AFTER_OBEYED_S = 60;
 
 const UPSTREAM_CAUSES: ReadonlySet<Cause> = new Set<Cause>([

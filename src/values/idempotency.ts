@@ -5,7 +5,10 @@
  */
 import { createHash } from "node:crypto";
 
-/** What tells one request of an account from another. Both texts are 64 hex digits; neither shows what it was made of. */
+/**
+ * What distinguishes one request of an account from another. Both texts are 64 hex digits; neither shows what it was
+ * made of.
+ */
 export interface IdempotentRequest {
   /** The client's key, hashed. */
   readonly key: string;
@@ -13,21 +16,21 @@ export interface IdempotentRequest {
   readonly fingerprint: string;
 }
 
-/** What admission is told of such a request. */
+/** What admission needs to know of such a request. */
 export interface Idempotency extends IdempotentRequest {
   readonly streamed: boolean;
   /** How long its end is remembered, from its admission on. */
   readonly keepMs: number;
 }
 
-/** What its settlement tells the store: enough to bring the memory of a charged request back where it was lost. */
+/** What its settlement sends to the store: enough to bring the memory of a charged request back where it was lost. */
 export interface KeptRequest extends IdempotentRequest {
   readonly streamed: boolean;
   /** Until when its end is remembered, on the store's clock: never before its hold ends. */
   readonly untilMs: number;
 }
 
-/** How a request under a key stands: under way, or charged as a stream or as a whole reply. */
+/** The state of a request under a key: under way, or charged as a stream or as a whole reply. */
 export type KeyState = "running" | "streamed" | "finished";
 
 /**

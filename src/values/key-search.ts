@@ -1,7 +1,7 @@
 /**
  * Finds API keys inside texts that are passed on: header values, cookies, request targets. Clients put keys where no
- * gateway reads them (`api-key`, `?key=`, Basic credentials, a WebSocket's subprotocols), and whoever gets the text next
- * must not get the key.
+ * gateway reads them (`api-key`, `?key=`, Basic credentials, a WebSocket's subprotocols), and the next reader of the
+ * text must not get the key.
  */
 import { readKey } from "./key.ts";
 
@@ -17,10 +17,11 @@ const BASE64_BEGIN = /c2st|NrL|zay/;
 const PERCENT_ROUNDS_MAX = 3;
 
 /**
- * Whether a text contains a key: as it is, in base64 or base64url, and either of them percent-encoded up to three times.
+ * Whether a text contains a key: as it is, in base64 or base64url, and either of them percent-encoded up to three
+ * times.
  *
- * A key counts whatever it is glued to if its checksum is true; with a false one only if it stands by itself, so that
- * `task-` and a digest are not taken for one.
+ * A key with a true checksum counts also inside other text; one with a false checksum only if it is a word of its own,
+ * so that `task-` and a digest are not taken for one.
  */
 export function containsKey(text: string): boolean {
   return percentReadings(text).some((reading) => containsPlainKey(reading) || containsBase64Key(reading));
@@ -37,7 +38,7 @@ function containsPlainKey(text: string): boolean {
 function containsBase64Key(text: string): boolean {
   for (const [run] of text.matchAll(BASE64_RUN)) {
     if (run.length < BASE64_KEY_LENGTH || !BASE64_BEGIN.test(run)) continue;
-    // What stands in front of the coded text may be of the same alphabet, so that its groups begin anywhere.
+    // Text of the same alphabet may come before the coded text, so its groups may begin anywhere.
     for (let from = 0; from < BASE64_GROUP; from += 1) {
       if (containsPlainKey(Buffer.from(run.slice(from), "base64").toString("latin1"))) return true;
     }

@@ -1,8 +1,8 @@
 /**
- * Which members a request's body may have, and what becomes of the others: what a request may buy is listed, not guessed
- * (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol; here they are held against the
- * bytes of a body, so that a name that stands twice, or is spelled with escapes, cannot mean one thing here and another
- * upstream.
+ * Which members a request's body may have, and what is done with the others: what a request may buy is listed, not
+ * guessed (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol; here they are compared
+ * with the bytes of a body, so that a name that is there twice, or is spelled with escapes, cannot mean one thing here
+ * and another upstream.
  */
 import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";
@@ -63,7 +63,7 @@ export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonS
   return { fault: inspector.fault, surplus: [...inspector.surplus] };
 }
 
-/** Where a name stands: what its object may have, and the names that lead to it, each followed by a dot. */
+/** Where a name is: what its object may have, and the names that lead to it, each followed by a dot. */
 interface Place {
   readonly shape: Shape;
   readonly path: string;
@@ -74,7 +74,7 @@ class Inspector {
   readonly surplus = new Set<string>();
   #unlisted = 0;
 
-  /** @returns the place of what stands under the name, if its names matter. */
+  /** @returns the place of the name's value, if the names in it matter. */
   readonly see = (name: string, plain: boolean, again: boolean, { shape, path }: Place): Place | undefined => {
     if (this.fault) return undefined;
     const standing = shape.standings.get(name);
@@ -91,13 +91,13 @@ class Inspector {
     return inner && { shape: inner, path: `${path}${name}.` };
   };
 
-  /** The first fault is the one to tell. */
+  /** The first fault is the one to report. */
   #blame(fault: NameFault["fault"], path: string, known: string): void {
     this.fault ??= { fault, path, known };
   }
 }
 
-/** Whether the name that stands at `at` is written as it is; only asked of names in ASCII. */
+/** Whether the name at `at` is written without escapes; only asked of names in ASCII. */
 function isWrittenAt(body: Uint8Array, at: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) if (body[at + 1 + i] !== name.charCodeAt(i)) return false;
   return body[at + 1 + name.length] === QUOTE;

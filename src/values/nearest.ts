@@ -1,7 +1,7 @@
 /** What somebody may have meant by a name that is none. The one entry point of fastest-levenshtein. */
 import { distance } from "fastest-levenshtein";
 
-/** @returns the name fewest edits away, whatever the case, `most` at the most; undefined when none is that near. */
+/** @returns the name fewest edits away, case aside, and at most `most`; undefined when none is that near. */
 export function nearest(asked: string, names: Iterable<string>, most: number): string | undefined {
   let best: string | undefined;
   let bestEdits = most + 1;

@@ -17,7 +17,7 @@ interface PriceStep {
   readonly prices: UnitPrices;
 }
 
-/** The prices of a service tier, with steps of its own; none: the same prices whatever the input. */
+/** The prices of a service tier, with steps of its own; without steps they hold for any size of input. */
 export interface TierPrices extends UnitPrices {
   /** Ascending by `tokens`. */
   readonly aboveTokens?: readonly PriceStep[];
@@ -31,7 +31,7 @@ export interface Price extends UnitPrices {
   readonly aboveTokens: readonly PriceStep[];
   /** Nano-dollars per call of a hosted tool, by tool name, and per request that asks for one of `extras`. */
   readonly tools: ReadonlyMap<string, bigint>;
-  /** Members of a body that cost once per request, whatever the server counts (`price.options`). */
+  /** Members of a body that cost once per request, regardless of the server's counts (`price.options`). */
   readonly extras?: ReadonlySet<string>;
 }
 

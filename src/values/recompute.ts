@@ -24,7 +24,7 @@ export function readMemo(memo: string): Memo {
 
 const memoOf = (memo: string | Memo): Memo => (typeof memo === "string" ? readMemo(memo) : memo);
 
-/** The tokens that a memo tells of; undefined for one that does not hold every count. */
+/** The tokens in a memo; undefined for one that does not hold every count. */
 export function usageOfMemo(memo: string | Memo): Usage | undefined {
   const { fields } = memoOf(memo);
   return fields && usageOf(fields);
@@ -51,7 +51,7 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   return { cost, owed: exact ? cost : leastNano(cost, hold) };
 }
 
-/** A try at an upstream as a memo tells it (settle/attempts.ts). */
+/** A try at an upstream as a memo holds it (settle/attempts.ts). */
 export interface NotedAttempt {
   readonly upstream: string;
   readonly model: string;
@@ -68,7 +68,7 @@ export interface NotedAttempt {
 }
 
 /**
- * The tries that a memo tells of, the cost of the answered one computed again.
+ * The tries in a memo, the cost of the answered one computed again.
  * @returns none for a memo without them, undefined for one whose tries lack a figure.
  */
 export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undefined {

@@ -1,11 +1,11 @@
 /**
- * The operator's rules for what goes upstream, compiled from the configuration: plain data that `convert/rewrite.ts`
- * applies to bodies, dispatch to heads, and that can be printed as it stands.
+ * The operator's rules for what goes upstream, compiled from the configuration: plain data that `convert/rewrite/`
+ * applies to bodies and dispatch to heads, and that can be printed unchanged.
  */
 import type { Protocol } from "./protocol.ts";
 import type { Secret } from "./secret.ts";
 
-/** Where a member stands in a body: the names from the top, as the upstream's protocol spells them. */
+/** Where a member is in a body: the names from the top, as the upstream's protocol spells them. */
 export type MemberPath = readonly string[];
 
 /** A member and the JSON text that it gets. */

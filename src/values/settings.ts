@@ -60,7 +60,7 @@ export interface UpstreamSettings {
   readonly health: HealthSettings;
   /** A client that left in the middle of a stream: the upstream is stopped, or read to its end for its count. */
   readonly onClientGone: "abort" | "drain";
-  /** With `abort`: the longest that it is read on all the same where its model may have thought out of sight. */
+  /** With `abort`: the longest that it is still read on where its model may have thought out of sight. */
   readonly clientGoneGraceMs: number;
   readonly tls: TlsSettings;
 }

@@ -1,5 +1,5 @@
 /**
- * Token counts, as every stage speaks of them. Each protocol maps its own usage object to these kinds in its
+ * Token counts, in the kinds that every stage uses. Each protocol maps its own usage object to these kinds in its
  * `convert/<protocol>/usage.ts` and nowhere else (docs/translation-rules.md rule 44).
  */
 
@@ -29,7 +29,7 @@ export interface Usage {
   readonly longestInput?: number;
   /** Tokens that the upstream gave as one sum of input and output; they are in neither count. Absent: none. */
   readonly unsplit?: number;
-  /** Set when the upstream has not counted its output, or no more of it than stands in `output`. */
+  /** Set when the upstream has not counted its output, or only the part in `output`. */
   readonly outputUncounted?: true;
 }
 
@@ -59,14 +59,14 @@ export function believableCount(value: unknown): number | undefined {
     : undefined;
 }
 
-/** A sum of believable counts; it stays a believable count itself, whatever was added up. */
+/** A sum of believable counts, capped so that it is a believable count itself. */
 export function addCounts(...counts: readonly number[]): number {
   let sum = 0;
   for (const count of counts) sum += count;
   return Math.min(sum, TOKEN_COUNT_MAX);
 }
 
-/** All input tokens, whatever their price. */
+/** All input tokens, cached ones included. */
 export function totalInput(usage: Usage): number {
   return usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
 }
@@ -87,8 +87,8 @@ interface BesideCount {
 }
 
 /**
- * The tokens that a reply is billed for, and that its client is told of: the upstream's count where it is the last word,
- * else no less than what went by.
+ * The tokens that a reply is billed for and that its client is shown: the upstream's count where it is final, else no
+ * less than what went by.
  * @returns `estimated`: whether anything of it is our own estimate.
  */
 export function billedUsage(

@@ -6,7 +6,7 @@
 /** Calls of one tool in one request above which a count is a lie: no server runs so many before it answers. */
 export const TOOL_CALLS_BELIEVED_MAX = 10_000;
 
-/** Names for one and the same tool, by the one that stands for all of them. */
+/** Other names of a tool, and the one name under which it is counted. */
 const FAMILIES: ReadonlyMap<string, string> = new Map([
   ["web_search_options", "web_search"],
   ["search_parameters", "live_search"],
@@ -15,7 +15,7 @@ const FAMILIES: ReadonlyMap<string, string> = new Map([
   ["mcp_toolset", "mcp"],
 ]);
 
-/** The name that stands for all names of a tool. */
+/** The one name for all names of a tool. */
 function toolFamily(name: string): string {
   return FAMILIES.get(name) ?? name;
 }

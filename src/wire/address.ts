@@ -22,9 +22,9 @@ export function normalIp(text: string): string | undefined {
 }
 
 /**
- * Makes a test for addresses within CIDR blocks; a lone address is a block of its own. The word `unix` stands for unix
- * sockets, which have no address, and is passed over.
- * @throws RangeError naming the block that is none.
+ * Makes a test for addresses within CIDR blocks; a lone address is a block of its own. The word `unix` means unix
+ * sockets, which have no address, and is skipped.
+ * @throws RangeError naming the text that is no block.
  */
 export function cidrMatcher(blocks: readonly string[]): (ip: string) => boolean {
   const list = new BlockList();

@@ -4,7 +4,10 @@
 
 export { cidrMatcher, rightmostUntrusted } from "./address.ts";
 
-/** Fields that end at the next hop, whatever Connection says (RFC 9110 section 7.6.1; RFC 2616 section 13.5.1). */
+/**
+ * Fields that end at the next hop even if Connection does not name them (RFC 9110 section 7.6.1; RFC 2616 section
+ * 13.5.1).
+ */
 const HOP_BY_HOP: readonly string[] = [
   "connection",
   "keep-alive",
@@ -19,8 +22,9 @@ const HOP_BY_HOP: readonly string[] = [
 ];
 
 /**
- * Fields that never end here, whatever Connection says: without the first a message has another end, without the others
- * it is for somebody else or from nobody. RFC 9110 section 7.6.1 forbids to name a field that is for all recipients.
+ * Fields that never end here, even if Connection names them: without the first a message has another end, without the
+ * others it is for somebody else or from nobody. RFC 9110 section 7.6.1 forbids to name a field that is for all
+ * recipients.
  */
 const END_TO_END = /^(?:content-length|host|x-forwarded-.*)$/;
 

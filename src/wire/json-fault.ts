@@ -29,7 +29,7 @@ export interface JsonFault {
   readonly fault: "not_json" | "too_deep" | "too_many_tokens" | "too_many_members" | "too_long" | "duplicate_field";
   /** The byte position of the trouble. */
   readonly at: number;
-  /** The name that stands twice, escapes decoded; `duplicate_field` only. */
+  /** The name that is there twice, escapes decoded; `duplicate_field` only. */
   readonly name?: string;
   /** A sentence for the client. It holds nothing of the body. */
   readonly reason: string;

@@ -13,7 +13,7 @@ import {
 } from "./json-token.ts";
 import { asBuffer } from "./utf8.ts";
 
-/** Where a member stands among its neighbours; -1 where there is none. */
+/** Where a member is among its neighbours; -1 where there is none. */
 interface Place {
   readonly nameStart: number;
   readonly valueStart: number;
@@ -30,9 +30,9 @@ interface Looked {
 }
 
 /**
- * Replaces or removes one member of an object inside an object, for example `["response", "model"]`, and touches no
+ * Replaces or removes one member of an object inside an object, for example `["response", "model"]`, and changes no
  * other byte. Made for one call per event of a stream: nothing is parsed or written anew.
- * @param body a valid JSON text, not checked again. Of a name that stands twice the last counts, as in JSON.parse.
+ * @param body a valid JSON text, not checked again. Of a name that is there twice the last counts, as in JSON.parse.
  * @param rawValue JSON text; undefined removes the member. A new member is appended to an existing parent.
  * @returns the body itself when there is nothing to change: the path leads nowhere, or to no object.
  */
@@ -49,7 +49,7 @@ export function spliceNested(body: Uint8Array, path: readonly string[], rawValue
   return body;
 }
 
-/** Where a value stands in a text: bytes [start, end). */
+/** Where a value is in a text: bytes [start, end). */
 export interface JsonSpan {
   readonly start: number;
   readonly end: number;
@@ -57,7 +57,7 @@ export interface JsonSpan {
 
 /**
  * Finds the value that a path of names leads to; the empty path leads to the top.
- * @param body a valid JSON text, not checked again. Of a name that stands twice the last counts, as in JSON.parse.
+ * @param body a valid JSON text, not checked again. Of a name that is there twice the last counts, as in JSON.parse.
  * @returns undefined where the path leads nowhere.
  */
 export function findNested(body: Uint8Array, path: readonly string[]): JsonSpan | undefined {
@@ -120,10 +120,10 @@ export function* memberSpans(object: Uint8Array): Generator<MemberSpan> {
 }
 
 /**
- * Tells of the names in an object, or in the objects of an array, in one pass: what `see` gives for a name is what the
- * object under it is told of with; where it gives nothing, the value is skipped.
+ * Calls `see` for each name in an object, or in the objects of an array, in one pass. What `see` returns for a name is
+ * passed on with the names of the object under it; where it returns nothing, the value is skipped.
  * @param body a valid JSON text whose depth is bounded (JSON_LIMITS); `at` is where a value begins.
- * @param see is told the name (escapes decoded), whether it is written without escapes, and whether its object has had it.
+ * @param see gets the name (escapes decoded), whether it is written without escapes, and whether its object has had it.
  * @returns one past the value's last byte.
  */
 export function visitNames<T>(

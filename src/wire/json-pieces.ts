@@ -85,7 +85,7 @@ class Pieces {
 
   /**
    * The value that begins at a position. Recurses into long values only, which the scan's depth bounds.
-   * @param stop after the value, and before whatever follows it.
+   * @param stop after the value, and before what follows it.
    */
   async value(start: number, stop: number): Promise<unknown> {
     const long = this.#longValues.get(start);
@@ -127,7 +127,7 @@ class Pieces {
     return members;
   }
 
-  /** What stands between the quotes of a long string, from pieces that end in no escape and in no character. */
+  /** The text between the quotes of a long string, from pieces that are cut neither in an escape nor in a character. */
   async #text(start: number, end: number): Promise<string> {
     const pieces: string[] = [];
     for (let at = start; at < end; ) {

@@ -1,6 +1,6 @@
 /**
- * A linear scan of a body that bounds what JSON.parse may be given (docs/failure-model.md rows 44 and 45) and knows
- * where the top-level members stand. It can be made in steps, so that a large body does not stop everything else for as
+ * A linear scan of a body that bounds what JSON.parse may be given (docs/failure-model.md rows 44 and 45) and finds
+ * where the top-level members are. It can be made in steps, so that a large body does not stop everything else for as
  * long as it takes.
  */
 import { isUtf8 } from "node:buffer";
@@ -32,7 +32,7 @@ import {
 } from "./json-token.ts";
 import { asBuffer } from "./utf8.ts";
 
-/** Where one top-level member stands in the body; offsets are byte positions. */
+/** Where one top-level member is in the body; offsets are byte positions. */
 export interface JsonMember {
   /** The member's name, escapes decoded. */
   readonly name: string;
@@ -56,9 +56,9 @@ export function isJsonFault(result: JsonScan | JsonFault): result is JsonFault {
 }
 
 /**
- * Scans a body that must be one JSON object, in one pass, without recursion. Whatever passes, and is valid UTF-8, is
- * accepted by JSON.parse (rows 44 to 47 and 51). Duplicates are looked for at the top level only, where the
- * members that route and bill stand.
+ * Scans a body that must be one JSON object, in one pass, without recursion. A body that passes, and is valid UTF-8, is
+ * accepted by JSON.parse (rows 44 to 47 and 51). Duplicates are looked for at the top level only, where the members are
+ * that route and bill.
  */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): JsonScan | JsonFault {
   const result = new JsonScanner(bytes, limits).advance(bytes.length + 1);
@@ -83,8 +83,8 @@ export interface LongValue {
   /** One past its last byte. */
   readonly end: number;
   /**
-   * Commas between its members or elements, in ascending order, so that between two of them stands either one long value
-   * or whatever there is of short ones, no longer than twice a long value's least length and the white space in it.
+   * Commas between its members or elements, in ascending order. Between two of them is either one long value, or a run
+   * of short ones no longer than twice a long value's least length and the white space in it.
    */
   readonly cuts: readonly number[];
 }
@@ -255,7 +255,7 @@ export class JsonScanner {
     this.#cutAt[depth] = comma;
   }
 
-  /** Notes a long value; whatever stands beside it, at this depth, is cut off. */
+  /** Notes a long value; its neighbours at this depth are cut off. */
   #long(start: number, value: LongValue, depth: number): void {
     this.longValues.set(start, value);
     const comma = this.#commaAt[depth] as number;

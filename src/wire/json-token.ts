@@ -115,9 +115,7 @@ export function skipScalar(bytes: Uint8Array, at: number, stop = bytes.length): 
   return at + literal.length;
 }
 
-/**
- * Decodes the string token that stands in [start, end), quotes included, known to have the right form and to be UTF-8.
- */
+/** Decodes the string token in [start, end), quotes included, known to have the right form and to be UTF-8. */
 export function decodeString(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString("utf8", start + 1, end - 1);
   return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;

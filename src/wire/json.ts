@@ -39,7 +39,7 @@ export function memberValue(body: Uint8Array, scan: JsonScan, name: string): Uin
 
 /** What to change at the top level of a body. A name in both is set. */
 interface JsonEdits {
-  /** Raw JSON (text or UTF-8) by member name; replaces the value where it stands, or is appended as the last member. */
+  /** Raw JSON (text or UTF-8) by member name; replaces the value in its place, or is appended as the last member. */
   readonly set?: Readonly<Record<string, string | Uint8Array>>;
   readonly remove?: readonly string[];
 }
@@ -79,7 +79,7 @@ export function spliceJson(body: Uint8Array, scan: JsonScan, edits: JsonEdits): 
   return applyPatches(body, patches);
 }
 
-/** The members from `keptEnd` on go, with the comma before them; what is new stands in their place. */
+/** Replaces the members from `keptEnd` on, and the comma before them, by the new ones. */
 function replaceTail(scan: JsonScan, keptEnd: number, toAppend: ReadonlyMap<string, string | Uint8Array>): Patch {
   const lastKept = scan.members[keptEnd - 1];
   const start = lastKept?.valueEnd ?? scan.members[0]?.nameStart ?? scan.end;

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { asBuffer } from "./utf8.ts";
 
-/** One frame of a stream: what stands up to and including a blank line. */
+/** One frame of a stream: the bytes up to and including a blank line. */
 export interface SseEvent {
   /** The exact bytes of the frame with its blank line; comments, and lone blank lines, are frames too. */
   readonly raw: Uint8Array;
@@ -15,7 +15,7 @@ export interface SseEvent {
   readonly data: Uint8Array | undefined;
 }
 
-/** The most bytes that one frame may have unless told otherwise (docs/failure-model.md rows 65 and C5). */
+/** The most bytes that one frame may have by default (docs/failure-model.md rows 65 and C5). */
 export const SSE_EVENT_BYTES_MAX = 1_048_576;
 
 const LF = 0x0a;
@@ -143,7 +143,7 @@ export class SseReader {
     return event ? [event] : [];
   }
 
-  /** Gives the position after the part of a byte order mark that stands in this chunk; it is no part of a line. */
+  /** Gives the position after the part of a byte order mark in this chunk; it is no part of a line. */
   #skipBom(bytes: Buffer): number {
     let i = 0;
     while (this.#bomBytes < BOM.length && i < bytes.length) {

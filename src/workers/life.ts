@@ -19,11 +19,11 @@ export interface LifeGateway {
 interface LifeParts {
   /** Opens all that a worker needs, with the message's newest configuration in force, and lets nobody in yet. */
   readonly prepare: (start: WorkerStart) => Promise<LifeGateway>;
-  /** Resolves when the message has left, or when there is nobody to tell. */
+  /** Resolves when the message has left, or when the channel is closed. */
   readonly tell: (message: FromWorker) => Promise<void>;
   /** Ends the process. */
   readonly exit: (code: number) => void;
-  /** Told what the parent's configuration broke here, before this worker gives its place to another one. */
+  /** Called with what the parent's configuration broke here, before this worker gives its place to another one. */
   readonly onRefused: (error: unknown) => void;
 }
 
@@ -54,7 +54,7 @@ export class WorkerLife {
         return;
       case "reload":
         this.#newest = message;
-        // One that comes while the store is being opened is in force before anybody is let in.
+        // A configuration that comes while the store is being opened is in force before the first client is served.
         if (this.#gateway) this.#configure(this.#gateway, message);
         return;
       case "open":

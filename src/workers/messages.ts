@@ -1,6 +1,7 @@
 /**
- * What a worker process and its parent tell each other, in order on one channel. A start is `start`, `prepared`, `open`,
- * `serving`; configurations (`reload`, answered by `configured`), pings and the rest may come in between at any time.
+ * The messages between a worker process and its parent, in order on one channel. A start is `start`, `prepared`,
+ * `open`, `serving`; configurations (`reload`, answered by `configured`), pings and the rest may come in between at any
+ * time.
  */
 import type { ConfigCopy } from "../config/config.ts";
 import type { UpstreamState } from "../console/routes/upstreams.ts";
@@ -33,7 +34,7 @@ export interface WorkerStart {
 
 export type ToWorker =
   | WorkerStart
-  /** Whatever was configured before this message is in force by now: clients may come. */
+  /** All configurations sent before this message are in force by now: clients may come. */
   | { readonly kind: "open" }
   | ({ readonly kind: "reload" } & Generation)
   /** Wants a `pong`, to see whether it is alive. */
@@ -41,14 +42,16 @@ export type ToWorker =
   | { readonly kind: "metrics" }
   | { readonly kind: "stop"; readonly how: Stop };
 
-/** What a worker tells of itself when it is asked. */
+/** What a worker reports of itself when it is asked. */
 export interface Figures {
   readonly metrics: MetricsSnapshot;
   readonly upstreams: readonly UpstreamState[];
 }
 
 export type FromWorker =
-  /** Store and journal are open, and this configuration is in force; nobody can reach it before it is told `open`. */
+  /**
+   * Store and journal are open, and this configuration is in force; nobody can reach the worker before it gets `open`.
+   */
   | { readonly kind: "prepared"; readonly generation: number }
   /** Clients are served at this address. */
   | { readonly kind: "serving"; readonly listen: Address }

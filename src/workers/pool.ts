@@ -26,7 +26,7 @@ interface PoolParts {
   readonly fork: (worker: number) => ChildProcess;
   readonly clock: Clock;
   readonly log: Log;
-  /** A process has ended; why, unless it had been told to. */
+  /** A process has ended; `cause` says why, unless it was asked to end. */
   readonly onEnded: (cause: WorkerEnd | undefined) => void;
 }
 
@@ -79,7 +79,7 @@ export class WorkerPool {
   /**
    * Gives all workers a new configuration, one that the parent has found good.
    * @returns its number, and what resolves once no request can be admitted by an older one: every worker that may admit
-   * has confirmed it or is no more, and whichever starts later begins with it.
+   *   has confirmed it or has ended, and any that starts later begins with it.
    */
   reload(copy: ConfigCopy): { generation: number; inForce: Promise<void> } {
     const generation = this.#newest.generation + 1;
@@ -112,7 +112,7 @@ export class WorkerPool {
     }));
   }
 
-  /** What each worker tells of itself: fresh, or as of its last word where it is slow to answer. */
+  /** What each worker reports of itself: fresh, or its last report where it is slow to answer. */
   figures(): Promise<Figures[]> {
     return Promise.all(this.#slots.map((slot) => slot.figures()));
   }

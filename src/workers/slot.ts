@@ -1,7 +1,7 @@
 /**
- * The place of one worker: a process that is started, watched, told to end, and started again when it has ended by itself
- * or no longer answers, later each time that it ends soon. There is never more than one process, since it owns the
- * place's journal. What concerns all places together is `pool.ts`'s.
+ * The place of one worker: a process that is started, watched, asked to end, and started again when it has ended by
+ * itself or no longer answers, after a longer wait each time that it ends soon. There is never more than one process,
+ * since it owns the place's journal. `pool.ts` does what concerns all places together.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Log } from "../telemetry/log.ts";
@@ -16,7 +16,7 @@ const RESTART_MS_MAX = 10_000;
 const RESTART_ALONE_MS_MAX = 1_000;
 /** A worker that has served for so long was well: the next one is not made to wait. */
 const WELL_AFTER_MS = 30_000;
-/** How long the page of metrics waits for a worker that is busy; its last figures stand in for it. */
+/** How long the page of metrics waits for a worker that is busy; after that its last figures are used. */
 const METRICS_WAIT_MS = 1_000;
 
 /**
@@ -41,7 +41,7 @@ interface SlotParts {
   readonly fork: () => ChildProcess;
   /** The newest configuration. */
   readonly newest: () => Generation;
-  /** What a new process is told first. */
+  /** The first message to a new process. */
   readonly startMessage: (newest: Generation) => ToWorker;
   /** Whether no other place has a process. */
   readonly isAlone: () => boolean;
@@ -49,7 +49,7 @@ interface SlotParts {
   readonly log: Log;
   /** The stage or the configuration in force has changed. */
   readonly onChange: () => void;
-  /** A process has ended, with its last figures, which the place has given up by then, and, unless told to, why. */
+  /** A process has ended: its last figures, which the place no longer has, and why, unless it was asked to end. */
   readonly onEnded: (last: Figures["metrics"], cause: WorkerEnd | undefined) => void;
 }
 
@@ -94,7 +94,7 @@ export class WorkerSlot {
     return this.#generation;
   }
 
-  /** Whether the process may admit a request, or may do so before it hears what it is told next. */
+  /** Whether the process may admit a request now, or before it reads its next message. */
   get mayAdmit(): boolean {
     return this.#stage === "opening" || this.#stage === "serving" || this.#stage === "draining";
   }
@@ -115,8 +115,8 @@ export class WorkerSlot {
   }
 
   /**
-   * Gives the process the newest configuration as soon as it has confirmed the one before, so that no more than one is on
-   * its way to a process that is slow or stuck. One that starts gets it before it is let to clients.
+   * Gives the process the newest configuration as soon as it has confirmed the one before, so that no more than one is
+   * on its way to a process that is slow or stuck. A process that starts gets it before it serves clients.
    */
   configure(): void {
     const newest = this.#parts.newest();
@@ -153,7 +153,7 @@ export class WorkerSlot {
     return this.#figures;
   }
 
-  /** Tells the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
+  /** Asks the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
   async stop(how: Stop, killAfterMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelRestart();
@@ -168,7 +168,7 @@ export class WorkerSlot {
   }
 
   #send(message: ToWorker): void {
-    // A process that cannot be told anything is about to end, and that is heard of.
+    // A process without a channel is about to end, and its end is noticed.
     if (this.#child?.connected) this.#child.send(message, () => {});
   }
 

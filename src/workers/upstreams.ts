@@ -3,7 +3,7 @@ import type { UpstreamState } from "../console/routes/upstreams.ts";
 
 const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { healthy: 0, probe: 1, ejected: 2 };
 
-/** Counts are added up; of what each worker judges for itself the worst is told. */
+/** Counts are added up; of what each worker judges for itself the worst is given. */
 export function upstreamsOfAll(reports: readonly (readonly UpstreamState[])[]): UpstreamState[] {
   const merged = new Map<string, UpstreamState>();
   for (const state of reports.flat()) {

@@ -1,8 +1,8 @@
 /**
- * A gateway of several processes (`workers`, with Redis only). This one, the parent, has the admin
- * listener, the audit and a journal for operators' writes; each worker serves clients with a journal of its own. The
- * parent takes connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts
- * leaves nothing behind in a queue of the system.
+ * A gateway of several processes (`workers`, with Redis only). This one, the parent, has the admin listener, the audit
+ * and a journal for operators' writes; each worker serves clients with a journal of its own. The parent takes
+ * connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts leaves no
+ * connection in a queue of the system.
  */
 import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";
@@ -26,7 +26,7 @@ const KILL_GRACE_MS = 30_000;
 /** How often the workers' figures are fetched, so that little is lost of one that is killed. */
 const FIGURES_EVERY_MS = 5_000;
 
-/** What becomes of a configuration that was taken. */
+/** The outcome of an accepted configuration. */
 export interface Applied {
   /** The keys of settings that wait for a restart. */
   readonly restart: readonly string[];

@@ -1,6 +1,6 @@
 /**
  * A TCP proxy in front of an HTTP server that spoils the bytes of an answer: cuts it, resets it, falls silent, says
- * something else or something more. It knows only that an answer begins behind a request's bytes, so it must see one
+ * something else or something more. It knows only that an answer begins after a request's bytes, so it must see one
  * request at a time on a connection. Node's `net`, 127.0.0.1 only.
  */
 import { once } from "node:events";
@@ -20,7 +20,9 @@ export type ByteFault =
   | { readonly kind: "corrupt"; readonly at: number; readonly bytes: Uint8Array }
   /** All bytes, one at a time, each in a write of its own. */
   | { readonly kind: "trickle" }
-  /** All bytes, and these in one packet with the last of them: behind the last chunk, or the length that was told. */
+  /**
+   * All bytes, and these in one packet with the last of them: after the last chunk, or beyond the length of the head.
+   */
   | { readonly kind: "surplus"; readonly bytes: Uint8Array };
 
 export interface ByteProxy {

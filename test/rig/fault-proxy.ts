@@ -184,7 +184,7 @@ class Link {
     }
   }
 
-  /** In the order in which they came, whatever the delay is by then: a real server never changes it. */
+  /** In the order in which they came, even if the delay has changed: a real server keeps the order. */
   #toClient(bytes: Buffer): void {
     if (this.#silent) return;
     const dueMs = performance.now() + this.#faults.delayMs;

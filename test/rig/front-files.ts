@@ -46,7 +46,7 @@ export function startProcess(program: string, args: readonly string[]): FrontPro
   child.stdout.on("data", (data: Buffer) => printed.push(String(data)));
   child.stderr.on("data", (data: Buffer) => printed.push(String(data)));
   const exited = once(child, "exit");
-  // A missing program is told of by `untilReady`.
+  // `untilReady` reports a missing program.
   child.on("error", (error) => printed.push(String(error)));
   exited.catch(() => undefined);
   const reap = (): void => void child.kill("SIGTERM");

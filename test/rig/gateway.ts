@@ -1,6 +1,6 @@
 /**
- * A whole gateway for tests, with the simulator behind it: in this process (`startGatewayHere`) or as processes of their
- * own (`spawnGateway`), which is what a test of several replicas or of signals needs.
+ * A whole gateway for tests, with the simulator as its upstream: in this process (`startGatewayHere`) or as processes
+ * of their own (`spawnGateway`), which is what a test of several replicas or of signals needs.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -140,7 +140,7 @@ export async function startGatewayHere(
       ...(options.storeTimes ? { storeTimes: options.storeTimes } : {}),
     });
   } catch (error) {
-    // A simulator left behind would keep the failed test's process alive.
+    // A simulator that still runs would keep the failed test's process alive.
     await simulator.close();
     rmSync(dir, { recursive: true, force: true });
     throw error;
@@ -251,7 +251,7 @@ export async function spawnGateway(
   });
   onSpawn?.(child);
   const printed: string[] = [];
-  // A test that is cut short must not leave its gateway behind.
+  // A test that is cut short must not leave its gateway running.
   const reap = () => child.kill("SIGKILL");
   process.once("exit", reap);
   const exited = once(child, "exit").then(([code]) => {

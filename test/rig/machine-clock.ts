@@ -9,7 +9,7 @@ import { join } from "node:path";
 export interface MachineClock {
   /** For the process that is to live in this time. */
   readonly env: Readonly<Record<string, string>>;
-  /** From now on the process is so many seconds ahead (or, when negative, behind) of this machine. */
+  /** From now on the process is so many seconds ahead of this machine, or behind it when negative. */
   setOffset(seconds: number): void;
   close(): void;
 }

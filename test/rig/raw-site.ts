@@ -120,7 +120,7 @@ export class RawSite {
   }
 }
 
-/** Starts a site and closes it behind the test. */
+/** Starts a site and closes it after the test. */
 export async function startRawSite(context: { after: (task: () => Promise<void>) => void }): Promise<RawSite> {
   const site = await new RawSite().listen();
   context.after(() => site.close());

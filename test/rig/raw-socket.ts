@@ -1,6 +1,6 @@
 /**
- * A client that sends exactly the bytes that it is told to, and reads what comes back as HTTP/1.1. For input that no
- * HTTP library would send.
+ * A client that sends exactly the bytes that it is given, and reads what comes back as HTTP/1.1. For input that no HTTP
+ * library would send.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 

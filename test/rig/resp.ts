@@ -2,7 +2,7 @@
 
 const CRLF = Buffer.from("\r\n");
 
-/** @returns the index behind the message that begins at `from`, or -1 while it is not complete. */
+/** @returns the index after the message that begins at `from`, or -1 while it is not complete. */
 export function endOfMessage(bytes: Buffer, from: number): number {
   const lineEnd = bytes.indexOf(CRLF, from);
   if (lineEnd < 0) return -1;

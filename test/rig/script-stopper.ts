@@ -44,7 +44,7 @@ const COUNTED = `local redis = (function(real)
     status_reply = real.status_reply, acl_check_cmd = real.acl_check_cmd, sha1hex = real.sha1hex, log = real.log }
 end)(redis)`;
 
-/** The script with something in front of its first line, behind its shebang. */
+/** The script with something before its first line, after its shebang. */
 export function withInFront(source: string, lua: string): string {
   const [shebang, ...rest] = source.startsWith("#!") ? source.split("\n") : ["", ...source.split("\n")];
   return [...(shebang ? [shebang] : []), lua.replaceAll("\n", " "), ...rest].join("\n");

@@ -8,7 +8,7 @@ import { Messages } from "./resp.ts";
 
 export interface ScriptedSentinel {
   readonly port: number;
-  /** From now on nobody is told where the primary is, until `release`. */
+  /** From now on questions for the primary get no answer, until `release`. */
   hold(): void;
   release(): void;
   /** Resolves when so many clients wait for the primary's address. */
@@ -86,7 +86,7 @@ export async function startScriptedSentinel(primaryPort: number): Promise<Script
   };
 }
 
-/** The words of a command: every second line behind the first. */
+/** The words of a command: every second line after the first. */
 function wordsOf(message: Buffer): string[] {
   return message
     .toString()

@@ -85,7 +85,7 @@ function unnamedPages(text: string): string[] {
   );
 }
 
-/** Paths of the repository that a text names, as far as they can be told from examples. */
+/** Paths of the repository that a text names, as far as they differ from examples. */
 const PATH =
   /(?<![\w./@$:-])(?:src|test|bench|docs|deploy|grafana)\/[\w./-]*\w\.(?:ts|md|json|lua|yaml|yml|sh|conf)\b/g;
 

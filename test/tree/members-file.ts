@@ -1,4 +1,4 @@
-/** The tables of docs/members.md, from the code; `npm run members` writes them behind the words that a person wrote. */
+/** The tables of docs/members.md, from the code; `npm run members` writes them after the text that a person wrote. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { SHARED } from "../../src/values/members/shared.ts";
 import { MEMBERS, type MemberStanding, type Shape } from "../../src/values/members.ts";

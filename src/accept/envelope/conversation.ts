@@ -1,6 +1,6 @@
 /**
- * The objects that a conversation is made of, whatever their protocol: messages, items, content parts, sources, and the
- * tools that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
+ * The objects that a conversation is made of, in every protocol: messages, items, content parts, sources, and the tools
+ * that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
  */
 import type { Protocol } from "../../values/protocol.ts";
 
@@ -19,21 +19,22 @@ const CONTAINERS: ReadonlySet<string> = new Set(
   tool_changes`.split(/\s+/),
 );
 
-/** An object of the conversation, and the member under which it stands: that of its parent, or the root's. */
+/** An object of the conversation, and the name of the member that holds it: one of its parent, or of the root. */
 export interface Met {
   readonly node: Json;
   readonly under: string;
 }
 
-/** What is told of each object: its names one by one, then the object. */
+/** Called for each object: with its names one by one, then with the object. */
 export interface Visitor {
   name(name: string, under: string): void;
   object(met: Met): void;
 }
 
 /**
- * Tells of every object of the conversation, each once. The walk is iterative, since the depth is the client's; it trusts
- * no shape. Names are gone through once, since objects of many shapes are slow to ask for members that they lack.
+ * Shows the visitor every object of the conversation, each once. The walk is iterative, since the depth is the
+ * client's; it trusts no shape. Names are gone through once, since objects of many shapes are slow to ask for members
+ * that they lack.
  */
 export function visitConversation(protocol: Protocol, json: Json, visitor: Visitor): void {
   const values: unknown[] = [];

@@ -29,7 +29,7 @@ export class HostedTools {
     this.#protocol = protocol;
   }
 
-  /** Looks at the members that stand at the top of a body. */
+  /** Looks at the members at the top of a body. */
   seeTop({ tools, tool_choice: choice }: Json): void {
     this.#seeAll(tools);
     if (!isObject(choice)) return;

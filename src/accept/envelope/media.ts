@@ -15,7 +15,7 @@ export const MEDIA_NAMES: ReadonlySet<string> = new Set(
 /** One image, or one file of any other kind. */
 export interface MediaPiece {
   readonly kind: "image" | "file";
-  /** The most that it costs, in tokens; undefined when nothing in the body tells. */
+  /** The most that it costs, in tokens; undefined when nothing in the body shows it. */
   readonly tokens: number | undefined;
 }
 
@@ -156,7 +156,7 @@ function imageTokens(encoded: Encoded, format: ImageFormat): number | undefined 
   return undefined;
 }
 
-/** The dearest rate that a vendor publishes for sound that is heard. */
+/** The dearest rate that a vendor publishes for sound input. */
 const SOUND_TOKENS_PER_S = 32;
 /** The least that a second takes in the codecs of speech, and in plain samples of common quality at the most. */
 const PACKED_BYTES_PER_S = 1_000;
@@ -180,7 +180,7 @@ function isText(head: Buffer): boolean {
   return head.length > 0;
 }
 
-/** The members whose objects are messages, items and parts; under the others stand sources and tools. */
+/** The members whose objects are messages, items and parts; other members hold sources and tools. */
 const PARTS_STAND_UNDER: ReadonlySet<string> = new Set(["messages", "system", "input", "content", "output"]);
 
 /** Types of messages, items, parts and blocks that are text, or that hold what is looked at by itself. */
@@ -202,7 +202,7 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
 
-/** What a part is whose members tell nothing: nothing, an image, or a file, as is every kind that nobody here knows. */
+/** What a part counts as when its members do not show it: nothing, an image, or a file, as every unknown kind does. */
 function unmeasured({ type, source }: Json): MediaPiece["kind"] | undefined {
   if (typeof type !== "string" || TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
   if (IMAGE_TYPES.has(type)) return "image";

@@ -20,8 +20,8 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
 }
 
 /**
- * The names inside a conversation by which it is billed, or by which it could reach what belongs to others. All else
- * that stands there is the model's to read, and passes.
+ * The names inside a conversation by which it is billed, or by which it could reach what belongs to others. Every other
+ * name is data for the model, and passes.
  */
 const BILLING = shape({
   plain: `type content output source file file_id file_data file_url image_url url data input_audio audio audio_url

@@ -1,14 +1,14 @@
 /**
  * How much there is to read in a PDF: its pages and the text that it shows, as an upper estimate. Page objects and text
- * stand in compressed streams as a rule, so these are unpacked, within a budget; a file that does not let itself be read
- * is not believed to be small. No interpreter: a file that is made to mislead (text drawn again and again by nested
- * forms, text that calls itself a picture) can still show more than is found here.
+ * are in compressed streams as a rule, so these are unpacked, within a budget; a file that cannot be read is not
+ * believed to be small. No interpreter: a file that is made to mislead (text drawn again and again by nested forms,
+ * text that calls itself a picture) can still show more than is found here.
  */
 import { constants, inflateSync } from "node:zlib";
 
 interface PdfSize {
   readonly pages: number;
-  /** Bytes of the strings that its streams hold: the text that can be shown, in whatever encoding. */
+  /** Bytes of the strings in its streams: the text that can be shown, in any encoding. */
   readonly textBytes: number;
 }
 
@@ -52,7 +52,7 @@ export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined
 /** How far back a stream's dictionary is looked for. */
 const DICTIONARY_BYTES_MAX = 4_096;
 
-/** Every place where a stream begins, and every other place where the word stands. */
+/** Every place of the word `stream`: where a stream begins, and `end` for all the others. */
 function* streamsOf(pdf: Buffer): Generator<{ readonly dictionary: string; readonly start: number } | "end"> {
   for (let at = pdf.indexOf("stream"); at >= 0; at = pdf.indexOf("stream", at + 6)) {
     const next = at + 6;
@@ -78,14 +78,14 @@ const FILTER = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()%]+)/;
 const PICTURES = /\/(?:DCTDecode|DCT|JPXDecode|CCITTFaxDecode|CCF|JBIG2Decode)\b/;
 const ASCII85 = /^\[?\s*\/(?:ASCII85Decode|A85)\b/;
 const FLATE = /^\[?\s*(?:\/(?:ASCII85Decode|A85)\s*)?\/(?:FlateDecode|Fl)\s*\]?$/;
-/** What says of itself that it is a picture, a font, a colour profile or a table of the file. */
+/** Marks by which a stream declares itself a picture, a font, a colour profile or a table of the file. */
 const NO_TEXT =
   /\/Subtype\s*\/(?:Image|Type1C|CIDFontType0C|OpenType|XML)\b|\/Type\s*\/XRef\b|\/Length1\b|\/Alternate\b/;
 
 function readStream(dictionary: string, data: Buffer, budget: ReadingBudget): Buffer | "hidden" | "no text" {
   const filter = FILTER.exec(dictionary)?.[1] ?? "";
   const packed = ASCII85.test(filter) ? ascii85(data, budget) : data;
-  // What can be unpacked is, whatever the dictionary says: a comment in it may hide half of it.
+  // What can be unpacked is unpacked, even against the dictionary: a comment in a dictionary may hide half of it.
   const isFlate = FLATE.test(filter) || beginsDeflated(packed);
   const claimsNoText = PICTURES.test(filter) || NO_TEXT.test(dictionary);
   if (claimsNoText) {
@@ -119,7 +119,7 @@ function unpacked(data: Buffer, budget: ReadingBudget): Buffer | undefined {
   }
 }
 
-/** Base-85 as PostScript has it, up to its `~>`; what is no digit is stepped over. */
+/** Base-85 as PostScript has it, up to its `~>`; other characters are skipped. */
 function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
   const end = data.subarray(0, budget.bytes).indexOf("~>");
   const digits = data.subarray(0, Math.max(0, end));
@@ -154,7 +154,7 @@ function looksLikeText(sample: Buffer): boolean {
 
 /**
  * Pages by their own objects, and by what the page tree lists, since one object may be listed many times. Undefined for
- * a tree whose lists stand elsewhere.
+ * a tree whose lists are elsewhere.
  */
 function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
   let objects = 0;

@@ -19,9 +19,9 @@ export type SiteOutcome =
 
 /** Where the site is. */
 export class SiteAddress {
-  /** What a `Host` header says of it. */
+  /** The `Host` header for it. */
   readonly host: string;
-  /** The path under which it stands, without a final slash; empty when it has a whole origin. */
+  /** The path under which the site is served, without a final slash; empty when it has a whole origin. */
   readonly basePath: string;
   readonly #tls: boolean;
   readonly #hostname: string;
@@ -140,7 +140,7 @@ export class SiteCall {
     body.pipe(this.#request);
   }
 
-  /** Ends whatever is left of it. The rest of the body is not sent, and no chunk says that it is complete. */
+  /** Ends the call. The rest of the body is not sent, and no last chunk says that the body is complete. */
   close(): void {
     this.#fail("abandoned");
     // The rest is read and thrown away, as far as the listener lets it come.

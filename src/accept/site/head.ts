@@ -24,7 +24,7 @@ export interface VisitHead {
   readonly awaitsContinue: boolean;
 }
 
-/** Fields that are written anew, or that nobody may speak in our name. */
+/** Fields that we write anew, or that no visitor may send in our name. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   "content-length",
   "expect",
@@ -52,7 +52,7 @@ const TARGET = /^[!"\x24-\x7e]+$/;
  *
  * A backslash is no character of a path, and is a slash to those who read paths as browsers do: the one such reading
  * that a front's own rule by path would not have foreseen.
- * @param basePath the path under which the site stands; one that is not empty must not be climbed out of.
+ * @param basePath the path under which the site is served; if it is not empty, a target must stay below it.
  */
 export function targetFault({ target, headers }: VisitHead, basePath: string): Refusal | undefined {
   const { path } = splitTarget(target);
@@ -100,8 +100,8 @@ function framingHead(headers: RequestHeaders): RawHead {
 }
 
 /**
- * Whether a field ends here. Servers of CGI's kind take `_` for `-`, so a name that is only written differently from one
- * of these is that one (and `transfer_encoding` is nobody's honest header).
+ * Whether a field ends here. Servers of CGI's kind take `_` for `-`, so a name that differs from one of these only in
+ * that is treated as that one (no honest client sends `transfer_encoding`).
  */
 function endsHere(name: string, hop: ReadonlySet<string>): boolean {
   const dashed = name.replaceAll("_", "-");
@@ -126,7 +126,7 @@ function withoutKeys(name: string, value: string): string | undefined {
   return joined === "" || isMeant(joined) ? undefined : joined;
 }
 
-/** Where keys of ours belong, what begins like one is one, though mistyped. */
+/** In the places for keys of ours, a text that begins like a key counts as one, even if mistyped. */
 const MEANT_AS_KEY: Readonly<Record<string, RegExp>> = {
   authorization: /^(?:bearer[ \t]+)?["']?sk-/i,
   "api-key": /^["']?sk-/,

@@ -1,6 +1,6 @@
 /**
- * What stands at every path that is not the API's: one static page (docs/failure-model.md row 43). It repeats nothing
- * of the request. Where the operator has a site of their own, `site.ts` passes requests on to it; those that were meant
+ * The answer at every path that is not the API's: one static page (docs/failure-model.md row 43). It repeats nothing of
+ * the request. Where the operator has a site of their own, `site.ts` passes requests on to it; those that were meant
  * for the API get this page all the same.
  */
 import { PROTOCOL_NAMES, PROTOCOLS } from "../../values/protocol.ts";
@@ -9,7 +9,7 @@ import { carriesKey } from "../key.ts";
 import type { Reply, ReplyHeaders } from "../reply.ts";
 import { hintFor, hintHeader } from "../routes.ts";
 
-/** What the site is told of a request; `meantForApi` when it carries a key or JSON. */
+/** What the site needs to know of a request; `meantForApi` when it carries a key or JSON. */
 interface SiteRequest {
   readonly method: string;
   readonly path: string;

@@ -96,7 +96,7 @@ export class SitePlaces {
         if (!this.#mayTake(owner)) continue;
         const [next] = line as [Waiting];
         this.#leaveLine(owner, next);
-        // Whoever had a turn goes to the end of the round.
+        // An owner that had a turn goes to the end of the round.
         if (this.#lines.delete(owner)) this.#lines.set(owner, line);
         next.resolve(this.#take(owner));
         served = true;

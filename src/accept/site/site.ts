@@ -56,7 +56,7 @@ export class Site {
     this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
   }
 
-  /** Serves a visit. A request that was meant for the API gets the built-in page and its hint, whatever the site is. */
+  /** Serves a visit. A request that was meant for the API always gets the built-in page and its hint. */
   async serve(visit: Visit, reply: Reply): Promise<void> {
     const { method, target, headers } = visit;
     const address = this.#addressNow();
@@ -70,7 +70,7 @@ export class Site {
 
   /**
    * Whether a request is an upgrade for the site; any other that names a protocol is served as if it did not (RFC 9110
-   * section 7.8). A body in front of another protocol is one framing too many, so there is none.
+   * section 7.8). An upgrade has no body: a body before another protocol would need a framing of its own.
    */
   takesUpgrade(req: IncomingMessage): boolean {
     if (this.#parts.siteUrl() === undefined || req.method !== "GET" || req.httpVersion !== "1.1") return false;
@@ -80,7 +80,7 @@ export class Site {
     return !isRefusal(route) && route.kind === "site";
   }
 
-  /** Passes an upgrade on, from a connection that Node has let go; `reply` answers on the bare connection. */
+  /** Passes an upgrade on, from a connection that Node has released; `reply` answers on the bare connection. */
   async upgrade(visit: Visit, reply: Reply, upgrade: TunnelEnd): Promise<void> {
     const address = this.#addressNow();
     if (address === undefined) {

@@ -37,7 +37,7 @@ export async function tunnel(one: TunnelEnd, other: TunnelEnd, limits: TunnelLim
   }
   connect(one, other.socket);
   connect(other, one.socket);
-  // A side that was destroyed before will tell nothing but its close.
+  // A side that was destroyed before emits nothing but its close.
   if (sockets.some((socket) => socket.destroyed)) cut();
   await Promise.all(closed);
   clearTimeout(lingering);

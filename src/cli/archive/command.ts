@@ -1,7 +1,7 @@
 /**
  * `tollgate ledger archive`: the beginnings of ledgers go into files, and one opening line each takes their place. The
- * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store lets go only
- * of lines whose digest we can tell. A run that was cut off goes on with the file that it had written.
+ * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store removes only
+ * lines whose digest we send. A run that was cut off goes on with the file that it had written.
  */
 import { chained, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
 import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
@@ -91,7 +91,7 @@ async function archiveOne(admin: AdminClient, account: string, where: Where, ter
   }
 }
 
-/** The next lines to let go of: those of a file that an earlier run left behind, else those of a new one. */
+/** The next lines to remove from the store: those of a file that an earlier run left, else those of a new one. */
 async function linesOnDisk(
   admin: AdminClient,
   account: string,

@@ -1,6 +1,6 @@
 /**
- * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and on
- * the disk, so that what stands in the folder can be believed after any crash.
+ * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and
+ * on the disk, so that every named file in the folder is complete after any crash.
  */
 import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import type { LedgerLine } from "../../store/records.ts";
 import { CliFailure } from "../failure.ts";
 
 const VERSION = 2;
-/** Its files have no digest; their lines are read all the same. */
+/** Its files have no digest; their lines are still read. */
 const VERSION_WITHOUT_DIGEST = 1;
 /** The most that one file of ours unpacks to: 20,000 lines of at most 40 KB. */
 const UNPACKED_BYTES_MAX = 800_000_000;
@@ -27,7 +27,7 @@ export interface ArchiveFile {
 }
 
 /**
- * Files of the archive by account and first line; whatever else is in the folder is left alone.
+ * Files of the archive by account and first line; other files in the folder are ignored.
  * @param isNew whether the folder may still be to be made.
  */
 export async function listArchive(dir: string, isNew = false): Promise<ArchiveFile[]> {
@@ -102,17 +102,17 @@ async function syncFolder(dir: string): Promise<void> {
   }
 }
 
-/** A file as it stands there, whatever it says. */
+/** A file as it was read, not yet checked. */
 interface ReadFile {
   /** Undefined for a file of a version that wrote no digest. */
   readonly chain: ArchiveHeading["chain"] | undefined;
-  /** Each line, as far as it is one, with the text that stands there, line feed included. */
+  /** Each line, undefined if its text is no line, with its text, line feed included. */
   readonly lines: readonly { readonly line: LedgerLine | undefined; readonly text: string }[];
   /** What is wrong with the file, each as the end of "the file ...". */
   readonly faults: readonly string[];
 }
 
-/** Reads a file and tells everything that is wrong with it. @throws CliFailure for one that cannot be read at all */
+/** Reads a file and reports everything that is wrong with it. @throws CliFailure for one that cannot be read at all */
 export async function readFaulty(file: ArchiveFile): Promise<ReadFile> {
   const { account, first, last } = file;
   const [heading = "", ...rest] = (await unpack(file.path)).split("\n");
@@ -155,7 +155,7 @@ export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
 
 async function unpack(path: string): Promise<string> {
   try {
-    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that may stand in a note.
+    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that a note may hold.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await gunzipOne(await readFile(path)));
   } catch (error) {
     if (error instanceof CliFailure) throw error;

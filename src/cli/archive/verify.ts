@@ -1,7 +1,7 @@
 /**
- * `tollgate ledger verify --archive`: the files of the archive, from the very first line on, up to the opening line that
- * stands for them in the store. Every member of every line is in a chain of digests whose last link the opening line has;
- * what the lines say is walked like the lines of the store.
+ * `tollgate ledger verify --archive`: verifies the files of the archive, from the very first line up to the opening
+ * line that replaces them in the store. Every member of every line is in a chain of digests whose last link is in the
+ * opening line; the lines are walked like those of the store.
  */
 import { basename } from "node:path";
 import { chainedText, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
@@ -67,10 +67,10 @@ class ArchiveWalk {
   readonly walk: LedgerWalk;
   readonly notes: string[] = [];
   lines = 0;
-  /** The store's first line, where it stands for archived ones, and what it says. */
+  /** The store's first line, if it is an opening line, and its facts. */
   readonly #head: LedgerLine | undefined;
   readonly #facts: OpeningFacts | undefined;
-  /** Lines in the files that the store has not let go of yet. */
+  /** Lines in the files that the store has not removed yet. */
   readonly #inBoth = new Map<number, string>();
   #seq = 0;
   /** The chain of the lines that were read, from where it begins. */
@@ -105,7 +105,7 @@ class ArchiveWalk {
     for (const { line, text } of read.lines) this.#add(line, text);
   }
 
-  /** Number of the last line that the store has let go of. */
+  /** Number of the last line that the store has removed. */
   get #opened(): number {
     return this.#head?.seq ?? 0;
   }
@@ -123,7 +123,7 @@ class ArchiveWalk {
 
   /** What a file says came before it is what was read before it. */
   #follow({ path, first }: ArchiveFile, { from, before }: ArchiveHeading["chain"]): void {
-    // A gateway of a version without digests has let go of these.
+    // A gateway of a version without digests has archived these.
     if (first <= this.#opened && !this.#facts?.chain) return;
     if (from === this.#link.from && (first < from || before === this.#link.sha256)) return;
     const what = "does not follow from the lines before it: they, or it, are others than were archived";

@@ -78,7 +78,7 @@ type NoHeading = { readonly missing: string /** How far it is from being one. */
 /**
  * The columns of a heading.
  * @param named by the operator, instead of the known names
- * @throws CliFailure 2 where a name stands twice
+ * @throws CliFailure 2 where a name is there twice
  */
 export function columnsOf(
   heading: readonly string[],

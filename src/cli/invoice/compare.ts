@@ -25,7 +25,7 @@ export interface Comparison {
 }
 
 interface CompareOptions {
-  /** What their file tells of; nothing else is compared. */
+  /** What their file covers; nothing else is compared. */
   readonly tells: readonly Figure[];
   /** Above it a figure differs. */
   readonly share: number;

@@ -22,7 +22,7 @@ export async function* csvRows(path: string): AsyncGenerator<CsvRow, void, void>
     info: true,
     trim: true,
     skip_empty_lines: true,
-    // Whoever knows the heading judges the number of cells.
+    // The caller, which knows the heading, judges the number of cells.
     relax_column_count: true,
     max_record_size: ROW_CHARS_MAX,
   });

@@ -15,7 +15,7 @@ const NAME_CHARS_MAX = 256;
 
 /** Tokens, and nano-dollars. */
 export interface Figures {
-  /** All input tokens, whatever they cost. */
+  /** All input tokens, cached ones included. */
   readonly input: number;
   readonly output: number;
   readonly cost: bigint;
@@ -28,7 +28,7 @@ export type ByDay = Map<string, Map<string, Figures>>;
 
 export interface Invoice {
   readonly byDay: ByDay;
-  /** What the file tells of. */
+  /** What the file covers. */
   readonly tells: readonly (keyof Figures)[];
 }
 

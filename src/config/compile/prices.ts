@@ -36,7 +36,7 @@ export function readPrice(reader: Reader, path: Path, price: Loose<PriceFile> | 
 /** US dollars in nano-dollars; undefined when missing or refused. */
 export function readUsd(reader: Reader, path: Path, usd: string | number | undefined): bigint | undefined {
   if (usd === undefined) return undefined;
-  // `10.0` has the value of an integer, but whoever writes it will write 10.1 next.
+  // `10.0` has the value of an integer, but its writer will write 10.1 next.
   const amount = reader.isFloat(path) ? undefined : parseUsd(String(usd));
   if (amount === undefined) {
     reader.refuse(path, 'must be US dollars as a quoted decimal such as "1.25", at most nine decimals and 9000000');

@@ -1,6 +1,6 @@
 /**
- * Reads checked values into units, and complains in one voice. After the schema has taken out what is wrong, anything may
- * be missing: a reader then gives the default and says nothing, since the complaint has been made.
+ * Reads checked values into units, and complains in one form. After the schema has taken out what is wrong, anything
+ * may be missing: a reader then gives the default silently, since the complaint has been made.
  */
 import { parseDurationMs } from "../../values/time.ts";
 import { shown } from "../check.ts";

@@ -1,4 +1,4 @@
-/** The `traces` section: where spans go, how many, and which upstreams are told. */
+/** The `traces` section: where spans go, how many, and which upstreams get a `traceparent`. */
 import type { TraceSettings } from "../../values/settings.ts";
 import { DEFAULTS } from "../defaults.ts";
 import type { ConfigFile } from "../schema/schema.ts";

@@ -10,14 +10,14 @@ import { LIMITS } from "../defaults.ts";
 export type { Static, TSchema };
 export const optional = Type.Optional;
 
-/** What a word tells editors, beside its type. */
+/** What editors show of a word, beside its type. */
 interface About {
   readonly description: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
 }
 
-/** In the file a text may hold `${NAME}` wherever the schema wants a certain form. */
+/** In the file a text may hold `${NAME}` where the schema wants a certain form. */
 const WITH_REFERENCE = ".*\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}.*";
 const orReference = (pattern: string): string => `^(?:${pattern}|${WITH_REFERENCE})$`;
 
@@ -106,7 +106,7 @@ export function oneOf<const T extends readonly (string | number)[]>(about: About
   return Type.Unsafe<T[number]>({ ...about, enum: [...values], errorMessage: `must be one of ${values.join(", ")}` });
 }
 
-/** A value of whatever kind. */
+/** A value of any kind. */
 export function anything(about: About) {
   return Type.Unknown({ ...about });
 }
@@ -165,7 +165,7 @@ export function factor(about: About) {
   });
 }
 
-/** What the checker needs to know of an error; the rest is told from the schema. */
+/** What the checker needs to know of an error; the schema gives the rest. */
 export interface SchemaError {
   readonly keyword: string;
   readonly path: (string | number)[];

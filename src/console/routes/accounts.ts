@@ -24,7 +24,7 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
   return account;
 }
 
-/** The same for those who read its ledger alone, whatever stands in the account. @throws AdminRefusal 404 */
+/** The same for callers that read only its ledger: the account's own contents are not read. @throws AdminRefusal 404 */
 export async function nameOfAccount(store: Store, name: string): Promise<AccountName> {
   const account = await store.findAccountName(name);
   if (account === undefined) throw noSuchAccount(name);

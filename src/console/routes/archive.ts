@@ -112,7 +112,7 @@ async function archive(
   return { status: repeated ? 200 : 201, body: { ...body, repeated }, repeated };
 }
 
-/** What stands for lines that nothing is wrong with; other requests are served while they are walked. @throws AdminRefusal 409 */
+/** Checks the lines and makes their opening line; other requests are served meanwhile. @throws AdminRefusal 409 */
 async function openingOf(
   tag: AccountTag,
   before: LedgerLine | undefined,

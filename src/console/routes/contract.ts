@@ -17,11 +17,11 @@ export interface ConsoleParts {
   readonly catalog: () => Catalog;
   readonly random: RandomBytes;
   readonly clock: Clock;
-  /** Told of every code that an account could not redeem. */
+  /** Called for every code that an account could not redeem. */
   readonly onCodeFailure?: (failure: CodeFailure) => void;
 }
 
-/** A guess, or an honest mistake; which of them, the count tells. */
+/** A guess, or an honest mistake; only the count can show which. */
 export interface CodeFailure {
   /** The account's id. */
   readonly account: string;
@@ -50,7 +50,7 @@ export interface Answer {
 /** Facts of an audit line: names, ids and amounts, never a key or a token. */
 export type AuditFacts = Readonly<Record<string, string>>;
 
-/** What makes a route a write: the audit line that it leaves behind, and how to repeat it. */
+/** What makes a route a write: its audit line, and how to repeat it. */
 interface WriteFacts<I> {
   /** What is done, noun and verb: `account.create`. */
   readonly what: string;

@@ -106,8 +106,8 @@ class Verifier {
   }
 
   /**
-   * Goes on until the end of the audit or of the answer; other requests are served between its steps. When the store does
-   * not answer the audit stays where it is, and whoever asks again goes on with it.
+   * Goes on until the end of the audit or of the answer; other requests are served between its steps. When the store
+   * does not answer the audit stays where it is, and the next request for it goes on from there.
    */
   async #drive(audit: KeptAudit, endMs: number, hasItems: boolean): Promise<AccountAudit | undefined> {
     for (;;) {

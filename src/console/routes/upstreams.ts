@@ -1,4 +1,4 @@
-/** `GET /admin/v1/upstreams`: how each upstream does at this process. Whoever knows brings the states. */
+/** `GET /admin/v1/upstreams`: the state of each upstream. The gateway gives the states. */
 import { UpstreamList } from "../answers/answers.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 

@@ -114,7 +114,7 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["sensitive", "refusal"],
 ]);
 
-/** The stop behind a finish reason (rule 43); words that nobody knows are a plain end. */
+/** The stop that a finish reason means (rule 43); an unknown reason is a plain end. */
 export function stopOf(word: string | undefined): Stop {
   const reason = REASONS.get(word ?? "stop") ?? "end";
   return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);

@@ -105,7 +105,7 @@ function logprobsOf(texts: readonly TextItem[]): JsonObject | null {
   return content.length > 0 ? { content, refusal: null } : null;
 }
 
-/** Stands between two stretches of reasoning (rule 39). */
+/** Between two stretches of reasoning (rule 39). */
 export const REASONING_SEAM = "\n\n";
 
 /** What parts two texts: message items of responses are messages, blocks of messages are one text (rule 40). */

@@ -92,7 +92,7 @@ function namedTool(value: unknown, param: string): ToolRef {
   return { kind, name: text(inner.name, `${param}.${kind}.name`) };
 }
 
-/** A tool as a chat upstream is told of it (docs/translation-rules.md rule 33). */
+/** A tool in the form that is sent to a chat upstream (docs/translation-rules.md rule 33). */
 export function encodeTool(tool: OfferedTool, customNative: boolean): JsonObject {
   const { definition, name } = tool;
   if (definition.type === "custom") {

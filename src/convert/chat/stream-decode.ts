@@ -20,7 +20,7 @@ import { ChatStreamUsage } from "./stream-usage.ts";
 export class ChatStreamDecoder extends StreamDecoder {
   protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
-  /** One choice is asked for, whatever the client's protocol. */
+  /** One choice is asked for in every protocol. */
   readonly #counted = new ChatStreamUsage(1);
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
   /** A count from before the stop reason may be a running one. */
@@ -59,7 +59,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     const { usage } = this.#counted;
     this.usageIsWhole = this.#counted.final;
     if (usage === undefined || usage === this.usage) return;
-    // Behind an error nothing is told any more, but it is known for the bill.
+    // After an error the client gets no more events, but the usage is kept for the bill.
     if (this.ended) this.usage = usage;
     else this.countUsage(usage);
   }
@@ -125,7 +125,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     return this.#prose;
   }
 
-  /** Sources belong to the text that is being said; without one they have nothing to stand on. */
+  /** Sources belong to the text block that is open; without one they are dropped. */
   #cite(delta: JsonObject): void {
     if (this.#prose?.kind !== "text") return;
     for (const one of arrayOf(delta.annotations)) {

@@ -35,7 +35,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #hasText = false;
   #hasReasoning = false;
   #hasRefusal = false;
-  /** What must stand before the next text, and before the next reasoning. */
+  /** What must be written before the next text, and before the next reasoning. */
   #textSeam = "";
   #reasoningSeam = "";
   #usage: Usage | undefined;

@@ -8,7 +8,7 @@ import { mergedCalls } from "../included-usage.ts";
 import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 import { citesTheWeb, joinedUsage, readReplyUsage, readUsage, withSearch } from "./usage.ts";
 
-/** Choices that are told apart; the protocol has no more. */
+/** Choices that are counted separately; the protocol has no more. */
 export const CHOICES_MAX = 128;
 
 export class ChatStreamUsage {
@@ -99,7 +99,7 @@ export class ChatStreamUsage {
   get usage(): Usage | undefined {
     const whole = this.#whole;
     const summed = (this.#oneCounter ? this.#beside : undefined) ?? joinedUsage(this.#ofChoice.values());
-    // A whole from before the choices' last counts is a snapshot that they have left behind.
+    // A whole count from before the choices' last counts is out of date once they add up to more.
     const isBehind = !this.#wholeIsLast && summed !== undefined && summed.output > (whole?.output ?? -1);
     const usage = isBehind ? summed : whole;
     return usage && withSearch(usage, this.#cited);

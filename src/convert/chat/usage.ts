@@ -62,7 +62,7 @@ function inputDetails(usage: JsonObject): JsonObject | undefined {
   return objectOf(prompt_tokens_details) ?? objectOf(prompt_token_details) ?? objectOf(input_tokens_details);
 }
 
-/** All input, from a server that tells cached and uncached apart and gives no sum. */
+/** All input, from a server that counts cached and uncached separately and gives no sum. */
 function hitAndMiss(usage: JsonObject): number | undefined {
   const hit = believableCount(usage.prompt_cache_hit_tokens);
   const miss = believableCount(usage.prompt_cache_miss_tokens);
@@ -89,7 +89,7 @@ export function readReplyUsage(reply: JsonObject): Usage | undefined {
   return readUsage(reply.usage) ?? readUsage(objectOf(reply.x_groq)?.usage) ?? readTimings(reply.timings);
 }
 
-/** The usage of a whole reply, wherever in it the server has put it. */
+/** The usage of a whole reply, from any of the places where servers put it. */
 export function readWholeUsage(reply: JsonObject): Usage | undefined {
   const choices = objectsIn(reply.choices);
   const usage = readReplyUsage(reply) ?? joinedUsage(choices.flatMap((choice) => readUsage(choice.usage) ?? []));

@@ -29,7 +29,7 @@ interface ChatWatchOptions {
   readonly rename: string | undefined;
   /** Answers that the client asked for (`n`). */
   readonly choices: number;
-  /** Told of each chunk; undefined: nobody asks which model it is. */
+  /** Sees each chunk; undefined: nobody asks which model it is. */
   readonly answered?: AnsweredModel;
 }
 

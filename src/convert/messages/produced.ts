@@ -70,7 +70,7 @@ function countBlocks(produced: Produced, content: unknown): boolean {
   return found;
 }
 
-/** Counts a content block as it stands in a whole message or at its start; false while it is still empty. */
+/** Counts a content block of a whole message, or the start of a streamed one; false while it is still empty. */
 function countBlock(produced: Produced, block: JsonObject | undefined): boolean {
   if (!block) return false;
   const { type } = block;

@@ -67,7 +67,7 @@ function choiceOf(choice: JsonObject): ToolChoice {
   return refuse("wrong_type", "tool_choice.type", "tool_choice.type must be auto, any, tool or none.");
 }
 
-/** A tool as a messages upstream is told of it (rule 33). */
+/** A tool in the form that is sent to a messages upstream (rule 33). */
 export function encodeTool(tool: OfferedTool, fromMessages: boolean): JsonObject {
   const { definition, name } = tool;
   if (definition.type === "custom") {

@@ -9,7 +9,7 @@ import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
 import { MessageUsage } from "./usage.ts";
 
-/** A content block under way; `undefined` stands for blocks of tools that the server runs. */
+/** A content block under way; `undefined` for a block of a tool that the server runs. */
 type Open =
   | { readonly kind: "text"; readonly block: TextBlock; readonly citations: Citation[] }
   | { readonly kind: "thinking"; readonly block: ReasoningBlock; signature: string | undefined }
@@ -24,7 +24,10 @@ const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
   ["input_json_delta", "tool_use"],
 ] as const);
 
-/** Decodes events. Blocks go by their index; counts of usage are snapshots of which the last one stands (rule 44). */
+/**
+ * Decodes events. Blocks are known by their index; counts of usage are snapshots, of which the last one counts (rule
+ * 44).
+ */
 export class MessagesStreamDecoder extends StreamDecoder {
   protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
@@ -182,7 +185,7 @@ function keepSignature(
   open.signature = signature;
 }
 
-/** Sources are told when their text is whole, for only then it is known how far they reach. */
+/** Keeps a source until its text is complete: only then it is known how far the source reaches. */
 function keepCitation(citations: Citation[], value: unknown, sink: EventSink): void {
   const citation = citationOf(value, 0);
   if (citation === undefined) return;

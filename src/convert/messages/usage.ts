@@ -15,7 +15,7 @@ export function readUsage(value: unknown): Usage | undefined {
 
 /**
  * What the events of a message have said of its usage. Counts are snapshots of what has been used so far: a later one
- * replaces an earlier one, and nothing is added up but the iterations, which are told all at once.
+ * replaces an earlier one, and only iterations are added up, which come all at once.
  */
 export class MessageUsage {
   /** By the top-level members. */
@@ -36,7 +36,8 @@ export class MessageUsage {
   count(value: unknown): void {
     this.begin(value);
     const output = believableCount(namedUsage(value)?.output_tokens);
-    // One of 0 behind a count of the beginning has been forgotten, and what stands is no more than that beginning.
+    // A 0 after a count in `message_start` means that the server left the count out; the count of the start is not
+    // final.
     this.#final ||= output !== undefined && (output > 0 || !this.#top?.output);
   }
 
@@ -113,7 +114,7 @@ function hiddenBeside(usage: JsonObject, output: number): number {
   const thinking = thinkingOf(usage) ?? 0;
   const input = totalInput({ ...NO_USAGE, ...inputOf(usage, 0) });
   const total = believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens) ?? 0;
-  // Of an input that is missing the total says nothing.
+  // Without an input count the total shows no surplus.
   const surplus = input > 0 ? total - input - output : 0;
   return Math.max(0, surplus, thinking > output ? thinking : 0);
 }
@@ -122,7 +123,7 @@ type InputCounts = Pick<Usage, "input" | "cachedInput" | "cacheWrite" | "cacheWr
 
 /**
  * The kinds of input that are counted.
- * @param known1h writes with the long lifetime, as an earlier snapshot has told.
+ * @param known1h writes with the long lifetime, from an earlier snapshot.
  * @returns undefined when they are nothing together.
  */
 function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | undefined {
@@ -153,9 +154,9 @@ function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrit
 }
 
 /**
- * What a message used that took several readings. The top-level counts are those of the reading that answered, so what
- * summarised the conversation, advised, or was declined half-way stands in its own entry only. All entries together are
- * the bill; a server whose top-level counts are larger has summed them up itself.
+ * What a message used that took several readings. The top-level counts are those of the reading that answered, so a
+ * reading that summarised the conversation, advised, or was declined half-way is counted in its own entry only. All
+ * entries together are the bill; a server whose top-level counts are larger has summed them up itself.
  */
 function withIterations(top: Usage, iterations: readonly JsonObject[]): Usage {
   const isFallback = iterations.some(({ type }) => type === "fallback_message");

@@ -36,7 +36,7 @@ export class MessagesWatcher implements Watcher {
 
   /**
    * @param rename the client's model name, when the route renames it.
-   * @param answered told of each event.
+   * @param answered sees each event.
    */
   constructor(rename: string | undefined, answered?: AnsweredModel) {
     this.#rename = rename;

@@ -1,6 +1,6 @@
 /**
  * The few splices that a request gets on a route of its own protocol, and what such a route refuses: an upstream's
- * memory belongs to whoever holds its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
+ * memory belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
@@ -144,7 +144,7 @@ function firstStatePart(root: unknown, rootPath: string): string | undefined {
   return undefined;
 }
 
-/** Members inside which further parts stand; tool inputs and schemas are data and are not looked at. */
+/** Members that hold further parts; tool inputs and schemas are data and are not looked at. */
 const NESTED = ["content", "output", "source", "file", "image_url", "audio"] as const;
 
 function stateMember(part: JsonObject): string | undefined {

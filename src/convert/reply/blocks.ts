@@ -1,6 +1,6 @@
 /**
- * The blocks of a streamed reply: each gives its start, deltas and end, in this order and once, whatever it is told. A
- * block in which nothing is ever said gives nothing at all, as it would have no place in a whole reply
+ * The blocks of a streamed reply: each gives its start, deltas and end, in this order and once, even if its input
+ * repeats itself. A block that stays empty gives nothing at all, as it would have no place in a whole reply
  * (docs/translation-rules.md rule 53).
  */
 import type { BlockKey, Citation } from "../hub.ts";
@@ -41,7 +41,7 @@ export class TextBlock {
     this.#sink.emit({ type: "text-delta", key: this.#key, text, logprobs });
   }
 
-  /** Notes a source; without text it would have nothing to stand on. */
+  /** Notes a source, if there is text that it can belong to. */
   cite(citation: Citation): void {
     if (this.#started && !this.#ended) this.#sink.emit({ type: "text-citation", key: this.#key, citation });
   }

@@ -28,7 +28,7 @@ const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
  */
 export abstract class StreamDecoder {
   protected readonly sink: EventSink;
-  /** Counts what goes by, also what has no place in the hub's words: the upstream bills it all the same. */
+  /** Counts all output, also what the hub cannot express: the upstream bills that too. */
   protected abstract readonly output: OutputCounter;
   /** Whether the event that is being read holds any output. */
   protected hasOutput = false;
@@ -88,7 +88,7 @@ export abstract class StreamDecoder {
 
   /**
    * Ends the reply here, before the upstream does, as cut by an output limit.
-   * @param usage what the client is told that it used; it is not the upstream's count.
+   * @param usage the usage that the client is sent; it is not the upstream's count.
    */
   truncate(usage: Usage): readonly ReplyEvent[] {
     if (this.#ended) return NOTHING;

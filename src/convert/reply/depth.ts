@@ -3,7 +3,7 @@
 /** How deep arguments, reasoning items and probabilities may nest. */
 export const JSON_DEPTH_MAX = 256;
 
-/** Whether no array or object in the value stands deeper than `depthMax`. */
+/** Whether no array or object in the value is deeper than `depthMax`. */
 export function nestsWithin(value: unknown, depthMax: number = JSON_DEPTH_MAX): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (depthMax === 0) return false;

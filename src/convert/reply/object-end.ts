@@ -9,7 +9,7 @@ const BRACE = 0x7b;
 
 /**
  * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before
- * (docs/failure-model.md row 68). It tells where an object ends, not whether it is well-formed.
+ * (docs/failure-model.md row 68). It finds where an object ends, not whether it is well-formed.
  */
 export class ObjectEnd {
   #depth = 0;

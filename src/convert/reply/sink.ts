@@ -26,7 +26,7 @@ export class EventSink {
     return this.#excess;
   }
 
-  /** Tool calls that the client has been told of. */
+  /** Tool calls that the client has got. */
   get calls(): number {
     return this.#calls;
   }

@@ -2,8 +2,9 @@
 import { type Stop, type StopReason, stopFor } from "../hub.ts";
 
 /**
- * The reason as the reply's content bears it out: tool calls end a turn for tools, whatever the upstream called it, and
- * a stop for tools without a call would stall an agent, so it is a plain end. Truncation and refusals stay what they are.
+ * The reason that fits the reply's content. A reply with tool calls ends for tools, even if the upstream gave another
+ * reason. A stop for tools without a call would stall an agent, so it is a plain end. Truncation and refusals stay what
+ * they are.
  * @param calls how many tool calls the client gets to see.
  */
 function settleReason(reason: StopReason, calls: number): StopReason {
@@ -16,7 +17,7 @@ export function settledStop(stop: Stop, calls: number): Stop {
   return { ...stop, reason: settleReason(stop.reason, calls) };
 }
 
-/** A refusal about which the vendor says nothing. */
+/** A refusal that the vendor does not explain. */
 export const SILENT_REFUSAL: Stop = Object.freeze({
   ...stopFor("refusal"),
   refusal: Object.freeze({ category: null, explanation: null }),

@@ -21,13 +21,13 @@ export interface CallIdentity {
 export interface RestoredCall {
   readonly tool: ToolRef;
   /**
-   * A freeform tool that the upstream was offered as a function: its input stands inside the arguments
+   * A freeform tool that the upstream was offered as a function: its input is inside the arguments
    * (docs/translation-rules.md rule 33).
    */
   readonly wrapped: boolean;
 }
 
-/** The client's tool behind a call; one that was never offered keeps its name (rule 34). */
+/** The client's tool that a call is for; a tool that was never offered keeps its name (rule 34). */
 export function restoreCall(plan: ReplyPlan, { name, freeform, namespace }: CallIdentity): RestoredCall {
   const flat = namespace === undefined ? name : flatName({ kind: "function", name, namespace });
   const upstreamName = plan.tools.has(flat) ? flat : name;

@@ -20,7 +20,7 @@ interface Item {
 interface PartPlace {
   readonly list: PartList;
   readonly index: number;
-  /** Whether its text has been told as done already. */
+  /** Whether the event that its text is done has been sent. */
   textDone: boolean;
 }
 

@@ -20,7 +20,7 @@ const ITEM_KNOWN: ReadonlySet<string> = new Set([
   ],
 ]);
 const PART_KNOWN: ReadonlySet<string> = new Set(["text", "refusal", "annotations", "transcript", "data"]);
-/** Items whose deltas and last form are told apart; beyond it an item counts in full, twice where both come. */
+/** Items for which deltas and last form are recognised as the same; beyond it an item counts twice where both come. */
 const ITEMS_MAX = 4_096;
 
 /**
@@ -67,7 +67,7 @@ export class ResponsesOutput implements OutputCounter {
     return this.#produced.unknown(delta) || partial;
   }
 
-  /** @param isLast whether the item is told whole, at its end. */
+  /** @param isLast whether the item is complete, at its end. */
   #seeItem(payload: JsonObject, isLast: boolean): boolean {
     const item = objectOf(payload.item);
     if (!item) return false;
@@ -82,7 +82,10 @@ export class ResponsesOutput implements OutputCounter {
     return found;
   }
 
-  /** The last event repeats the whole output; servers that say everything there only have told nothing before. */
+  /**
+   * The last event repeats the whole output; only items that were not seen before are counted, as some servers send
+   * them there only.
+   */
   #seeLast(output: unknown): boolean {
     let found = false;
     for (const [place, value] of arrayOf(output).entries()) {

@@ -106,7 +106,7 @@ function callItems(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): re
   return [{ type: "tool-call", id: callIds.take(callIdOf(item)), tool: restored.tool, input }];
 }
 
-/** What a call item says of its name; undefined while it says nothing. */
+/** The name in a call item; undefined while there is none. */
 export function callIdentity(item: JsonObject): CallIdentity | undefined {
   const name = textOf(item.name);
   if (name === undefined) return undefined;

@@ -90,7 +90,7 @@ function outputLimit(hub: HubRequest, route: RouteFacts, permitted: Permitted): 
   return Math.max(Math.min(wanted, route.maxOutputTokens), PROTOCOLS.responses.limitFloor);
 }
 
-/** Whether the upstream's model reasons at all, as far as its capabilities tell. */
+/** Whether the upstream's model reasons at all, by its capabilities. */
 function reasons(route: RouteFacts): boolean {
   return route.capabilities.efforts.length > 0;
 }

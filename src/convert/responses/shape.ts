@@ -18,7 +18,7 @@ import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 
 /**
  * A list of tools, namespaces opened.
- * @param path where the list stands (`tools`, `input[3].tools`).
+ * @param path where the list is (`tools`, `input[3].tools`).
  */
 export function decodeTools(value: unknown, path: string): readonly ToolDefinition[] {
   return (optionalList(value, path) ?? []).flatMap((raw, index) =>
@@ -138,7 +138,7 @@ function namedTool(choice: JsonObject, path: string): ToolRef | undefined {
 }
 
 /**
- * A tool as a responses upstream is told of it; `strict` is always said, since its default differs
+ * A tool in the form that is sent to a responses upstream; `strict` is always written, since its default differs
  * (docs/translation-rules.md rule 33).
  */
 export function encodeTool(tool: OfferedTool, customNative: boolean, fromResponses: boolean): JsonObject {

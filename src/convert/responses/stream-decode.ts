@@ -53,7 +53,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   /** Some servers add chat's marker; it means nothing here. */
   protected override readDone(): void {}
 
-  /** The error stands in the event itself; the vendor's own servers may nest it. */
+  /** The error is in the event itself; the vendor's own servers may nest it. */
   #readError(payload: JsonObject): void {
     const nested = objectOf(payload.error);
     const error = nested ?? payload;
@@ -129,7 +129,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     item?.finish(final);
   }
 
-  /** Items that the last event names and that were never heard of are told now; the others lose nothing. */
+  /** Finishes every item of the last event; an item that was never seen before is added first. */
   #readOutput(response: JsonObject): void {
     for (const [index, one] of arrayOf(response.output).entries()) {
       const item = objectOf(one);
@@ -168,7 +168,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     }
   }
 
-  /** The item that an event speaks of. Ids that change from event to event are real traffic; then the place counts. */
+  /** The item that an event is about. Some servers change an item's id from event to event; then the place decides. */
   #find(payload: JsonObject, described?: JsonObject): StreamItem | undefined {
     const id = textOf(payload.item_id) ?? textOf(described?.id);
     const callId = described && callIdOf(described);

@@ -103,7 +103,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Events in whose frames the model's own words or calls stand. */
+/** Events whose frames hold the model's own words or calls. */
 const SEMANTIC: ReadonlySet<ReplyEvent["type"]> = new Set([
   "text-delta",
   "refusal-delta",

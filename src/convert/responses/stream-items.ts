@@ -27,7 +27,7 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
   }
 }
 
-/** Tools that the server runs, and whatever comes next year (docs/translation-rules.md rule 42). */
+/** Tools that the server runs, and types that nobody knows yet (docs/translation-rules.md rule 42). */
 export const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
 
 type PartBlock = TextBlock | RefusalBlock;
@@ -147,7 +147,7 @@ export class ReasoningItem implements StreamItem {
     this.#block.end(opaque, final ?? this.#native(), this.#block.isEmpty);
   }
 
-  /** An item that was never closed, put together from what was heard of it. */
+  /** An item that was never closed, put together from its events. */
   #native(): JsonObject {
     const text = this.#block.text();
     if (this.#source === "content") {

@@ -15,7 +15,7 @@ import { type JsonObject, objectOf, objectsIn, textOf } from "../json-object.ts"
 
 /**
  * Reads the usage of a response object, hosted tool calls counted from its output items where the usage has no count.
- * @param seen calls of hosted tools that a stream's items have told of; some servers leave them out of the last event.
+ * @param seen calls of hosted tools among a stream's items; some servers leave them out of the last event.
  * @returns undefined when nothing is counted; a side that is not counted is 0, for `completedUsage` to fill in.
  */
 export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | undefined {
@@ -36,7 +36,7 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
   return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
 }
 
-/** Model Studio tells what was written to its cache in a member of its own, as its chat endpoint does. */
+/** Model Studio counts what was written to its cache in a member of its own, as its chat endpoint does. */
 function writtenIn(details: JsonObject | undefined): unknown {
   return objectOf(details?.prompt_tokens_details)?.cache_creation_input_tokens;
 }
@@ -49,12 +49,12 @@ function toolCalls(
   const items = new HostedCalls();
   for (const item of objectsIn(output)) items.see(item);
   const called = seen ? mergedCalls(items.calls, seen.calls) : items.calls;
-  // A server that counts its calls bills by that count; what failed is an item all the same.
+  // A server that counts its calls bills by that count; failed calls are items too.
   return { ...called, ...toolCounts(usage.server_side_tool_usage_details, "_calls") };
 }
 
 const HOSTED_CALL = /^(web_search|file_search|code_interpreter|image_generation|computer|mcp|shell|tool_search)_call$/;
-/** Containers that are told apart. */
+/** Containers that are counted separately. */
 const CONTAINERS_MAX = 64;
 
 /** Calls of tools that the server has run, from its output items. */

@@ -37,8 +37,8 @@ export class ResponsesWatcher implements Watcher {
 
   /**
    * @param rename the client's model name, when the route renames it.
-   * @param openEnded whether `truncate` may be called, which must know all that went by.
-   * @param answered told of each event.
+   * @param openEnded whether `truncate` may be called, which must know all items of the stream.
+   * @param answered sees each event.
    */
   constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel) {
     this.#rename = rename;
@@ -88,7 +88,7 @@ export class ResponsesWatcher implements Watcher {
 
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
     const { type } = payload;
-    // What failed has been used all the same.
+    // A failed response has used tokens, too.
     this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;

@@ -62,13 +62,13 @@ export class BodyDraft {
     if (without !== raw) this.put(name, findNested(without, inner) ? withoutTwins(without, inner) : without);
   }
 
-  /** Gives the member that a path leads to this JSON text; what stands in the way of the path gives way. */
+  /** Sets the member at a path to this JSON text; a value on the way that is no object is replaced by one. */
   set(path: Path, json: string): void {
     const [name, inner] = split(path);
     this.put(name, assigned(this.value(name), inner, json));
   }
 
-  /** As `set`, but only where the client said nothing: neither the member nor anything that stands in its way. */
+  /** As `set`, but only where the client sent neither the member nor a value on the way that is no object. */
   fillIn(path: Path, json: string): void {
     const [name, inner] = split(path);
     const raw = this.value(name);

@@ -57,7 +57,7 @@ function withSystemMessage(messages: Uint8Array, added: SystemText, role: string
 
 const SYSTEM_ROLES: ReadonlySet<unknown> = new Set(["system", "developer"]);
 
-/** The first, or the last, of the system messages that stand before anything else. */
+/** The first, or the last, of the leading system messages. */
 function leadingSystem(messages: Uint8Array, at: "start" | "end"): JsonSpan | undefined {
   let found: JsonSpan | undefined;
   for (const span of elementSpans(messages)) {
@@ -121,7 +121,7 @@ function cleanedBlocks(blocks: Uint8Array): Uint8Array | undefined {
     const cleaned = cleanedBlock(block);
     changed ||= cleaned !== block;
     if (cleaned) {
-      // Before the first block stands the bracket, before each other one its comma.
+      // The bytes before the first block are the bracket, before each other one its comma.
       pieces.push(kept === 0 ? blocks.subarray(0, firstSpace(blocks)) : blocks.subarray(read, start), cleaned);
       kept += 1;
     }

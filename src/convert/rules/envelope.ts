@@ -21,10 +21,10 @@ interface ReasoningOrigin {
 }
 
 /**
- * The origin of a route's reasoning. Routes to one model of one protocol read each other's, whatever the upstream: so
- * a conversation keeps its reasoning when it fails over to another account. Two vendors that give their models one
- * name, or accounts that cannot read each other's thinking, need `account_bound_thinking`: then only the upstream that
- * thought gets it back.
+ * The origin of a route's reasoning. Routes to one model of one protocol read each other's, also on different
+ * upstreams: so a conversation keeps its reasoning when it fails over to another account. Two vendors that give their
+ * models one name, or accounts that cannot read each other's thinking, need `account_bound_thinking`: then only the
+ * upstream that thought gets it back.
  */
 export function originOf({ upstream, protocol, upstreamModel, capabilities }: RouteFacts): ReasoningOrigin {
   return { protocol, upstreamModel, account: capabilities.accountBoundThinking ? upstream : undefined };

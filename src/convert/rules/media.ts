@@ -55,7 +55,7 @@ type CarriedFile =
   | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
   | { readonly kind: "url"; readonly url: string };
 
-/** A file that this route can read; text files are text whichever way they came. Refused otherwise. */
+/** A file that this route can read; text files are text in every form. Refused otherwise. */
 export function carriedFile(part: FilePart, capabilities: Capabilities): CarriedFile {
   const { source } = part;
   if (source.kind === "id") {

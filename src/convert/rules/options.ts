@@ -57,7 +57,7 @@ export function plainWish(
   };
 }
 
-/** A JSON Schema format whose members stand in `value`, as both OpenAI protocols name them. */
+/** A JSON Schema format whose members are in `value`, as both OpenAI protocols name them. */
 export function schemaFormat(value: JsonObject, param: string): OutputFormat {
   return {
     type: "json_schema",

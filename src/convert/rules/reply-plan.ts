@@ -1,4 +1,4 @@
-/** What the reply's translation is told of the request. */
+/** What the reply's translation needs to know of the request. */
 import type { Protocol } from "../../values/protocol.ts";
 import type { RouteFacts } from "../exchange.ts";
 import type { Encoded, HubRequest, ReplyPlan, ReplyReasoning, RestoreMap } from "../hub.ts";
@@ -7,7 +7,7 @@ import type { Losses } from "./losses.ts";
 
 /**
  * The plan of a reply.
- * @param emulateStop the stop strings that the upstream was not told (docs/translation-rules.md rule 25).
+ * @param emulateStop the stop strings that the upstream did not get (docs/translation-rules.md rule 25).
  */
 export function planReply(
   hub: HubRequest,

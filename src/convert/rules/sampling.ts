@@ -61,7 +61,7 @@ function dropTopP(hub: HubRequest, losses: Losses): void {
 }
 
 interface StopPlan {
-  /** What the upstream is told; undefined: nothing. */
+  /** The stop strings that the upstream gets; undefined: none. */
   readonly sent: readonly string[] | undefined;
   /** What the reply side watches for (rule 25). */
   readonly emulated: readonly string[];
@@ -72,9 +72,9 @@ function split(told: readonly string[], emulated: readonly string[]): StopPlan {
 }
 
 /**
- * Stop strings for the upstream: told natively, or watched for by the reply side. Messages refuses strings of white space
- * only: those are watched for here, which the client cannot tell from the real thing (rule 24). More than chat takes
- * are all watched for (rule 24).
+ * Decides which stop strings the upstream gets and which the reply side watches for. Messages refuses strings of white
+ * space only: those are watched for, which looks the same to the client (rule 24). If there are more than chat takes,
+ * all are watched for (rule 24).
  */
 export function planStop(hub: HubRequest, route: RouteFacts): StopPlan {
   if (route.capabilities.stop === "emulate") return split([], hub.stop);

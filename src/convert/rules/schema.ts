@@ -10,15 +10,15 @@ export const EMPTY_OBJECT_SCHEMA: JsonObject = { type: "object", properties: {} 
 
 const VARIANTS = ["oneOf", "anyOf", "allOf"] as const;
 
-/** A tool's schema with an object root, and what has to be told in the description because of that. */
+/** A tool's schema with an object root, and the note that the description needs because of that. */
 interface ObjectRoot {
   readonly schema: JsonObject;
   readonly note: string | undefined;
 }
 
 /**
- * Gives a tool's schema `type: "object"` at the root; variants at the root become one object whose `required` holds only
- * what every variant requires, and the original is told in words.
+ * Gives a tool's schema `type: "object"` at the root; variants at the root become one object whose `required` holds
+ * only what every variant requires, and the original goes into the description.
  */
 export function objectRoot(schema: JsonObject | undefined): ObjectRoot {
   if (schema === undefined) return { schema: EMPTY_OBJECT_SCHEMA, note: undefined };

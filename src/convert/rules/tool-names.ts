@@ -56,12 +56,12 @@ export class NameBook {
     return name;
   }
 
-  /** The upstream name of a tool that history or a choice speaks of. */
+  /** The upstream name of a tool that history or a choice refers to. */
   nameOf(tool: ToolRef): string {
     return this.#byTool.get(keyOf(tool)) ?? safeToolName(flatName(tool), this.#protocol);
   }
 
-  /** The definition behind a tool that history or a choice speaks of, if it is offered. */
+  /** The offered tool that history or a choice refers to, if there is one. */
   defined(tool: ToolRef): ToolRef | undefined {
     return this.#byName.get(this.nameOf(tool));
   }
@@ -72,7 +72,7 @@ export class NameBook {
   }
 }
 
-/** The client's tool behind an upstream name; a name that was never offered stays what it is. */
+/** The client's tool for an upstream name; a name that was never offered is kept. */
 export function restoreTool(tools: RestoreMap, upstreamName: string): ToolRef {
   return tools.get(upstreamName) ?? { kind: "function", name: upstreamName };
 }

@@ -12,7 +12,7 @@ type UsableTool = FunctionTool | CustomTool | TypedTool;
 
 export interface OfferedTool {
   readonly definition: UsableTool;
-  /** What the upstream is told that it is called. */
+  /** The name that the upstream gets. */
   readonly name: string;
 }
 

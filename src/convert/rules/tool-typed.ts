@@ -1,6 +1,7 @@
 /**
- * Tools that the client runs and whose shape its protocol knows by their type (docs/translation-rules.md rule 33): what
- * a function-only upstream is told of them, and their calls between the typed form and function arguments.
+ * Tools that the client runs and whose shape its protocol knows by their type (docs/translation-rules.md rule 33): how
+ * they are described to an upstream that knows functions only, and how their calls change between the typed form and
+ * function arguments.
  */
 import type { JsonObject, ToolKind } from "../hub.ts";
 import { isRecord } from "./read.ts";

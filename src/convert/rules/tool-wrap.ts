@@ -23,7 +23,7 @@ export function freeformDescription(description: string | undefined, grammar: Gr
   return description ? `${description}\n\n${rule}` : rule;
 }
 
-/** Arguments as JSON text for a call in history, whatever kind of call it was. */
+/** Arguments as JSON text for a call in history, of either kind. */
 export function argumentsText(tool: ToolRef, input: string): string {
   if (tool.kind === "custom") return JSON.stringify({ input });
   return input.trim() === "" ? "{}" : input;
@@ -36,8 +36,8 @@ export function argumentsObject(tool: ToolRef, input: string): JsonObject {
 }
 
 /**
- * JSON text of arguments as an object: `""` and `null` are none; anything else, and what nests too deep to be written
- * again, stands under `_raw_arguments`.
+ * Arguments as an object, from JSON text: empty for `""` and `null`; text that is no object, or nests too deep to be
+ * written again, goes under `_raw_arguments`.
  */
 export function parseArguments(json: string): JsonObject {
   if (json.trim() === "") return {};

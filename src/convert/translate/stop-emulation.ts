@@ -1,6 +1,6 @@
 /**
- * Ends a reply at a stop string that the upstream was not told of (docs/translation-rules.md rule 25). Only visible
- * text is searched, one text block at a time. In a stream no more is held back than may still become a stop string.
+ * Ends a reply at a stop string that the upstream did not get (docs/translation-rules.md rule 25). Only visible text is
+ * searched, one text block at a time. In a stream no more is held back than may still become a stop string.
  */
 import type { BlockKey, HubReply, ReplyEvent, ReplyItem, Stop } from "../hub.ts";
 import { StopMatcher } from "./stop-matcher.ts";

@@ -14,7 +14,7 @@ import type { StreamEncoder } from "../stream-encoder.ts";
 import { invalid } from "../watch.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
-/** The most bytes that a model may produce in one stream: clients are told everything twice by some protocols. */
+/** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
 const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What a translated stream needs of an upstream's protocol. */
@@ -34,7 +34,7 @@ export class TranslatedStream implements StreamConverter {
   readonly #stopWatch: StopWatch;
   readonly #encoder: StreamEncoder;
   readonly #inputEstimate: number;
-  /** What the client is told of a reply that ends here before the upstream's does. */
+  /** The usage that the client is sent when the reply ends here before the upstream's does. */
   #truncatedAt: Usage | undefined;
   #frames: ClientFrames[] = [];
   #fault: UpstreamFault | undefined;
@@ -42,7 +42,7 @@ export class TranslatedStream implements StreamConverter {
   #ended = false;
 
   /**
-   * @param request `emulateStop`: the stop strings that the upstream was not told of; `inputEstimate`: input tokens by the
+   * @param request `emulateStop`: the stop strings that the upstream did not get; `inputEstimate`: input tokens by the
    *   request's size.
    */
   constructor(
@@ -139,7 +139,7 @@ export class TranslatedStream implements StreamConverter {
     return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
   }
 
-  /** Behind a stop string the answer is complete, whatever becomes of the upstream. */
+  /** After a stop string the answer is complete, even if the upstream fails. */
   #fail(fault: UpstreamFault): void {
     if (this.#isOver) return;
     if (this.#stopWatch.hit) this.#write({ type: "reply-end" });

@@ -85,7 +85,7 @@ const CODECS: Readonly<Record<Protocol, Codec>> = {
 export const openTranslation: OpenExchange = (request, route, permitted, context) => {
   const state = refusedStateMember(request);
   if (state) return state;
-  // A translation carries nothing that no protocol lists, whatever the upstream's configuration passes.
+  // A translation carries listed members only; those that the upstream's configuration passes are left out too.
   const listed = withoutUnlisted(request, {}, permitted);
   if (isRefusal(listed)) return listed;
   const hub = CODECS[request.protocol].decodeRequest(listed.json, request);
@@ -135,7 +135,7 @@ class Translation implements Exchange {
     const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
     answered.see(json);
     const { produced } = decoded;
-    // What the client is told is what it is charged, also where the server has not counted all of it.
+    // The usage shown to the client is the one it is charged for, also where the server has not counted all of it.
     const { usage } = billedUsage(reply.usage, {
       final: true,
       outputEstimate: produced.tokens,

@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. Whatever the upstream does,
- * the listener hears: at most one head, then data, then exactly one end or failure, then nothing.
+ * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. For anything that the upstream
+ * does, the listener gets at most one head, then data, then exactly one end or failure, then nothing.
  */
 import assert from "node:assert/strict";
 import type { HeaderEdits } from "../../values/rules.ts";
@@ -94,7 +94,7 @@ export class Call implements UpstreamHandler {
     return this.#phase === "over";
   }
 
-  /** Ends the call in this very tick: connection destroyed, listener told nothing more. */
+  /** Ends the call in this very tick: the connection is destroyed, and the listener is not called again. */
   abort(): void {
     if (this.#phase === "over") return;
     this.#finish();
@@ -103,8 +103,8 @@ export class Call implements UpstreamHandler {
   }
 
   /**
-   * The rest is nobody's: it is thrown away, so that the connection can serve the next request, but only a little and
-   * not for long. The listener is told nothing more.
+   * Nobody needs the rest: it is read and thrown away, so that the connection can serve the next request, but only a
+   * little and not for long. The listener is not called again.
    */
   letGo(): void {
     if (this.#phase === "over") return;

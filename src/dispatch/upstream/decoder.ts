@@ -1,6 +1,6 @@
 /**
- * Unpacks a body that an upstream packed although we asked for identity (docs/failure-model.md row C7). What it gives
- * is bounded by whoever listens: `pause` stops it within one zlib chunk, and a bomb ends at DECODED_BYTES_MAX.
+ * Unpacks a body that an upstream packed although we asked for identity (docs/failure-model.md row C7). Its listener
+ * bounds what it gives: `pause` stops it within one zlib chunk, and a bomb ends at DECODED_BYTES_MAX.
  */
 import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";

@@ -1,6 +1,6 @@
 /**
- * The queue in front of one upstream: round robin over accounts, inside an account over its keys, inside a key first come
- * first served. So whoever asks a lot waits behind their own requests and nobody else's.
+ * The queue in front of one upstream: round robin over accounts, inside an account over its keys, inside a key first
+ * come first served. So a caller with many requests delays nobody but itself.
  */
 
 /** Whose turn it is: requests of one key wait for each other. */
@@ -15,7 +15,7 @@ export class FairQueue<T extends { readonly owner: Owner }> {
   readonly #turns = new Map<string, Map<string, T[]>>();
   #length = 0;
 
-  /** @param max how many may stand here; 0: nobody. */
+  /** @param max how many may wait here; 0: nobody. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -26,8 +26,8 @@ export class FairQueue<T extends { readonly owner: Owner }> {
 
   /**
    * Lines up at the end of its owner's own requests. In a full queue the newcomer takes the last slot of the owner who
-   * has clearly more than it has: a full queue is no way to keep others out.
-   * @returns who had to leave: the newcomer itself, somebody else, or nobody.
+   * has clearly more than it has: so nobody can keep others out by filling the queue.
+   * @returns the one that had to leave: the newcomer itself, somebody else, or nobody.
    */
   enter(one: T): T | undefined {
     if (this.#length < this.#max) {
@@ -50,7 +50,7 @@ export class FairQueue<T extends { readonly owner: Owner }> {
     const waiting = keys.get(key as string) as T[];
     const one = waiting.shift() as T;
     this.#length -= 1;
-    // Whoever had a turn goes to the end of the round.
+    // A key or an account that had a turn goes to the end of the round.
     keys.delete(key as string);
     if (waiting.length > 0) keys.set(key as string, waiting);
     this.#turns.delete(account);

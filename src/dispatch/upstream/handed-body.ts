@@ -1,6 +1,6 @@
 /**
- * The rest of a stream after it was accepted: a small buffer between the upstream and whoever reads. Order is kept
- * here and nowhere else: data, then exactly one end or error, then nothing.
+ * The rest of a stream after it was accepted: a small buffer between the upstream and the reader. Order is kept here
+ * and nowhere else: data, then exactly one end or error, then nothing.
  */
 import assert from "node:assert/strict";
 import type { BodySink, ReplyFault, UpstreamBody } from "../ask.ts";

@@ -22,9 +22,9 @@ export interface Ejection {
   readonly repeated: number;
 }
 
-/** What came of one attempt. */
+/** The outcome of one attempt. */
 export interface HealthVerdict {
-  /** `alive`: it answered, and found the caller at fault; `none`: says nothing about the upstream. */
+  /** `alive`: it answered, and found the caller at fault; `none`: no evidence about the upstream. */
   readonly kind: OutcomeKind | "alive" | "none";
   /** The model's name at the upstream: rate limits are per model. */
   readonly model: string;
@@ -189,7 +189,7 @@ export class Health {
 
   #eject(reason: EjectionReason, nowMs: number, askedMs: number | undefined): void {
     const { coolDownMs, coolDownMaxMs } = this.#settings;
-    // Whoever has been well for longer than the longest cool-down begins anew.
+    // An upstream that has been well for longer than the longest cool-down begins anew.
     if (this.#ejected === undefined && nowMs - this.#returnedAtMs > coolDownMaxMs) this.#repeated = 0;
     const doubled = Math.min(coolDownMaxMs, coolDownMs * 2 ** Math.min(this.#repeated, DOUBLINGS_MAX));
     const jittered = doubled * (1 + JITTER * (2 * this.#parts.random() - 1));

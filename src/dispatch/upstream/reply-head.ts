@@ -101,7 +101,7 @@ export function askedPauseS({ retryAfter, retryAfterMs }: ReplyHead, nowMs: numb
   return retryAfter === undefined ? undefined : parseRetryAfterS(retryAfter, nowMs);
 }
 
-/** Whether a media type may hold the JSON of a whole reply; a missing one is left to whoever parses. */
+/** Whether a media type may hold the JSON of a whole reply; a missing one is left to the parser. */
 export function isJsonType(mediaType: string): boolean {
   return (
     mediaType === "" || mediaType === "application/json" || mediaType === "text/json" || mediaType.endsWith("+json")

@@ -6,12 +6,12 @@ import type { QueueSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { FairQueue, type Owner } from "./fair-queue.ts";
 
-/** A queued request; it may stand in the queues of several upstreams. */
+/** A queued request; it may be in the queues of several upstreams. */
 export interface Waiter {
   readonly owner: Owner;
   /** A slot is free, and is this waiter's from now on. It must leave its other queues in the same tick. */
   granted(slots: Slots, slot: Slot): void;
-  /** It has lost its stand in this queue to somebody who had waited for less. */
+  /** A newcomer whose owner has fewer requests waiting has taken its place in this queue. */
   displaced(slots: Slots): void;
   /** The upstream of this queue is not to be waited for any more: it was found ill, or replaced. */
   dissolved(): void;
@@ -26,7 +26,7 @@ export interface Slot {
 /** How much the newest service time counts in the average. */
 const NEWEST_SHARE = 0.2;
 
-/** What a client is told to wait, in seconds: the range that all SDKs obey. */
+/** The range of `retry-after`, in seconds, that all SDKs obey. */
 const RETRY_AFTER_S_MIN = 1;
 const RETRY_AFTER_S_MAX = 60;
 

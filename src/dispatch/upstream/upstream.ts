@@ -63,7 +63,7 @@ export class Upstream {
       random: parts.random,
       onEjected: (ejection) => {
         parts.onEjected(settings.name, ejection);
-        // Whoever waits for a slot here may find a better one elsewhere.
+        // Requests that wait for a slot here may find a better one elsewhere.
         this.slots.dissolveQueue();
       },
       onReturned: () => parts.onReturned(settings.name),
@@ -90,7 +90,7 @@ export class Upstream {
     });
   }
 
-  /** Sends one request. What happens to it, refusals of undici included, is told to the handler only. */
+  /** Sends one request. What happens to it, refusals of undici included, goes to the handler only. */
   send(
     request: {
       stream: boolean;
@@ -111,7 +111,7 @@ export class Upstream {
         path: this.#path + request.pathSuffix + this.#query,
         headers,
         body: long ? piecesOf(body) : body,
-        // A reply may take its time; nothing may queue behind it.
+        // A reply may take its time; no request may wait for it on the same connection.
         blocking: true,
         idempotent: false,
       },

@@ -1,4 +1,4 @@
-/** What the log and the metrics are told of upstreams: who is passed over, who waits. */
+/** Logs and measures the upstreams: which are passed over, and how many requests wait. */
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";

@@ -1,6 +1,6 @@
 /**
  * What an upstream says in the body of a refusal, made safe to repeat. Its wording of a 400 is kept because clients
- * match on it ("prompt is too long"); what could tell whose account it is, or where it lives, is taken out
+ * match on it ("prompt is too long"); what could reveal whose account it is, or where the upstream is, is taken out
  * (docs/translation-rules.md rule 47; docs/failure-model.md row 60).
  */
 import { quoted } from "../../values/errors.ts";

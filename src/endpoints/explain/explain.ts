@@ -57,7 +57,7 @@ export interface RouteOutlook {
   readonly carried: { readonly translation: string | undefined; readonly dropped: readonly string[] } | Refusal;
 }
 
-/** Everything that was found out, up to the first refusal and, where it can be told, beyond it. */
+/** Everything that was found out, up to the first refusal and, where it is known, beyond it. */
 export interface Outlook {
   readonly question: Question;
   readonly seen: SeenAccount;

@@ -1,6 +1,6 @@
 /**
- * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner of
- * a key is told what concerns the request; names of upstreams and the texts of rules are for the operator only.
+ * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner
+ * of a key sees what concerns the request; names of upstreams and the texts of rules are for the operator only.
  */
 import { render } from "../../request/answer.ts";
 import { type Bucket, bucketState, drain } from "../../store/buckets.ts";

@@ -118,7 +118,7 @@ export async function explainFor(
   return explained(await explain(question, seen, parts), "operator", settings.upstreamUnavailableStatus);
 }
 
-/** Where the limits stand that would count for a request of this key. */
+/** How much is used of the limits that would count for a request of this key. */
 function limitsOf({ tag, id, group }: Key, store: Pick<Store, "readLimits">, { catalog }: Settings) {
   const perKey = catalog.groups.get(group)?.limits.perKey ?? false;
   return store.readLimits(tag, limitScope(group, id, perKey));

@@ -1,6 +1,6 @@
 /**
  * Charges that the store will not take: kept in a file beside the journal, one JSON object a line, for a person to look
- * at. The journal lets go of them once they are in it.
+ * at. The journal drops them once they are in it.
  */
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
@@ -28,7 +28,7 @@ export interface DeadLetters {
 }
 
 const FILE = "dead-letters.jsonl";
-/** More than this is no accident of single charges; the rest is told to the log only. */
+/** More than this is no accident of single charges; the rest is only logged. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
@@ -57,12 +57,12 @@ export async function openDeadLetters(
 }
 
 /**
- * What becomes of a charge that the store did not take; undefined when it did. The mismatch of an orphan is none: the
- * store has the request's real charge, and only the ACK, or the FINAL, was lost with the process.
+ * The dead letter for a charge that the store did not take; undefined when it did. The mismatch of an orphan needs
+ * none: the store has the request's real charge, and only the ACK, or the FINAL, was lost with the process.
  */
 export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): DeadLetter | undefined {
   if ("defect" in answer) return { reason: "defect", ask, detail: answer.defect };
-  // A hold to give back, and nobody who holds: no money is lost.
+  // A hold to give back that no account has: no money is lost.
   if (isNothing(ask) && answer.outcome !== "mismatch") return undefined;
   switch (answer.outcome) {
     case "settled":

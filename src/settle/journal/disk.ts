@@ -18,7 +18,7 @@ export interface DiskFile {
 /** One folder. Names are plain; calls reject with the error of the file system. */
 export interface Disk {
   list(): Promise<readonly string[]>;
-  /** Makes a file of so many zero bytes, durable together with its name. Leaves nothing behind when it fails. */
+  /** Makes a file of so many zero bytes, durable together with its name. Leaves no file when it fails. */
   create(name: string, bytes: number): Promise<DiskFile>;
   /** At most `length` bytes from `position` on; fewer at the end of the file. */
   read(name: string, position: number, length: number): Promise<Buffer>;

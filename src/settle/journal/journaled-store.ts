@@ -1,10 +1,10 @@
 /**
  * A store whose administrative writes are journaled between its answer and the operator's, so that a store that loses
- * what it has acknowledged gets it back (docs/failure-model.md invariant 33). `replayed-writes.ts` reads what is written
- * here.
+ * what it has acknowledged gets it back (docs/failure-model.md invariant 33). `replayed-writes.ts` reads what is
+ * written here.
  *
- * A record holds hashes, never the text of a key or a code. When the journal cannot take it the write stands, for the
- * store has it, and the operator is answered as ever; that it is in one place only is told to the log.
+ * A record holds hashes, never the text of a key or a code. When the journal cannot take a write, the store still has
+ * it and the operator gets the usual answer; a log line says that it is in one place only.
  */
 
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
@@ -16,9 +16,9 @@ import type { AdminRecord, Journal } from "../journal.ts";
 const CODES_PER_RECORD = 200;
 
 /**
- * Wraps a store; every operation but the administrative writes is the store's own. Answers that say "so it was before"
+ * Wraps a store; every operation but the administrative writes is the store's own. Writes that the store already had
  * are journaled too: the first try may have ended between store and journal.
- * @param onUnrecorded told of a write that the journal could not take.
+ * @param onUnrecorded called for a write that the journal could not take.
  */
 export function journaledStore(
   store: Store,
@@ -64,7 +64,7 @@ function accountWrites(
     createAccount: (account) =>
       noted(store.createAccount(account), async (answer) => {
         const made = answer === "exists" ? await store.findAccount(account.name) : answer;
-        // Neither made nor there: the store has lost it in between, and whoever asks must ask again.
+        // Neither made nor there: the store has lost it in between, and the caller must ask again.
         if (!made) throw new StoreError("unavailable", "the account that was there a moment ago is gone");
         await noteAccount(made, "account_create");
       }),
@@ -118,7 +118,7 @@ function cardWrites(
   };
 }
 
-/** Notes what the store has made, also when no replica has confirmed it: then the operator hears of that afterwards. */
+/** Notes what the store has made, also when no replica has confirmed it: then the operator learns that afterwards. */
 async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>): Promise<T> {
   try {
     const answer = await write;

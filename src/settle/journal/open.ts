@@ -28,7 +28,7 @@ interface JournalParts {
   readonly clock: Clock;
   readonly fsync: "group" | "always";
   readonly bytesMax: number;
-  /** Told of damage and of a disk that fails. */
+  /** Called for damage and for a disk that fails. */
   readonly alarm: (message: string, error?: unknown) => void;
 }
 

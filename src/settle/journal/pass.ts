@@ -13,7 +13,7 @@ import { scan } from "./scan.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
-/** Settlements that verification has under way at one time, so that it never stands in the way of requests. */
+/** Settlements that verification sends at one time: few, so that it does not delay requests. */
 export const VERIFY_AT_ONCE = 32;
 
 interface PassParts {

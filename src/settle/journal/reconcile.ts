@@ -14,7 +14,7 @@ import { type ShardOf, VERIFY_AT_ONCE } from "./pass.ts";
 import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge } from "./payload.ts";
 import { scan } from "./scan.ts";
 
-/** By how much a clock may be set back while the times of records still tell their order. */
+/** By how much a clock may be set back while the times of records still show their order. */
 const DISORDER_MS = 5_000;
 
 export type Verified = "present" | "restored" | "unknown";
@@ -51,9 +51,10 @@ export interface Waiting {
 }
 
 /**
- * @param sinceMs until when the server before is known to have answered. A later charge that is found present says
- * nothing: another server may have taken it while nobody had noticed, because the process was down or frozen.
- * @returns what waits for another gateway's journal, or nobody's. Rejects as `verify` and the disk do; then begin again.
+ * @param sinceMs until when the server before is known to have answered. A later charge that is found present proves
+ *   nothing: another server may have taken it while nobody had noticed, because the process was down or frozen.
+ * @returns what waits for another gateway's journal, or nobody's. Rejects as `verify` and the disk do; then begin
+ *   again.
  */
 export async function reconcile(sinceMs: number, parts: ReconcileParts): Promise<Waiting> {
   const acked = new Map<RequestId, number>();
@@ -100,7 +101,7 @@ export async function reconcile(sinceMs: number, parts: ReconcileParts): Promise
       if (wanted.length >= VERIFY_AT_ONCE) await Promise.all(wanted.splice(0).map(send));
     }
     await Promise.all(wanted.map(send));
-    // Charges that were acknowledged late stand further back than their neighbours.
+    // Charges that were acknowledged late are further back than their neighbours.
     for (const [id, atMs] of acked) if (parts.shardOf === undefined && atMs <= horizonOf("")) acked.delete(id);
     if (parts.shardOf === undefined && acked.size === 0 && horizons.has("")) break;
   }

@@ -1,4 +1,4 @@
-/** Reads a segment as it is found: valid frames in order, and the stretches between them that are none. */
+/** Reads a segment as it is found: valid frames in order, and the damaged stretches between them. */
 import { decodeFrame, type JournalFrame, MAGIC } from "./frame.ts";
 
 export interface Scan {

@@ -45,7 +45,7 @@ interface Read extends Segment {
 }
 
 /**
- * Reads every segment. A torn end of the last one is what a crash leaves; any other damage is told and skipped.
+ * Reads every segment. A torn end of the last one is what a crash leaves; any other damage is reported and skipped.
  * @throws NewerJournalError, or as the disk does: a journal that cannot be read is never taken for an empty one.
  */
 export async function readFolder(disk: Disk, alarm: (message: string) => void): Promise<Found> {

@@ -1,7 +1,7 @@
 /**
  * Acknowledged charges are sent again: once at 30 seconds, once at 10 minutes, and at once when another server answers
  * for the store. That is what survives a failover that lost its last second (docs/failure-model.md row B6, invariant
- * 2). What has been verified twice and is a day old is let go.
+ * 2). What has been verified twice and is a day old is dropped.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
@@ -25,14 +25,14 @@ interface VerifierParts {
   readonly deadLetters: Pick<DeadLetters, "add">;
   /** Doubts that an account is not there; without it that is believed at once. */
   readonly absences?: Absences;
-  /** Which server, and which of its lives, answers for the store; undefined when it cannot be told. */
+  /** Which server, and which of its lives, answers for the store; undefined when that is unknown. */
   readonly storeIdentity: () => Promise<string | undefined>;
   /** Does an acknowledged administrative write again, which changes nothing when the store still has it. */
   readonly applyAdmin?: (record: AdminRecord) => Promise<void>;
   readonly shardOf?: ShardOf;
   /** Whether a change from one identity to the other may have lost more than the end: then all that is kept is sent. */
   readonly isWholeLoss?: (before: string, now: string) => boolean;
-  /** While true nothing is sent and nothing is let go. */
+  /** While true nothing is sent and nothing is dropped. */
   readonly isPaused?: () => boolean;
   /** The store had lost this charge, and has it again. */
   readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;

@@ -26,7 +26,7 @@ interface WriterParts extends SpareParts {
   readonly fsync: "group" | "always";
   /** Where the last segment of an earlier process ended. */
   readonly previous: JournalPosition | undefined;
-  /** Records that must be on the disk whatever happens to a descriptor. */
+  /** Records that are written again to a new segment when a file fails, so that they stay on the disk. */
   readonly live: () => Iterable<Entry>;
   /** What a new segment says about the ones before it. */
   readonly progress: () => SegmentStart["progress"];

@@ -1,6 +1,6 @@
 /**
- * What a store has lost may come back from the journal of another gateway. So nobody believes at once that an account is
- * not there: its charges and writes wait, and only after a while does a charge become a dead letter.
+ * What a store has lost may come back from the journal of another gateway. So a missing account is not believed at
+ * once: its charges and writes wait, and only after a while does a charge become a dead letter.
  */
 import { StoreError } from "../../store/contract.ts";
 import type { Clock } from "../../values/time.ts";
@@ -8,11 +8,11 @@ import type { Clock } from "../../values/time.ts";
 /** How long an absence is doubted: a gateway that is down has restarted by then, or needs a person. */
 const DOUBT_MS = 600_000;
 /**
- * Of the time between two looks no more counts: when everything has stood still, this process and the one that can bring the
- * account back, whoever wakes first must not believe that all that time it was looked for.
+ * The most that counts of the time between two looks. When this process and the one that can bring the account back
+ * were both stopped, the first to wake must not count that time as a search.
  */
 const BETWEEN_LOOKS_MS = 60_000;
-/** Absences that are remembered; further ones are doubted for ever, since nothing tells how long they have lasted. */
+/** Absences that are remembered; further ones are doubted for ever, since it is unknown how long they have lasted. */
 const ABSENCES_MAX = 100_000;
 
 /** Something that a charge or a write needs is not in the store now. */

@@ -124,7 +124,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     deadLetters,
     async storeIdentity() {
       const server = await parts.store.store.identity();
-      // Behind the server's name, so that nothing is given back to one that must not have it.
+      // After the server's name, so that nothing is given back to a server that must not have it.
       await epoch.check();
       return [server, epoch.history(), epoch.life()].join(IDENTITY_SEPARATOR);
     },
@@ -146,7 +146,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
-    // An account that is in nobody's journal must not keep everybody out.
+    // An account that is in no journal must not keep all others waiting.
     onSent(identity) {
       followed = historyOf(identity);
     },

@@ -5,8 +5,9 @@
 import { EPOCH_PAST_MAX, type EpochMark } from "../../store/epoch.ts";
 
 /**
- * Seconds that a store may lose and go on at once, the journals giving back what was in them: a failover or a restart
- * loses what was not replicated or synced, a few seconds of it. Whoever loses more has been put back by somebody.
+ * Seconds that a store may lose and still go on at once, as the journals give back what they hold. A failover or a
+ * restart loses the few seconds that were not replicated or synced. A store that has lost more was put back by
+ * somebody.
  */
 export const LOSS_ALLOWED_S = 60;
 
@@ -20,8 +21,8 @@ export interface KnownEpoch {
 }
 
 /**
- * `empty`: nothing is there. `older`: the same history, less of it. `another`: one that does not go on from ours.
- * `told`: another gateway has found one of these.
+ * `empty`: nothing is there. `older`: our history, cut short. `another`: a history that does not continue ours. `told`:
+ * another gateway has found one of these.
  */
 type LossKind = "empty" | "older" | "another" | "told";
 
@@ -47,12 +48,15 @@ export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | und
   return { known: { id, count, base, past } };
 }
 
-/** Whether the history that is there is ours, so that other gateways of ours must hear of the loss. */
+/** Whether the history that is there is ours, so that other gateways of ours must learn of the loss. */
 export function isOurs({ known, found }: Loss): boolean {
   return known !== undefined && found !== undefined && (known.id === found.id || known.past.includes(found.id));
 }
 
-/** The past of a history that goes on from what is there, on behalf of those who know either of the two. */
+/**
+ * The ids that a new history names as its past: that of the store now and the one that we knew, so that gateways which
+ * know either one accept it.
+ */
 export function pastOf({ known, found }: Loss): readonly string[] {
   const ids = [known, found].flatMap((epoch) => (epoch ? [epoch.id, ...epoch.past] : []));
   return [...new Set(ids)].slice(0, EPOCH_PAST_MAX);

@@ -1,7 +1,7 @@
 /**
  * Notices a store that lost more than its last seconds: it is empty, was put back from a backup, or is another one
  * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written until the right data is
- * back, which is seen by itself, or an operator says that the store is to be used as it is.
+ * back, which the gateway notices by itself, or an operator accepts the store as it is.
  */
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
@@ -13,16 +13,16 @@ import type { EpochFile } from "./epoch-file.ts";
 import { isOurs, judgeEpoch, LOSS_ALLOWED_S, type Loss, pastOf } from "./epoch-judge.ts";
 
 const CHECK_EVERY_MS = 1_000;
-/** How often an operator is told again. */
+/** How often the message to the operator is repeated. */
 const TELL_EVERY_MS = 60_000;
-/** Seconds that the file may be behind: what is remembered over a crash is so much less. */
+/** Seconds by which the file may be out of date: a crash forgets as much. */
 const SAVE_EVERY_S = 10;
 const ID_BYTES = 9;
 
 export interface StoreEpoch {
   /**
-   * A look at every part that begins after the call. Rejects with StoreError: `unavailable` when it could not be told
-   * (with `tag`: for that account's part), `older` when there is a loss.
+   * Looks at every part of the store, after the call. Rejects with StoreError: `unavailable` when a part did not answer
+   * (with `tag`: when that account's part did not), `older` when there is a loss.
    */
   check(tag?: AccountTag): Promise<void>;
   /** Whether a look has ever succeeded. */
@@ -51,7 +51,7 @@ interface StoreEpochParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: RandomBytes;
-  /** Told whenever a loss is found or made good. */
+  /** Called whenever a loss is found or made good. */
   readonly onChange: (stopped: boolean) => void;
 }
 
@@ -60,7 +60,7 @@ const LOST =
   "Look at it with `tollgate store status`; restore a newer backup or point `store:` at the right server, and the gateway " +
   "goes on by itself; or accept the loss with `tollgate store confirm`";
 
-/** Reads what is remembered. Rejects when that cannot be read. */
+/** Reads what this gateway last knew of the store's history. Rejects when the file cannot be read. */
 export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch> {
   const { store, file, clock, log, random, onChange } = parts;
   const known = new Map(await file.load());
@@ -222,7 +222,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   };
 }
 
-/** What callers are told while a loss stands. */
+/** The error for callers as long as a loss is unresolved. */
 export function older(): StoreError {
   return new StoreError("older", "the store lost data and waits for an operator");
 }

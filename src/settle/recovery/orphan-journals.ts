@@ -24,7 +24,7 @@ interface OrphanJournals {
 
 /**
  * Takes over every folder of a worker that does not exist. They stay open as long as the process: what the store has
- * acknowledged is verified for a day, wherever it was written.
+ * acknowledged is verified for a day, in these folders as in our own.
  * @param workers the number of workers; 1 means that this process serves clients itself, and every such folder is left.
  */
 export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJournals {

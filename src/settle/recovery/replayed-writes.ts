@@ -1,7 +1,7 @@
 /**
- * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the store
- * still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids; groups and
- * plans count only above the record's revision; a revocation is final, whatever came in between.
+ * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the
+ * store still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids;
+ * groups and plans count only above the record's revision; a revocation is final.
  */
 
 import type { Store } from "../../store/contract.ts";

@@ -1,7 +1,8 @@
 /**
- * Every check of an account, in the order in which its findings are told. A further check is a function over a snapshot
- * (`snapshot.ts`) in a file of its own and a place in this list; what it needs to see is read by `store/figures.ts` and put
- * into the portions by `store/ledger-audit.ts`. What is wrong with single lines is found by `store/ledger-walk.ts`.
+ * Every check of an account, in the order in which findings are reported. To add a check, write a function over a
+ * snapshot (`snapshot.ts`) in a file of its own and add it to this list; `store/redis/figures.ts` and
+ * `store/embedded/figures.ts` read what it needs, and `store/ledger/audit.ts` puts that into the portions.
+ * `store/ledger/walk.ts` finds what is wrong with single lines.
  */
 import { cardChecks } from "./cards.ts";
 import { dayChecks } from "./days.ts";

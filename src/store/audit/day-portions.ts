@@ -1,7 +1,7 @@
 /**
  * The sums per day of an account, read for its audit. Days on which nothing can be charged any more are read first, at
- * whatever instant. Of the others, field by field, all days are read at one instant, and the field's lines are summed up
- * to it.
+ * any instant. Of the others, field by field, all days are read at one instant, and the field's lines are summed up to
+ * it.
  */
 import { utcDay } from "../../values/time.ts";
 import { FIGURES_FIELDS_MAX } from "../figures.ts";
@@ -16,7 +16,10 @@ import { type AccountReader, FOUND_MAX, type Steps } from "./reader.ts";
 import type { FieldSums, Finding, GroupSums } from "./snapshot.ts";
 
 const DAY_MS = 86_400_000;
-/** A request counts on the day of its admission, up to the settle horizon before its line, by whatever clock. */
+/**
+ * A request counts on the day of its admission, which is up to the settle horizon before its line. A day more allows
+ * for clocks that differ.
+ */
 const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
 
 /**
@@ -133,7 +136,7 @@ function withArchived(groups: ReadonlyMap<string, GroupSums>, { charged, counts 
   return [...names].map((group) => {
     const { kept, lines } = groups.get(group) ?? { kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
     const archived = { ...NO_USAGE_TOTAL, amount: charged.get(group) ?? 0n, counts: counts?.get(group) ?? NO_COUNTS };
-    // An opening line tells of no costs.
+    // An opening line holds no costs.
     const all = { ...addTotals(lines, archived), cost: kept.cost, absorbed: kept.absorbed };
     return { group, kept, lines: counts ? all : { ...all, counts: kept.counts } };
   });

@@ -6,9 +6,9 @@ import { COUNT_KINDS } from "../sums/token-sums.ts";
 import type { AccountCheck, Finding } from "./snapshot.ts";
 
 /**
- * `day_sums`, `day_costs`, `day_counts`: each group, model and key has been charged what its lines say; `upstream_sums`: each
- * upstream is expected to bill what they say. Archived lines are known by group only: then a field has at least what its
- * lines say, and the group has just that.
+ * `day_sums`, `day_costs`, `day_counts`: each group, model and key has been charged what its lines say;
+ * `upstream_sums`: each upstream is expected to bill what they say. Archived lines are known by group only: then a
+ * field has at least what its lines say, and the group exactly that.
  */
 const fieldSums: AccountCheck = ({ fields, archived }) =>
   fields.flatMap(({ field, kept, lines }) => {

@@ -49,8 +49,9 @@ const holdSettled: AccountCheck = ({ figures: { holds = [], marks } }) =>
     });
 
 /**
- * `hold_expiry`: each hold ends in the store's list of ends just when its own record says so, and the list has no others;
- * what the list has not is never let go. A change that has stopped half-way may have written one of the two.
+ * `hold_expiry`: each hold ends in the store's list of ends exactly when its own record says so, and the list has no
+ * others; a hold that is not in the list would never end. A change that has stopped half-way may have written one of
+ * the two.
  */
 const holdExpiry: AccountCheck = ({ figures: { holds, expiries, unfinished, unreadable } }) => {
   if (!holds || unfinished) return [];

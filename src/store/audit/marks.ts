@@ -20,7 +20,7 @@ export interface MarkFinding extends Finding {
   readonly account: string;
 }
 
-/** Where the audit stands after a step. */
+/** How far the audit is after a step. */
 export interface MarkProgress {
   /** Steps through the keys, and lines looked through, so far. */
   readonly steps: number;
@@ -60,7 +60,7 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
     }
   }
 
-  /** Takes out of `ids` whatever has a line. */
+  /** Removes from `ids` each request that has a line. */
   async function* lookUp(of: AccountTag, ids: Set<string>): AsyncGenerator<MarkProgress, void, void> {
     for (let after = 0; ids.size > 0; ) {
       const from = after;
@@ -77,7 +77,7 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
     const find = (check: string, what: string, about?: string) =>
       found.push({ account, check, line: undefined, about, what });
     try {
-      // A change that has stopped half-way may still bring the line; the account's own audit tells of it.
+      // A change that has stopped half-way may still bring the line; the account's own audit reports that.
       const before = yield* ask(() => store.readFigures(of, {}));
       account = before?.account.name || account;
       if (before?.unfinished) return [];

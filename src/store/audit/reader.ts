@@ -1,6 +1,6 @@
 /**
- * Reads an account for its audit, a bounded step at a time, and holds what it has read against the ledger: whoever has
- * figures of an instant walks the lines up to just that instant, and then has every check look at both.
+ * Reads an account for its audit, a bounded step at a time, and compares what it has read with the ledger: with the
+ * figures of an instant it walks the lines up to that same instant, and then runs every check on both.
  */
 import type { AccountTag } from "../../values/key.ts";
 import { type Store, StoreError } from "../contract.ts";
@@ -16,7 +16,7 @@ export type AuditStore = Pick<
   "getCode" | "readLedger" | "readFigures" | "listRecords" | "pageDays" | "pageUpstreamDays"
 >;
 
-/** Where an audit stands after a step. */
+/** How far an audit is after a step. */
 export interface AuditProgress {
   /** Number of the line that it has come to. */
   readonly lines: number;
@@ -34,7 +34,9 @@ type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "g
 
 /** Lines that one step reads and judges: some milliseconds of this process, less of the store. */
 const PAGE_LINES = 50;
-/** Findings that are remembered so as to be told once; of an account with more, most are only counted anyway. */
+/**
+ * Findings that are remembered, so that each is reported once; of an account with more, most are only counted anyway.
+ */
 export const FOUND_MAX = 1_000;
 
 /** The store has fewer lines than were read before: a failover has forgotten some, and what was summed up is void. */
@@ -49,7 +51,7 @@ export class AccountReader {
   readonly walk: LedgerWalk;
   /** Number of the last line when the audit began. */
   linesMax: number | undefined;
-  /** What was found in one portion is told once, though the next ones have it too. */
+  /** Findings already reported: later portions find the same ones again. */
   readonly #found = new Set<string>();
   /** Lines that were read and are after the instant of the figures. */
   #ahead: readonly LedgerLine[] = [];
@@ -86,7 +88,7 @@ export class AccountReader {
     return figures;
   }
 
-  /** Walks to the instant of the figures, then has every check look at both. */
+  /** Walks to the instant of the figures, then runs every check on both. */
   async *judge(figures: Figures, portion: Portion = {}, found = (one: Finding) => this.find(one)): Steps<void> {
     yield* this.walkTo(figures);
     const snapshot: AccountSnapshot = {
@@ -124,7 +126,7 @@ export class AccountReader {
     if (this.#ahead.length > 0) return this.#ahead;
     const after = this.walk.seq;
     const lines = yield* this.ask(() => this.store.readLedger(this.tag, after, PAGE_LINES));
-    // Whoever numbers lines by hand must not have us read them for ever.
+    // Lines that somebody has numbered by hand must not make us read for ever.
     return (lines.at(-1)?.seq ?? 0) > after ? lines : [];
   }
 

@@ -1,7 +1,7 @@
 /**
- * What a check of an account looks at, and what it answers. A snapshot is a portion of the account at one instant, and the
- * sums of its ledger at that same instant; a large account comes in many portions, so each check judges what the portion
- * has and says nothing of what it has not.
+ * What a check of an account looks at, and what it answers. A snapshot is a portion of the account at one instant, and
+ * the sums of its ledger at that same instant; a large account comes in many portions, so each check judges only what
+ * its portion has.
  */
 
 import type { Figures } from "../figures.ts";
@@ -34,17 +34,17 @@ export interface CardSums {
   readonly spent: bigint;
 }
 
-/** A request that the ledger tells of. */
+/** A request in the ledger. */
 export interface LedgerRequest {
   readonly requestId: string;
   /** Its first line. */
   readonly line: number;
   readonly atMs: number;
-  /** What its settlement asked for: charged and absorbed above the hold. Undefined where the lines do not tell. */
+  /** What its settlement asked for: charged and absorbed above the hold. Undefined where the lines do not say. */
   readonly owed: bigint | undefined;
 }
 
-/** A payment that the ledger tells of. */
+/** A payment in the ledger. */
 export interface LedgerPayment {
   readonly id: string;
   readonly line: number;
@@ -65,7 +65,7 @@ export interface LedgerSums {
   readonly balance: bigint;
   readonly spent: bigint;
   readonly topped: bigint;
-  /** Top-ups and adjustments, archived ones included; undefined where the archive does not tell. */
+  /** Top-ups and adjustments, archived ones included; undefined where the archive does not say. */
   readonly payments: number | undefined;
   readonly cards: ReadonlyMap<string, CardSums>;
 }

@@ -1,6 +1,6 @@
 /**
- * Admission on the embedded store: what `decide` says of the account as it stands, written down. Synchronous from the first
- * read to the last write, and therefore atomic. `redis/lua/admit.lua` does the same, step by step.
+ * Admission on the embedded store: asks `decide` about the account and writes down its decision. Synchronous from the
+ * first read to the last write, and therefore atomic. `redis/lua/admit.lua` does the same, step by step.
  */
 
 import { nanoUsd } from "../../values/money.ts";

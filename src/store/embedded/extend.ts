@@ -14,7 +14,7 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const live = context.live(ask.tag);
   sweepHolds(live, nowMs);
   const record = live.holds.get(ask.requestId);
-  // A sweep has a limit: what it left is expired all the same.
+  // A sweep has a limit: holds that it has left are expired too.
   if (record === undefined || holdExpiresAtMs(record) <= nowMs) return { outcome: "gone" };
   const held = holdAmount(record);
   // An entitlement without quota pays without a hold.
@@ -27,7 +27,7 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   return { outcome: "held", hold: nanoUsd(held + more) };
 }
 
-/** What whoever pays for the request has beside all holds. */
+/** What the payer of the request has beyond all holds. */
 function freeFor(context: Context, tag: AccountTag, balance: bigint, live: Live, record: HoldRecord): bigint {
   const entitlement = holdEntitlement(record);
   if (entitlement === undefined) return balance - live.held;

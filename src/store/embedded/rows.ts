@@ -126,7 +126,7 @@ export function appendLine(db: Database, tag: AccountTag, line: Omit<LedgerLine,
   );
 }
 
-/** Inserts a line as it stands within the running transaction. */
+/** Inserts a line unchanged, within the running transaction. */
 export function insertLine(db: Database, tag: AccountTag, line: LedgerLine): void {
   db.run(
     `INSERT INTO ledger (tag, seq, at, kind, debit, credit, amount, bal, ref, grp, model, key, memo)

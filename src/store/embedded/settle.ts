@@ -60,8 +60,8 @@ export function settle(context: Context, asked: SettleAsk): SettleAnswer {
 }
 
 /**
- * What becomes of a request whose client left before it was given anything: absorbed within the account's allowance, which
- * is then to be stored, else charged.
+ * Decides about a request whose client left before it got anything: absorbed within the account's allowance, which is
+ * then to be stored, else charged.
  */
 function decideLeft(
   ask: SettleAsk,

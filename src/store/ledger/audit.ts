@@ -1,10 +1,11 @@
 /**
- * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow from.
+ * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow
+ * from.
  *
- * It goes in steps, each of which asks the store for a bounded portion, and between two of them whoever drives it does
- * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's last
- * line; the walk goes on to just that line, and then both sides are of the same instant. A large account takes longer, and
- * holds nobody up.
+ * It goes in steps, each of which asks the store for a bounded portion, and between two of them its caller may do
+ * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's
+ * last line; the walk goes on to that line, and then both sides are of the same instant. A large account takes longer,
+ * and holds nobody up.
  */
 import type { AccountTag } from "../../values/key.ts";
 import { judgeDays, portions } from "../audit/day-portions.ts";
@@ -49,8 +50,8 @@ export type AuditSteps = Steps<AccountAudit>;
 const RESTARTS_MAX = 3;
 
 /**
- * Audits one account: each line, and whatever the account keeps against the lines, by every check of `audit/checks.ts`.
- * @throws StoreError when the store goes back again and again. A store that does not answer is told of in a step.
+ * Audits one account: each line, and the account's figures against its lines, by every check of `audit/checks.ts`.
+ * @throws StoreError when the store goes back again and again. A step reports a store that does not answer.
  */
 export async function* auditAccount(store: AuditStore, account: AccountName): AuditSteps {
   for (let restarts = 0; ; restarts++) {
@@ -100,7 +101,7 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
       walk.find("account_missing", `The name ${name} leads to an account that is not there.`);
     }
   } catch (error) {
-    // A store that is away, or has gone back, is no fault of the account's; what else can happen is what stands in it.
+    // A store that is away, or has gone back, is no fault of the account's; any other error comes from its contents.
     if (error === WENT_BACK || error instanceof StoreError) throw error;
     reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${messageOf(error)}.` });
   }

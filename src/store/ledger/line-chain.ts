@@ -30,7 +30,7 @@ export function chained(chain: LineChain, lines: Iterable<LedgerLine>): LineChai
   return last;
 }
 
-/** @returns undefined for what is no chain. */
+/** @returns undefined for a text that is no chain. */
 export function chainOf(value: unknown): LineChain | undefined {
   const { from, sha256 } = (value ?? {}) as { from?: unknown; sha256?: unknown };
   const isOne = Number.isSafeInteger(from) && typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256);

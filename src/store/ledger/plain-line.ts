@@ -28,7 +28,7 @@ export function toPlain(line: LedgerLine): PlainLine {
 
 const TEXTS = ["kind", "debit", "credit", "reference", "group", "model", "key", "memo"] as const;
 
-/** @returns undefined for what is no line. */
+/** @returns undefined for a value that is no line. */
 export function fromPlain(value: unknown): LedgerLine | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const plain = value as Readonly<Record<string, unknown>>;

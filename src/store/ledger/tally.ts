@@ -50,7 +50,9 @@ export class LedgerTally {
   get fields(): ReadonlyMap<string, UsageTotal> | undefined {
     return this.#fields;
   }
-  /** What the opening line stands for; undefined where the walk began with the very first line. */
+  /**
+   * What the archived lines together say, by the opening line; undefined where the walk began with the very first line.
+   */
   get opening(): OpeningFacts | undefined {
     return this.#opening;
   }
@@ -58,7 +60,7 @@ export class LedgerTally {
   get instants(): { readonly first: number; readonly last: number } | undefined {
     return this.#instants;
   }
-  /** All that was added, for the opening line that is to stand for it; the chain is the opening line's own. */
+  /** All that was added, for the opening line that is to replace it; the chain is the opening line's own. */
   get facts(): OpeningFacts {
     const counted = this.#opening === undefined || this.#opening.counts !== undefined;
     return {
@@ -74,7 +76,7 @@ export class LedgerTally {
     };
   }
 
-  /** Begins with an opening line in the place of whatever was added. */
+  /** Begins anew with an opening line, in place of all that was added. */
   begin({ atMs, balance }: LedgerLine, facts: OpeningFacts): void {
     this.#opening = facts;
     this.#balance = balance;

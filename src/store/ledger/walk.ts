@@ -142,8 +142,8 @@ export class LedgerWalk {
   }
 
   /**
-   * An opening line stands for everything before it. Who has walked just that (from the archive) compares; for anybody
-   * else, one who was overtaken by the archive included, the walk begins with it.
+   * An opening line replaces all lines before it. A walk that has just read those from the archive compares; any other
+   * walk begins with the opening line, also one that was under way when the lines were archived.
    */
   #open(line: LedgerLine): void {
     const facts = readOpening(line.memo);
@@ -225,8 +225,8 @@ export class LedgerWalk {
     const { line, memo } = usage;
     const paid = line.amount + overHold;
     const figures = this.#figuresOf(line, memo);
-    // A card without a quota pays whatever it is, and its lines are of 0. Its own line may be after theirs: a store that
-    // lost both can get the charge back first.
+    // A card without a quota pays any charge, and its lines are of 0. The card's own line may come after theirs: a
+    // store that lost both can get the charge back first.
     const quota = this.tally.sums.cards.get(line.debit)?.quota;
     const unmetered = quota === 0n || (quota === undefined && paid === 0n && line.debit.startsWith("ent_"));
     this.#requestsOut.push({ ...ended, owed: unmetered ? undefined : paid });
@@ -262,7 +262,7 @@ export class LedgerWalk {
   }
 }
 
-/** In an order that does not depend on who wrote it, and as far as `told` tells. */
+/** The facts in an order that does not depend on who wrote them; members that `told` lacks are left out. */
 function openingShape({ spent, topped, totals, cards, charged, counts, payments }: OpeningFacts, told: OpeningFacts) {
   const sorted = (amounts: ReadonlyMap<string, bigint>) => [...amounts].map(([name, one]) => `${name} ${one}`).sort();
   const worth = [...cards].map(([id, { quota, spent: paid }]) => `${id} ${quota} ${paid}`).sort();

@@ -24,7 +24,7 @@ interface BreakerParts {
   readonly random: () => number;
   /** Asks the store something that it can only answer when it works. */
   readonly probe: () => Promise<unknown>;
-  /** Told when it opens and when it closes. */
+  /** Called when it opens and when it closes. */
   readonly onChange: (open: boolean) => void;
 }
 
@@ -85,7 +85,7 @@ export class Breaker {
     this.#cancel = this.#parts.clock.after(pauseMs, () => void this.#halfOpen());
   }
 
-  /** One call at a time tells whether the store is back; a slow answer is none yet. */
+  /** One call at a time tests whether the store is back; a slow answer does not count. */
   async #halfOpen(): Promise<void> {
     const { clock, probe, onChange } = this.#parts;
     const startedMs = clock.monotonicMs();

@@ -18,9 +18,9 @@ interface ComposeParts {
 }
 
 export interface ComposedStore {
-  /** The store as it is, its four calls of requests timed and behind breakers. */
+  /** The store as it is; its four calls of requests are timed and go through breakers. */
   readonly store: Store;
-  /** The same behind a gate, which its other writes wait for as well. */
+  /** The same store with a gate before it, for which its other writes wait as well. */
   behind(gate: Gate): Store;
   /** The same for operators: their writes are answered when a replica has them, where there are replicas. */
   confirming(gate: Gate): Store;

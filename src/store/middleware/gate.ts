@@ -10,7 +10,7 @@ import type { Store } from "../contract.ts";
 export interface Gate {
   /** Undefined: go on. Else resolves when one may, and rejects with StoreError when one may not. */
   pass(): Promise<void> | undefined;
-  /** Looks at the store's history again. Rejects with StoreError when it is not what it was, or cannot be told. */
+  /** Looks at the store's history again. Rejects with StoreError when it is not what it was, or is unknown. */
   recheck(tag: AccountTag): Promise<void>;
 }
 

@@ -46,7 +46,7 @@ export class RequestPath implements RequestStore {
     const shut = this.#shut();
     if (shut) await shut;
     const answer = await this.#request(ask.tag, "admit", () => store.admit(ask));
-    // A revoked key takes the same time as an unknown one, so that nothing tells them apart.
+    // A revoked key takes the same time as an unknown one, so that a caller cannot distinguish them.
     const isBad = answer.outcome === "refused" && (answer.cause === "unknown_key" || answer.cause === "revoked_key");
     if (isBad) await gate?.recheck(ask.tag);
     return answer;

@@ -14,7 +14,7 @@ import { wholeHash } from "./whole.ts";
 
 /**
  * The account first, then its name in the index, which decides between two of the same name; the loser's account goes
- * again. A crash between the two leaves an account that nobody was told of.
+ * again. A crash between the two leaves an account that nobody knows of.
  */
 export async function createAccount(
   runner: Runner,

@@ -54,13 +54,13 @@ async function readStep(runner: Runner, tag: AccountTag, after: number, count: n
   }
 }
 
-/** Number of the opening line; undefined without one, NaN for what is no number. */
+/** Number of the opening line; undefined without one, NaN if the text is no number. */
 async function openedAt(runner: Runner, tag: AccountTag): Promise<number | undefined> {
   const seq = await runner.step((redis) => redis.hget(openingKey(tag), "seq"));
   return seq === null ? undefined : Number(seq);
 }
 
-/** The opening line where it is among what is asked for; one without a number stands at the beginning. */
+/** The opening line, if it is after the number asked for; one without a number counts as the first line. */
 async function openingBehind(
   runner: Runner,
   tag: AccountTag,

@@ -27,7 +27,7 @@ const CREATE_BATCH = 100;
 /** How long a note of a claim that was never made is kept: far longer than any redemption takes. */
 const NOTE_LIFE_MS = 600_000;
 
-/** The codes first, then the index: a crash in between leaves codes whose text nobody was told. */
+/** The codes first, then the index: a crash in between leaves codes whose text nobody was given. */
 export async function createCodes(
   runner: Runner,
   scripts: Scripts,
@@ -192,7 +192,7 @@ export async function finishClaims(
     const [hash, notedAt] = notes.slice(i, i + 2) as [CodeHash, string];
     const redemption = await creditNoted(runner, scripts, hash, notedAt, Number(now));
     if (!redemption) continue;
-    // Told of while the note is there: should this process die now, the next sweep tells again.
+    // Reported while the note is there: should this process die now, the next sweep reports again.
     await onFinished?.(redemption);
     await endClaim(runner, scripts, hash, redemption.tag);
     await dropClaim(runner, scripts, hash);
@@ -218,7 +218,7 @@ async function creditNoted(
   }
   const entitlement = await creditClaim(runner, scripts, code.tag, code);
   if (entitlement === undefined) {
-    // The account is lost. Noted anew, it does not stand in the way of the others.
+    // The account is lost. Its note is renewed, so that it does not delay the others.
     await noteClaim(runner, scripts, hash);
     return undefined;
   }

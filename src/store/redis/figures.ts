@@ -212,7 +212,9 @@ function holdsOf(read: Reading, flat: readonly string[], count: number): HoldFig
   });
 }
 
-/** A page of an account's hash: bounded work, and whatever is there from the first page to the last is on one of them. */
+/**
+ * A page of an account's hash: bounded work. Each field that exists from the first page to the last is on one of them.
+ */
 export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0"): Promise<RecordNames> {
   const [next, flat] = await runner.step((redis) => redis.hscan(accountKey(tag), cursor, SCAN_COUNT));
   const names = Object.entries(fieldsOf(flat));
@@ -221,7 +223,7 @@ export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0")
       .filter(([name]) => name.startsWith(prefix))
       .map(([name, value]) => [name.slice(prefix.length), value] as const);
   return {
-    // Where one of a card's or key's fields is gone, the others still tell of it.
+    // Where one of a card's or key's fields is gone, the others still name it.
     cards: [...new Set(["e:", "ep:", "eh:"].flatMap((prefix) => behind(prefix).map(([id]) => id)))],
     scopes: behind("c:").map(([scope]) => scope),
     keys: [

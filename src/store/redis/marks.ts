@@ -61,7 +61,7 @@ function portionsByAccount(keys: readonly string[]): [AccountTag, string[]][] {
   );
 }
 
-/** @throws RangeError for what is no cursor of ours. */
+/** @throws RangeError for a text that is no cursor of ours. */
 function placeOf(cursor: string | undefined): ScanPlace | undefined {
   if (cursor === undefined) return undefined;
   const [, primary, place] = /^(\d{1,4}):(\d{1,20})$/.exec(cursor) ?? [];

@@ -19,7 +19,7 @@ export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent
 
 /**
  * An account's hash; undefined when there is no such account.
- * @throws StoreError when somebody has written what is no amount where one must be.
+ * @throws StoreError when a field that must hold an amount holds something else.
  */
 export function toAccount(tag: AccountTag, fields: Fields): Account | undefined {
   if (fields.name === undefined) return undefined;
@@ -57,7 +57,7 @@ export function toKey(tag: AccountTag, json: string): Key {
   };
 }
 
-/** A card as the scripts tell it (`card_texts` in `lua/cards.lua`). */
+/** A card as the scripts return it (`card_texts` in `lua/cards.lua`). */
 export function toEntitlement(texts: readonly string[]): Entitlement {
   const [id = "", plan = "", group = "", from, until, quota = "", spent = "0", held = "0"] = texts;
   return {
@@ -72,7 +72,7 @@ export function toEntitlement(texts: readonly string[]): Entitlement {
   };
 }
 
-/** A code as the scripts tell it (`code_texts` in `lua/codes.lua`). */
+/** A code as the scripts return it (`code_texts` in `lua/codes.lua`). */
 export function toCode(texts: readonly string[]): Code {
   const [id = "", card = "", plan = "", group = "", lasts, starts, quota = "", state, created, tag = "", claimed = ""] =
     texts;
@@ -107,7 +107,7 @@ export function entriesOf(fields: Fields, prefix: string): [rest: string, value:
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** A line of the stream; one whose figures cannot be read is told as such. */
+/** A line of the stream; one whose figures cannot be read is marked as such. */
 export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): LedgerLine {
   const fields = fieldsOf(flat);
   const seq = Number.parseInt(id, 10);
@@ -129,7 +129,7 @@ export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): 
   };
 }
 
-/** Stands for what is in a ledger's place and is no line. */
+/** Replaces an entry of the ledger that is no line. */
 export function unreadableLine(seq: number): LedgerLine {
   return {
     ...{ seq, atMs: 0, kind: "unreadable", debit: "", credit: "", amount: nanoUsd(0n), balance: 0n },

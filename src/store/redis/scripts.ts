@@ -11,7 +11,7 @@ export interface Script {
 /** Of every script that changes more of an account than its own fields. */
 const CHANGING = ["common", "sums", "change"] as const;
 
-/** Which shared parts stand in front of which script. */
+/** Which shared parts are put before which script. */
 const PARTS = {
   admit: [...CHANGING, "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
   extend: [...CHANGING, "holds", "sweep", "card"],

@@ -1,4 +1,4 @@
-/** Accounts that their names do not lead to, on Redis: a list of accounts, and whoever goes by it, does not have them. */
+/** Accounts on Redis that no name leads to: lists of accounts, and all that works from them, miss these. */
 import type { AccountTag } from "../../values/key.ts";
 import { StoreError } from "../contract.ts";
 import type { AccountName } from "../records.ts";
@@ -28,7 +28,10 @@ export async function unlistedOf(
   return unlisted;
 }
 
-/** Undefined for one without a line: a crash in the middle of its creation leaves such, and nobody was told of it. */
+/**
+ * Undefined for an account without a line: a crash in the middle of its creation leaves such an account, and nobody
+ * knows of it.
+ */
 async function nameOf(runner: Runner, tag: AccountTag): Promise<AccountName | undefined> {
   try {
     const [name, seq] = await runner.step((redis) => redis.hmget(accountKey(tag), ["name", "seq"]));

@@ -25,7 +25,7 @@ export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed: rest }: Ou
     amount: charged,
     counts: voided ? NO_COUNTS : countsOfRequest(ask.tokens),
     cost: sum(costs.map(({ cost }) => cost)),
-    // Without costs it is of an earlier version, and says nothing of what was absorbed.
+    // Without costs it is of an earlier version, and what was absorbed is unknown.
     absorbed: ask.costs ? sum(costs.map(({ absorbed }) => absorbed)) + rest : 0n,
   };
   return [

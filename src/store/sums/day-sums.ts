@@ -44,7 +44,7 @@ export function startOfDay(day: string): number | undefined {
 
 /**
  * Reads a span as people ask for it: without an end until today, without a beginning the last 30 days of it.
- * @param nowMs today, on whichever clock the sums are filed by.
+ * @param nowMs today, on the clock by which the sums are filed.
  */
 export function readSpan(
   asked: { since?: string | undefined; until?: string | undefined },

@@ -41,7 +41,7 @@ export function watchHealth(parts: {
       told = undefined;
     } catch (error) {
       const reason = error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
-      // Ways of being away differ from one second to the next, and are told as one.
+      // The reasons of a store that is away differ from one second to the next, so they are logged as one.
       const state = reason ?? AWAY;
       if (state !== told && reason !== undefined) log.error({ reason }, "the store is not fit for use");
       else if (state !== told) log.warn({ reason: String(error) }, "the store does not answer");

@@ -1,6 +1,6 @@
 /**
- * The audit that nobody has to ask for: every hour all accounts, a step at a time with pauses in between, so that it costs
- * requests nothing. What it finds stands in two gauges and, account and line, in the log.
+ * The audit that runs by itself: every hour all accounts, a step at a time with pauses in between, so that it does not
+ * delay requests. Two gauges count what it finds; the log names account and line.
  */
 
 import type { Log } from "../../telemetry/log.ts";

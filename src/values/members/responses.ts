@@ -3,7 +3,7 @@
 import { joined, shape } from "./shape.ts";
 import { MODERATION, REASONING, SHARED, STREAM_OPTIONS, TEMPLATE_SWITCHES } from "./shared.ts";
 
-/** Of all tools, whoever runs them: only their type says what they cost. */
+/** Of all tools, run by the server or the client: only their type says what they cost. */
 const TOOL_NAMES = `
   type name description parameters strict defer_loading async allowed_callers output_schema format execution environment
   display_width display_height

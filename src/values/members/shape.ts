@@ -1,15 +1,16 @@
 /**
- * What a JSON object of a request may have: the names that are known, and how each stands to the bill. A name that is
+ * What a JSON object of a request may have: the names that are known, and what each means for the bill. A name that is
  * not listed is not guessed about.
  */
 
 /**
- * How a known member stands to the bill.
+ * What a known member means for the bill.
  * - `plain`: costs nothing beyond the tokens that are held and counted anyway; passes byte for byte.
  * - `tier`: changes the unit prices (a service tier, a region); needs a price of that name under `price.tiers`.
  * - `option`: buys something beside tokens, or lets the server answer with another model; needs a price of its own name
  *   under `price.options`.
- * - `limit`: an output limit under another name than the protocol's; always refused, since the hold could not follow it.
+ * - `limit`: an output limit under another name than the protocol's; always refused, since the hold could not follow
+ *   it.
  * - `state`: refers to what a server keeps, which belongs to whoever has the credential; always refused.
  * - `envelope`: holds members of its own that a server merges into the body, or says where and as whom to ask; left
  *   out, also where unknown members pass.
@@ -56,7 +57,7 @@ export function joined(first: Shape, second: Shape): Shape {
  * What a name is to the most lenient reader: compatibility forms, case and everything that is neither letter nor digit
  * are gone. Go's encoding/json reads names without regard to case, by Unicode's simple folding (so that the Kelvin sign
  * is a k and the long s an s); its successor, where asked, also without regard to `_` and `-`; Rust's and Python's
- * libraries are often told to take camelCase as well.
+ * libraries are often set to take camelCase as well.
  */
 export function foldName(name: string): string {
   if (ASCII.test(name)) return name.toLowerCase().replace(/[^a-z0-9]/g, "");

@@ -1,6 +1,6 @@
 /**
- * Members that servers of several makers read on more than one protocol, whatever the protocol's own document says.
- * Sources are named where a name would surprise; docs/members.md has the tables with what each is.
+ * Members that servers of several makers read on more than one protocol, beyond the protocol's own document. Sources
+ * are named where a name would surprise; docs/members.md has the tables with what each is.
  */
 import { shape } from "./shape.ts";
 

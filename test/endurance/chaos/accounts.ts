@@ -80,7 +80,7 @@ export interface Payment {
   readonly amount: bigint;
 }
 
-/** Tops poor accounts up until it is told to stop; each payment is sent again, to any gateway, until it is acknowledged. */
+/** Tops poor accounts up until it is stopped; each payment is sent again, to any gateway, until it is acknowledged. */
 export async function topUp(
   fleet: Fleet,
   accounts: readonly ChaosAccount[],
@@ -123,7 +123,7 @@ export async function fundsOfAll(gateway: GatewayProcess): Promise<{ name: strin
   return items.map(({ name, balance_usd, held_usd }) => ({ name, balance: nano(balance_usd), held: nano(held_usd) }));
 }
 
-/** Looks at every account until it is told to stop. @returns how many figures it saw, and what was below zero. */
+/** Looks at every account until it is stopped. @returns how many figures it saw, and what was below zero. */
 export async function watchFunds(
   fleet: Fleet,
   random: Random,

@@ -1,4 +1,4 @@
-/** Compares what clients and operators were told with what the ledgers say. */
+/** Compares the answers that clients and operators got with the ledgers. */
 import { execFile } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";

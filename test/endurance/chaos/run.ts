@@ -1,6 +1,6 @@
 /**
  * `npm run chaos`: real gateways and real Redis servers under kills, freezes and failovers, on every form of the store.
- * Prints one JSON line per form and ends with status 1 when anything was lost, doubled, invented or left behind.
+ * Prints one JSON line per form and ends with status 1 when anything was lost, doubled, invented or left over.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -84,7 +84,7 @@ else {
     const isUsage = error instanceof TypeError && error.message.startsWith("--");
     console.error(isUsage ? `${error.message}\n${USAGE}` : error);
     process.exitCode = isUsage ? 2 : 1;
-    // A fault that was under way may have started a process behind the end; it ends with this one.
+    // A fault that was under way may have started a process after the end; it ends with this one.
     if (aborted.signal.aborted) process.exit(130);
   }
 }

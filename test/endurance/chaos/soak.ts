@@ -1,6 +1,6 @@
 /**
  * A soak of one form of the store: gateways as processes of their own, clients, faults by a plan; then everything is
- * whole again, every gateway takes up its journal, and what clients were told is compared with the ledgers.
+ * whole again, every gateway takes up its journal, and the answers that clients got are compared with the ledgers.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,12 +34,12 @@ export interface SoakOptions {
   readonly requests: number;
   readonly faults: number;
   readonly seed: number;
-  /** The longest that clients ask, whatever has been answered by then. */
+  /** The longest that clients ask, even if few answers have come by then. */
   readonly seconds: number;
   readonly clients: number;
   /** Whether to wait for the end of holds that killed gateways have left: a minute and more. */
   readonly untilHoldsEnd: boolean;
-  /** Told of every fault as it begins. */
+  /** Called with every fault as it begins. */
   readonly onFault?: (kinds: readonly string[], answered: number) => void;
 }
 
@@ -81,7 +81,7 @@ const SETTLE_MAX_MS = 60_000;
 /** The first of the journal's own verifications (settle/journal/verify.ts) has been over everything. */
 const VERIFIED_AFTER_MS = 35_000;
 
-/** Runs one soak and leaves nothing behind. @param aborted ends it early; it then rejects. */
+/** Runs one soak and cleans up after it. @param aborted ends it early; it then rejects. */
 export async function soak(options: SoakOptions, aborted?: AbortSignal): Promise<Outcome> {
   aborted?.throwIfAborted();
   await using scene = await prepare(options);

@@ -1,6 +1,6 @@
 /**
- * Clients that ask one thing after another over connections that are kept, bear every refusal that an outage explains,
- * and write down outside of the gateways what they were told. Some leave in the middle of a stream.
+ * Clients that ask one thing after another over connections that are kept, accept every refusal that an outage
+ * explains, and record their answers outside of the gateways. Some leave in the middle of a stream.
  */
 import { Agent, request } from "undici";
 import type { ChaosAccount } from "./accounts.ts";
@@ -15,7 +15,7 @@ export interface Answered {
   readonly cost: bigint;
 }
 
-/** What clients were told, by request id. */
+/** The answers that clients got, by request id. */
 export interface Truth {
   readonly answered: Map<string, Answered>;
   /** Requests that were refused: they may not cost anything. */
@@ -40,20 +40,20 @@ export interface TrafficParts {
   readonly accounts: readonly ChaosAccount[];
   readonly truth: Truth;
   readonly random: Random;
-  /** Called behind every full answer. */
+  /** Called after every full answer. */
   readonly onAnswer: () => void;
 }
 
 const TIMEOUT_MS = 15_000;
 const OUTPUT_TOKENS_MAX = 200;
-/** Pauses of a client: between two requests, and behind a refusal or a lost connection. */
+/** Pauses of a client: between two requests, and after a refusal or a lost connection. */
 const PACE_MS = 6;
 const REFUSED_PAUSE_MS = 40;
 const STREAMED_SHARE = 0.4;
 /** Share of streams that their client leaves in the middle. */
 const LEAVING_SHARE = 0.03;
 
-/** Refusals that follow from poor accounts and from faults; whatever else comes is a defect. */
+/** Refusals that follow from poor accounts and from faults; any other is a defect. */
 const BORNE = new Set(["403 insufficient_balance", "429 concurrency", "503 store_unavailable", "503 overloaded"]);
 
 interface Way {
@@ -95,7 +95,7 @@ export class Traffic {
     this.#parts = parts;
   }
 
-  /** One client, until it is told to stop. */
+  /** One client, until it is stopped. */
   async client(stopped: { readonly now: boolean }): Promise<void> {
     const { accounts, random } = this.#parts;
     while (!stopped.now) {

@@ -31,7 +31,7 @@ export interface ClientParts {
   readonly holdTtlMs: number;
   readonly count: (what: string) => void;
   readonly note: (who: string, what: string) => void;
-  /** Told of the group that a request was admitted in, and when it was asked, so that stale decisions are seen. */
+  /** Called with the group that a request was admitted in, and when it was asked, so that stale decisions are seen. */
   readonly onAdmitted: (caller: Caller, group: string, askedAtStep: number) => void;
   readonly step: () => number;
 }
@@ -157,7 +157,7 @@ function checkpoint(ask: SettleAsk, seen: SeenRequest, gateway: Running): void {
   tell(ask, seen, gateway, () => gateway.charging.journal.checkpoint(ask));
 }
 
-/** Tells the journal, and notes whether that went into the file at once. */
+/** Writes to the journal, and notes whether that went into the file at once. */
 function tell<T>(ask: SettleAsk, seen: SeenRequest, { process, writes }: Running, work: () => T): T {
   const word = wordOf(ask);
   seen.told.add(word);

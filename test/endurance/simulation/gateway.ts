@@ -51,7 +51,7 @@ export interface Running {
   readonly admin: Store;
   /** Records that are in the journal's file. */
   readonly writes: () => number;
-  /** A client has been told that its answer is complete. */
+  /** A client has got the end of its answer. */
   readonly onAnswered: () => void;
 }
 
@@ -65,7 +65,7 @@ export class Gateway {
   /** While it serves. */
   running: Running | undefined;
   #process: Process | undefined;
-  /** Whether a disk of its machine has lost what was told to it. */
+  /** Whether a disk of its machine has lost what was written to it. */
   hasLost = false;
   #withoutPower = false;
   #powerFailsWhen: Moment | undefined;
@@ -90,7 +90,7 @@ export class Gateway {
     else this.#process.dieAfter(afterEffects);
   }
 
-  /** The machine goes dark right behind the next such moment. */
+  /** The machine loses power right after the next such moment. */
   powerFailsWhen(moment: Moment): void {
     this.#powerFailsWhen = moment;
   }
@@ -218,7 +218,7 @@ export class Gateway {
     };
   }
 
-  /** What is told to the operator's log is what an outsider knows. */
+  /** An outsider knows only what the operator's log says. */
   #log(process: Process): Log {
     const { truth, count, note, name } = this.#parts;
     const tell = (facts: object, message: string): void => {

@@ -1,6 +1,6 @@
 /**
- * A process of the simulated world: it lives, stops for a while, and dies. Whatever it does to the world goes through
- * `touch`, so that it can die between any two of its effects; code that still runs behind its death changes nothing.
+ * A process of the simulated world: it lives, stops for a while, and dies. All that it does to the world goes through
+ * `touch`, so that it can die between any two of its effects; code that still runs after its death changes nothing.
  */
 import type { Clock } from "../../../src/values/time.ts";
 import type { Scheduler } from "./scheduler.ts";

@@ -1,7 +1,7 @@
 /**
- * Virtual time. Whatever waits for the world (a timer, a packet, a disk) is an event here; between two events the code
- * under test runs until no promise is ready. So order comes from this queue and from the order of microtasks only, both of
- * which a seed repeats.
+ * Virtual time. All that waits for the world (a timer, a packet, a disk) is an event here; between two events the code
+ * under test runs until no promise is ready. So order comes from this queue and from the order of microtasks only, both
+ * of which a seed repeats.
  */
 
 /** When the world begins: a fixed day, so that days in ledgers repeat too. */

@@ -1,6 +1,6 @@
 /**
- * The modelled store: one history, or one for each shard, behind one name. It can be away, be replaced by a replica that
- * lacks the end of a history, restart, and have a clock that jumps. Its books are checked behind every operation.
+ * The modelled store: one history, or one for each shard, under one name. It can be away, be replaced by a replica that
+ * lacks the end of a history, restart, and have a clock that jumps. Its books are checked after every operation.
  */
 import type { Store } from "../../../src/store/contract.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -91,7 +91,7 @@ export class Server {
     return this.#keep(shard, kept);
   }
 
-  /** Another server takes over with a copy of some time, and nothing of what came behind it. */
+  /** Another server takes over with an old copy, and nothing of what came after it. */
   async restore(shardIndex: number, backup: readonly Done[]): Promise<void> {
     const shard = this.shards[shardIndex] as Shard;
     this.term++;

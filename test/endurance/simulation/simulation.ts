@@ -250,7 +250,7 @@ class World {
   }
 
   /**
-   * Whatever asks for a hold lets expired ones go; this asks for one that is not there, with or without a key, when the
+   * Every call about a hold removes expired ones; this asks for one that is not there, with or without a key, when the
    * latest time has passed that the store's clock has ever shown.
    */
   async #sweep(): Promise<void> {

@@ -13,12 +13,12 @@ export interface SeenRequest {
   readonly entitlement: string | undefined;
   /** Whether anything of an answer was produced. */
   attempted: boolean;
-  /** Every way in which it may be charged, `wordOf` each: what the journal was told, in part or whole. */
+  /** Every way in which it may be charged, `wordOf` each: what was written to the journal, in part or whole. */
   readonly told: Set<string>;
   /** Those that nothing later supersedes that is in the file for sure: the ones left after a mere kill. */
   readonly left: Set<string>;
   last: SettleAsk;
-  /** The client may have been told that its answer is complete: the charge is promised. */
+  /** The client may have got the end of its answer: the charge is promised. */
   answered: boolean;
   /** The journal could not take the charge, so that the store alone may have it. */
   unrecorded: boolean;
@@ -35,7 +35,7 @@ export interface SeenKey {
   /** The group of the last change that was answered; undefined while one is not. */
   group: string | undefined;
   created: boolean;
-  /** The highest that an operator was told; contested once a lower or equal one followed. */
+  /** The highest that an operator was answered; contested once a lower or equal one followed. */
   revision: number;
   contested: boolean;
   revocation: "none" | "asked" | "answered";
@@ -45,7 +45,7 @@ export interface SeenCode {
   readonly id: string;
   answered: boolean;
   voiding: "none" | "asked" | "answered";
-  /** Accounts that were told that it is theirs. */
+  /** Accounts that were answered that it is theirs. */
   readonly redeemers: Set<AccountTag>;
 }
 

@@ -48,12 +48,12 @@ export async function judge(parts: VerdictParts): Promise<Verdict> {
   return { violations, missing, unbalanced };
 }
 
-/** A gateway that was short of room has told that it can restore no more; which writes it had nobody knows. */
+/** A gateway that was short of room has logged that it can restore no more; nobody knows which writes it had. */
 function mayForget({ forgetful }: Truth): boolean {
   return forgetful.size > 0;
 }
 
-/** What no journal had, as the operator was told, is nobody's promise: an account with all that hangs on it, a key, a code. */
+/** What no journal had, as the log said, is not promised: an account with all that belongs to it, a key, a code. */
 function forgetUnrecorded(truth: Truth): void {
   for (const write of truth.unrecordedWrites) {
     const [id = ""] = write.split(":");
@@ -130,7 +130,7 @@ function judgeRequest(
   const word = entry?.charged === undefined ? "void" : String(entry.charged + entry.overHold);
   const letter = truth.letters.get(id);
   if (letter !== undefined && !seen.unrecorded) wrong(4, `request ${id} became a dead letter: ${letter}`);
-  // A gateway that was short of room has told that it can restore no more.
+  // A gateway that was short of room has logged that it can restore no more.
   if (letter !== undefined || truth.forgetful.has(seen.gateway)) return;
   const promised = seen.answered && !seen.unrecorded;
   const expected = promised ? new Set([wordOf(seen.last)]) : lossy.has(seen.gateway) ? seen.told : seen.left;
@@ -147,7 +147,8 @@ function judgePayments(truth: Truth, payments: ReadonlyMap<string, bigint>, wron
     const paid = payments.get(id);
     if (paid !== undefined && paid !== amount) wrong(10, `payment ${id} of ${amount} counts ${paid}`);
     if (paid !== undefined || !answered || mayForget(truth)) continue;
-    // What was taken from an account may have been spent by the time it is taken again; the operator is told.
+    // What was taken from an account may have been spent by the time it is taken again; that is logged for the
+    // operator.
     const told = amount < 0n && truth.refusedAgain.some((refused) => refused.id === id);
     if (!told) wrong(10, `payment ${id} of ${amount} was answered and is not there`);
   }

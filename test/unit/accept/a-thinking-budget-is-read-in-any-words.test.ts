@@ -1,4 +1,4 @@
-/** Budgets that some servers count beside the output limit are read wherever one stands, and never bring a body down. */
+/** Budgets that some servers count beside the output limit are read in every place, and never make a body fail. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../src/accept/envelope.ts";

@@ -13,7 +13,7 @@ import { echo as answer, causeOf, refuse, request, startEcho } from "./echo.ts";
 
 const JSON_TYPE = "Content-Type: application/json";
 
-/** A visit to the site on another connection: whatever was sent before it has been parsed when it is answered. */
+/** A visit to the site on another connection: when it is answered, all that was sent before it has been parsed. */
 async function roundTrip(target: Target): Promise<void> {
   await exchange(target, request({ line: "GET / HTTP/1.1", headers: [], body: "" }));
 }

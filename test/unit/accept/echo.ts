@@ -33,7 +33,7 @@ export interface Echo {
   readonly crashes: unknown[];
 }
 
-/** Starts the listener and closes it behind the test. */
+/** Starts the listener and closes it after the test. */
 export async function startEcho(
   context: TestContext,
   options: Partial<ListenerOptions> = {},
@@ -101,7 +101,7 @@ function renderRefusal(refused: Refusal, protocol: string, requestId: string): R
   };
 }
 
-/** The bytes of a request with a key and whatever else is given. */
+/** The bytes of a request with a key and the given parts. */
 export function request(parts: {
   readonly line?: string;
   readonly headers?: readonly string[];

@@ -3,7 +3,7 @@ import test from "node:test";
 import { FailedKeys } from "../../../src/accept/failed-keys.ts";
 import type { Clock } from "../../../src/values/time.ts";
 
-/** A clock that stands until it is moved. */
+/** A clock that stands still until it is moved. */
 function standingClock(): Clock & { nowMs: number } {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs, wallMs: () => clock.nowMs, after: () => () => {} };
   return clock;

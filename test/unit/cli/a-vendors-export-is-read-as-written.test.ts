@@ -1,4 +1,4 @@
-// What vendors export, read by day and model; and what is no such file, told with its line and its reason.
+// What vendors export, read by day and model; any other file is refused with line and reason.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

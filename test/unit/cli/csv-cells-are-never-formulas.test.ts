@@ -1,4 +1,4 @@
-/** No cell of a CSV table begins a formula, whatever stands in front of the operator and however wide that is. */
+/** No cell of a CSV table begins a formula, with any character before the operator, of any width. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -59,7 +59,7 @@ test("a program that splits at semicolons or tabs finds no formula inside a cell
   assert.equal(cellOf("paid;=1+1"), "paid;'=1+1");
   assert.equal(cellOf("paid\t \u200b＝1+1;@x"), "paid\t' \u200b＝1+1;'@x");
   assert.equal(cellOf("one\r\n-2+3"), "one\r\n'-2+3");
-  // Beside other cells, what it sees behind the semicolon is `""=1+1`: an empty text, and a formula.
+  // Beside other cells, what it sees after the semicolon is `""=1+1`: an empty text, and a formula.
   assert.equal(cellOf('paid;"=1+1;x'), `paid;'"=1+1;x`);
   assert.equal(csv(["at", "note"], [{ at: 1, note: 'paid;"=1+1;x' }]), `at,note\r\n1,"paid;'""=1+1;x"\r\n`);
   assert.equal(cellOf('paid;"" \ufeff"＝1+1'), `paid;'"" \ufeff"＝1+1`);

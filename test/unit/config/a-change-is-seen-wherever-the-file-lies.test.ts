@@ -1,6 +1,6 @@
 /**
- * Hot reload reads texts and trusts no notification: whatever the file is reached through, whoever replaces it and
- * whatever else happens in its folder, a change is noticed, once, and soon.
+ * Hot reload reads texts and trusts no notification: a change is noticed once and soon, also through links, when the
+ * file is replaced, and when other things happen in its folder.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";

@@ -12,7 +12,7 @@ export const good = demoConfig({ upstreamUrl: "http://127.0.0.1:9000", dataDir: 
 export const better = `${good}heartbeat: 7s\n`;
 export const bad = `${good}hartbeat: 7s\n`;
 
-/** A clock with one timer, which runs when it is told to; `armed` is emitted whenever it is set. */
+/** A clock with one timer, which runs when the test says so; `armed` is emitted whenever it is set. */
 class HeldClock extends EventEmitter implements Clock {
   #task: (() => void) | undefined;
   #ms = 0;

@@ -1,4 +1,4 @@
-/** Lessons H 69 (brute force on a login): wrong admin tokens are counted by address, and told. */
+/** Brute force on a login: wrong admin tokens are counted by address, and logged. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { makeAccess } from "../../../src/console/access.ts";

@@ -1,6 +1,6 @@
 /**
- * Whatever members a client adds, in whatever case, with whatever escapes, at the top of a body or in the objects below it
- * that bill: what goes upstream has listed names only, and none that a lenient server would take for another.
+ * A client may add any members, in any case and with any escapes, at the top of a body or in the objects below it that
+ * bill: what goes upstream has listed names only, and none that a lenient server would take for another.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

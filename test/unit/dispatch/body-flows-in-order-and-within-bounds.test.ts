@@ -80,7 +80,7 @@ test("D4: a reader that does not read stops the upstream, and loses nothing", as
   const result = await dispatcher.run(ask([route("east")]));
   assertAnswered(result);
   await stalled.promise;
-  // Nobody reads: after many turns of the loop what we hold is one buffer and one socket's read, whatever was sent.
+  // Nobody reads: after many turns of the loop what we hold is one buffer and one socket's read, even if more was sent.
   for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
   const held = result.body?.bytesReceived ?? 0;
   assert.ok(held <= BUFFERED_BYTES_MAX + 3 * 64 * 1024, `${held} bytes held`);

@@ -27,7 +27,7 @@ async function server(t: test.TestContext, serve: (res: ServerResponse) => void)
 test("twenty streams in a row use one connection", async (t) => {
   const { base, sockets } = await server(t, (res) => {
     res.write("data: 1\n\n");
-    // The end comes behind the terminal frame, in a segment of its own.
+    // The end comes after the terminal frame, in a segment of its own.
     setImmediate(() => res.end("data: [DONE]\n\n"));
   });
   const { dispatcher } = rig(t, [upstream("east", base, { maxConcurrency: 1 })]);

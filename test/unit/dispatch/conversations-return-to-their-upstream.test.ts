@@ -1,7 +1,4 @@
-/**
- * docs/translation-rules.md rule 8 (prompt caches, account_bound_thinking): affinity never stands in the way of
- * failover.
- */
+/** docs/translation-rules.md rule 8 (prompt caches, account_bound_thinking): affinity never prevents failover. */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { drawOf } from "../../../src/dispatch/affinity.ts";

@@ -1,6 +1,4 @@
-/**
- * Small servers that say exactly the bytes they are told, and an asker whose inspector accepts what a test says.
- */
+/** Small servers that send exactly the bytes they are given, and an asker whose inspector accepts what a test says. */
 import { once } from "node:events";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
@@ -74,7 +72,7 @@ export async function listening(t: TestContext, server: Server, scheme = "http",
   return `${scheme}://${host}:${(server.address() as AddressInfo).port}/v1`;
 }
 
-/** Resolves once a socket is closed, by whatever means. */
+/** Resolves once a socket is closed by either side. */
 export function closing(socket: Socket): Promise<void> {
   if (socket.closed) return Promise.resolve();
   return new Promise((resolve) => socket.once("close", () => resolve()));
@@ -261,7 +259,7 @@ export async function replying(t: TestContext, reply: string): Promise<string> {
   return rawServer(t, ({ socket }) => socket.write(Buffer.from(reply, "latin1")));
 }
 
-/** Wall time that stands still and timers that run when told to. */
+/** Wall time that stands still and timers that run when the test says so. */
 export class FakeClock implements Clock {
   #nowMs = 1_000;
   readonly #timers = new Set<{ atMs: number; task: () => void }>();
@@ -301,7 +299,7 @@ export interface Held {
   answer(status?: number, headers?: Record<string, string>): void;
 }
 
-/** A server that answers when it is told to; `next` resolves with each request in order of arrival. */
+/** A server that answers when the test says so; `next` resolves with each request in order of arrival. */
 export async function heldServer(t: TestContext): Promise<{ readonly base: string; next(): Promise<Held> }> {
   const come: Held[] = [];
   const waiting: ((held: Held) => void)[] = [];

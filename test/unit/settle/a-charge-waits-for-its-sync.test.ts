@@ -1,4 +1,4 @@
-/** Group commit: FINAL resolves behind the fdatasync that covers it, within 5 ms of a healthy disk, and not before. */
+/** Group commit: FINAL resolves after the fdatasync that covers it, within 5 ms of a healthy disk, and not before. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { scan } from "../../../src/settle/journal/scan.ts";

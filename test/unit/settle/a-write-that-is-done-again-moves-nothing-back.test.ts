@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md invariant 32: the journal does acknowledged writes again in the order of a day. Every kind of
- * them, done again behind whatever came later, leaves the store exactly as it is.
+ * them, done again after all later writes, leaves the store exactly as it is.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B12: Redis comes back with an older copy of its data; a gateway that cannot know it is told
- * by one that does.
+ * docs/failure-model.md row B12: Redis comes back with an older copy of its data; a gateway that cannot know it learns
+ * it from one that does.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

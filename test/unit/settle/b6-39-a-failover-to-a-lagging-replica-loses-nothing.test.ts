@@ -27,8 +27,8 @@ async function replicated(t: TestContext): Promise<Scene> {
   await until("the primary has no replica", async () =>
     (await primary.command("INFO", "replication")).includes("state=online"),
   );
-  // With the 30 s after which it takes a server for dead unless told otherwise it orders no failover of its own here: with less it
-  // takes a busy machine for a dead server, before the scene or behind it.
+  // With its default of 30 s until it takes a server for dead, Sentinel orders no failover of its own here. With less
+  // it would take a busy machine for a dead server, before the scene or after it.
   const sentinel = await startSentinel("tollgate", primary);
   t.after(() => sentinel.stop());
   await until("Sentinel has not heard of the replica from the primary", async () =>
@@ -54,7 +54,7 @@ async function followed(here: GatewayHere, times: number): Promise<void> {
   );
 }
 
-/** Sends a payment as its client is told to: again, with the same id, while the store is away or nothing confirms it. */
+/** Sends a payment as clients should: again, with the same id, while the store is away or nothing confirms it. */
 async function paid(here: GatewayHere, payment: object): Promise<number> {
   let status = 0;
   let said = "";

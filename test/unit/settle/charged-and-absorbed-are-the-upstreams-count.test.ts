@@ -1,8 +1,8 @@
 /**
- * ARCHITECTURE.md promise 3 as a property, through the arithmetic and a real store: whatever an upstream does and
- * however its stream ends, once its final count was seen, what is charged and absorbed together is that count at the
- * route's prices, the client is never charged for more, nobody is charged for nothing, and neither balance nor holds
- * are ever below zero. Without a final count the charge stays within the hold. Row 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3 as a property, through the arithmetic and a real store: for anything that an upstream does
+ * and every end of its stream, once its final count was seen, what is charged and absorbed together is that count at
+ * the route's prices, the client is never charged for more, nobody is charged for nothing, and neither balance nor
+ * holds are ever below zero. Without a final count the charge stays within the hold. Row 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Several choices (`n`) are several answers: the limit that was sent is of each, and whatever stands for a count that never
- * came is bounded by all of them together. A bound of one choice would let the others go unpaid.
+ * Several choices (`n`) are several answers: the limit that was sent is of each, and the estimate for a missing count
+ * is bounded by all of them together. A bound of one choice would let the others go unpaid.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -49,7 +49,7 @@ for (const fsync of ["group", "always"] as const) {
     for (let at = 1; at <= whole.disk.calls; at++) {
       const outcome = await attempt(fsync, { at, times: 1, code: "EIO" });
       assert.deepEqual([...outcome.complaints, ...outcome.orphans], [], `call ${at}`);
-      // One failure is survived without refusing a single charge; one before the journal is open is told at once.
+      // One failure is survived without refusing a single charge; one before the journal is open is reported at once.
       if (outcome.opened) begun++;
       assert.equal(outcome.refused, 0, `call ${at}`);
     }

@@ -1,5 +1,5 @@
 /**
- * A gateway on the embedded store is killed fifteen times under load, and an outside log of what clients were told is
+ * A gateway on the embedded store is killed fifteen times under load, and an outside log of the clients' answers is
  * compared with the ledger: missing 0, double 0, and the balance is the sum.
  */
 import assert from "node:assert/strict";

@@ -42,7 +42,7 @@ export async function tollgate(adminUrl: string, ...argv: string[]): Promise<{ s
   return { status, out };
 }
 
-/** Sends a write as an operator is told to: again while no replica has confirmed it in time, as on a busy machine. */
+/** Sends a write as an operator should: again while no replica has confirmed it in time, as on a busy machine. */
 async function confirmed(
   adminUrl: string,
   path: string,

@@ -69,7 +69,7 @@ export function complaints(leftovers: readonly Leftover[], truth: Truth): string
   return found;
 }
 
-/** Requests that never got to their FINAL and are not found as the journal was last told of them. */
+/** Requests that never got to their FINAL and are not found with what was last written to the journal. */
 export function missingOrphans(leftovers: readonly Leftover[]): string[] {
   const orphans = new Map(leftovers.filter(({ final }) => !final).map(({ ask }) => [ask.requestId, ask.amount]));
   const missing: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * A client that left before its upstream had answered, behind a try at another upstream that failed: whether the store lets
- * it off or charges it, the try that it left is in the costs once, as what became of it, and `ledger verify` finds all in
- * order.
+ * A client that left before its upstream had answered, after a failed try at another upstream: whether the store lets
+ * it off or charges it, the try that it left is in the costs once, as what became of it, and `ledger verify` finds all
+ * in order.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

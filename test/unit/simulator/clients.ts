@@ -9,7 +9,7 @@ import {
   startSimulator,
 } from "../../../src/simulator/server.ts";
 
-/** Runs `task` against a fresh simulator and closes it whatever happens. */
+/** Runs `task` against a fresh simulator and closes it in any case. */
 export async function withSimulator(
   task: (simulator: Simulator) => Promise<void>,
   options: SimulatorOptions = {},

@@ -198,7 +198,7 @@ test("a fault with `times` goes away for a request that is tried again", () =>
     assert.deepEqual(statuses, [503, 503, 200]);
   }));
 
-/** The answer as it stands on the wire; the connection is closed after it. */
+/** The answer's bytes on the wire; the connection is closed after it. */
 async function rawAnswer(simulator: Simulator, stream: boolean): Promise<Buffer> {
   const body = JSON.stringify(requestBody("chat", { stream }));
   const socket = connect(simulator.port, "127.0.0.1");

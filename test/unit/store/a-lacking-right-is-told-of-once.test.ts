@@ -1,4 +1,7 @@
-/** A right that a server's user lacks is told of in the error or in a warning, never in both; a played connection. */
+/**
+ * A right that a server's user lacks is reported in the error or in a warning, never in both; the test plays the
+ * connection.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Connection } from "../../../src/store/redis/connection/connect.ts";

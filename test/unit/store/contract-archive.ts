@@ -55,7 +55,7 @@ async function busyAccount(store: Store, name: string): Promise<AccountTag> {
 const numbers = async (store: Store, tag: AccountTag) =>
   (await store.readLedger(tag, 0, 100)).map(({ seq, kind }) => `${seq} ${kind}`);
 
-/** What every form of the store refuses, whatever its clock. */
+/** What every form of the store refuses, with any clock. */
 export function archiveRefusalTests(ask: Ask): void {
   test("lines younger than 96 hours are not archived, and what is archived is where the ledger begins", async () => {
     const { store } = ask();

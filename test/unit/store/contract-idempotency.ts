@@ -10,7 +10,7 @@ import type { Ask } from "./contract.ts";
 const HOUR_MS = 3_600_000;
 const HOLD_MS = 60_000;
 
-/** A request under a key; `body` stands for its path and body. */
+/** A request under a key; `body` is in place of its path and body. */
 function keyed(tag: AccountTag, number: number, { key = "k", body = "b", ...changes }: Keyed = {}): AdmitAsk {
   const idempotency = { key: hashOf(key), fingerprint: hashOf(`${key}${body}`) };
   return admitAsk({ tag, requestId: ridOf(number), holdTtlMs: HOLD_MS, ...changes, idempotency });

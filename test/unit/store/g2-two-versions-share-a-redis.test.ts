@@ -111,7 +111,7 @@ async function fleet(t: TestContext): Promise<Fleet> {
 async function run(redis: TestRedis, script: string, keys: string[], values: string[]): Promise<string[]> {
   const reply = await redis.command("EVAL", script, `${keys.length}`, ...keys, ...values);
   assert.match(reply, /^\*/, reply);
-  // Each text stands on the line behind its length; none of ours has a line break.
+  // Each text is on the line after its length; none of ours has a line break.
   return [...reply.matchAll(/\$\d+\r\n([^\r]*)\r\n/g)].map((match) => match[1] as string);
 }
 
@@ -195,7 +195,7 @@ test("what a script of today has begun, and the previous version has overtaken, 
     const stop = stopper.goOn();
     if (stop === undefined) break;
     assert.equal(first, undefined);
-    // The previous version admits and charges, and writes lines behind those that are still to come.
+    // The previous version admits and charges, and writes lines after those that are still to come.
     assert.equal(await settleBefore(settleAsk(askOf(2), theirs, charge)), "settled", stop);
     // The script that ends it stops, too.
     stopper.stopAt("settle", second);

@@ -29,7 +29,7 @@ const CALLS: Readonly<Record<Exclude<keyof RequestStore, "shardOf">, Call>> = {
 };
 const NAMES = Object.keys(CALLS) as (keyof typeof CALLS)[];
 
-/** A store that answers each call as it is told to, and has written down which it got. */
+/** A store that answers each call as the test says, and records the calls. */
 function bench(answer: () => Promise<unknown>) {
   const got: string[] = [];
   const call = (name: string) => () => {

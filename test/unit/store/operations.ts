@@ -44,7 +44,7 @@ const idempotency = fc.option(fc.record({ key: fc.constantFrom("i1", "i2"), body
   nil: undefined,
 });
 
-/** What a request costs by upstream; how much of each is absorbed is told in quarters. */
+/** What a request costs by upstream; how much of each is absorbed is given in quarters. */
 const costs = fc.uniqueArray(
   fc.record({
     upstream: fc.constantFrom("east", "west"),

@@ -1,6 +1,6 @@
 /**
- * What stopped scripts leave behind, as the tables of docs/redis-scripts.md: `node test/unit/store/stops-table.ts --write` puts them
- * there. Without it they are printed; `--tree DIR` does it for the scripts of another checkout.
+ * What stopped scripts leave in the store, as the tables of docs/redis-scripts.md: `node test/unit/store/stops-table.ts
+ * --write` puts them there. Without it they are printed; `--tree DIR` does it for the scripts of another checkout.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -55,7 +55,7 @@ interface Row {
   readonly at: string;
   readonly there: readonly string[];
   readonly lacking: readonly string[];
-  /** What is wrong behind the repeated call; empty when all is as if nothing had stopped. */
+  /** What is wrong after the repeated call; empty when all is as if nothing had stopped. */
   readonly wrong: readonly string[];
   readonly answer: string;
 }
@@ -99,7 +99,7 @@ function outcomeOf(answer: unknown): string {
   return outcome ?? (typeof answer === "string" ? answer : "");
 }
 
-/** Scenes whose commands are told one by one: each script once, in its longest way. */
+/** Scenes whose commands are listed one by one: each script once, in its longest path. */
 const TOLD = [
   "a request under an idempotency key",
   "a hold on a balance",

@@ -1,7 +1,7 @@
 /**
- * Every script that writes, in every case in which it writes something else, stopped ahead of each of its commands: what
- * is left behind, and what the next script and the repeated call make of it. Redis' whole keyspace is compared, on a clock
- * that stands still.
+ * Every script that writes, in every case in which it writes something else, stopped ahead of each of its commands:
+ * what it has written by then, and what the next script and the repeated call make of it. Redis' whole keyspace is
+ * compared, on a clock that stands still.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -37,7 +37,7 @@ export const TAG = tagOf(NAME);
 /** What a scene plays on. */
 export interface Stage {
   readonly store: Store;
-  /** Sets the clock to so long behind the beginning. */
+  /** Sets the clock to so long after the beginning. */
   readonly clock: (afterMs: number) => void;
 }
 
@@ -46,7 +46,7 @@ export interface Scene {
   readonly script: string;
   /** One of several scripts of its operation: what is between two of them is neither old nor new. */
   readonly step?: true;
-  /** A stop may leave an account that nobody was told of. */
+  /** A stop may leave an account that nobody knows of. */
   readonly orphan?: true;
   prepare(stage: Stage): Promise<void>;
   act(stage: Stage): Promise<unknown>;
@@ -516,9 +516,9 @@ export interface Stop {
   /** The command that did not run. */
   readonly at: string;
   readonly left: Keyspace;
-  /** Behind a script that does nothing but finish what it finds; undefined where the tree has none. */
+  /** After a script that does nothing but finish what it finds; undefined where the tree has none. */
   readonly finished: Keyspace;
-  /** Behind the repeated call, without anything in between. */
+  /** After the repeated call, without anything in between. */
   readonly repeated: Keyspace;
   readonly answer: unknown;
 }

@@ -1,5 +1,5 @@
-// docs/failure-model.md row G2: sums per day that were written before requests and tokens were counted: their money
-// stands, their counts are 0.
+// docs/failure-model.md row G2: sums per day that were written before requests and tokens were counted: their money is
+// kept, their counts are 0.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** The gauge behind shedding: of all limits of a process the nearest one counts. */
+/** The gauge that decides about shedding: of all limits of a process the nearest one counts. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createVitalsMeter, pressureOf } from "../../../src/telemetry/pressure.ts";

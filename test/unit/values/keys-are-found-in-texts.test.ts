@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H3: a key is found in a text however it is coded and whatever stands beside it, and nothing
- * else is taken for one.
+ * docs/failure-model.md row H3: a key is found in a text in every coding and beside any characters, and nothing else is
+ * taken for one.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

@@ -1,6 +1,5 @@
 /**
- * docs/failure-model.md rows 44 to 47: a body that is read in steps is the body that is read at once, wherever the
- * steps end.
+ * docs/failure-model.md rows 44 to 47: a body that is read in steps is the body that is read at once, for any steps.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -43,7 +42,7 @@ const body = fc.tuple(
   fc.nat(),
 );
 
-/** As text, by our own hand: a repeated name must stay, and blanks stand wherever they may. */
+/** As text, by our own hand: a repeated name must stay, and blanks are in every place where JSON allows them. */
 function written(node: unknown, blank: () => string): string {
   const around = (text: string) => blank() + text + blank();
   if (Array.isArray(node)) return `[${node.map((item) => around(written(item, blank))).join(",") || blank()}]`;

@@ -1,4 +1,4 @@
-/** Whatever parses strangers' input meets random input too: seeded, bounded, and compared with JSON.parse. */
+/** The parsers of strangers' input meet random input too: seeded, bounded, and compared with JSON.parse. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeUtf8, isJsonFault, memberValue, scanJson, spliceNested } from "../../../src/wire/json.ts";

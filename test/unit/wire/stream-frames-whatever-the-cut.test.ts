@@ -57,7 +57,7 @@ test("property: random cuts of random streams give the frames of the whole, and 
       const positions = cuts.map((cut) => cut % (bytes.length + 1));
       assert.deepEqual(framesOf(cutAt(bytes, positions)), whole);
       assert.deepEqual(framesOf(everyByte(bytes)), whole);
-      // The limit is met at the same frame, wherever the cuts are.
+      // The limit is met at the same frame, for any cuts.
       const limited = framesOf([bytes], limit);
       assert.deepEqual(framesOf(cutAt(bytes, positions), limit), limited);
       assert.deepEqual(framesOf(everyByte(bytes), limit), limited);

@@ -37,12 +37,12 @@ function isServerTool(type: unknown): boolean {
   );
 }
 
-/** The turns of a body, and what stands between them. */
+/** The turns of a body, and what is between them. */
 export class Conversation {
   readonly #list = new TurnList();
   /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;
-  /** System text before anybody spoke: it leads, and is not in the middle of anything. */
+  /** System text before the first turn belongs to the leading system text, not to the middle of the conversation. */
   readonly leading: TextPart[] = [];
   serverTools = false;
 

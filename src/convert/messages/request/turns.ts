@@ -166,7 +166,7 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
   return blocks;
 }
 
-/** The thinking blocks behind a turn's reasoning parts: all of them, or none (rule 38). */
+/** The original thinking blocks of a turn's reasoning parts: all of them, or none (rule 38). */
 function restoredReasoning(
   turn: AssistantTurn,
   scribe: MessagesScribe,

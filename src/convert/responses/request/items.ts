@@ -139,7 +139,7 @@ function withoutLooseReasoning(items: readonly JsonObject[]): readonly JsonObjec
   return items.slice(0, last + 1);
 }
 
-/** The reasoning items behind a turn's reasoning parts: all of them, or none (rule 38). */
+/** The original reasoning items of a turn's reasoning parts: all of them, or none (rule 38). */
 function restoredReasoning(
   turn: AssistantTurn,
   scribe: ResponsesScribe,

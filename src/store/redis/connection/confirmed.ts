@@ -1,7 +1,7 @@
 /**
- * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo what
- * an operator was told (docs/failure-model.md invariant 35, row B6). They have a connection of their own, since WAIT
- * holds up whatever comes after it on the same one.
+ * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo a
+ * write that an operator saw succeed (docs/failure-model.md invariant 35, row B6). They have a connection of their own,
+ * since WAIT holds up all that comes after it on the same one.
  */
 import { type Store, UnconfirmedError } from "../../contract.ts";
 import { accountKey, CODE_INDEX, codeKey, NAME_INDEX } from "../keys.ts";

@@ -106,7 +106,7 @@ export async function connect(
   return connection;
 }
 
-/** A connection that is made in the background and tells of no error: another one to the same place does. */
+/** A connection that is made in the background and reports no error: another one to the same place does. */
 export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): Connection {
   const client = makeClient(settings, redisOptions(commandTimeoutMs));
   client.on("error", () => undefined);

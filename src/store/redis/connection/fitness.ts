@@ -35,7 +35,7 @@ export function checkFitness(info: string, options: FitnessOptions): void {
 
 /**
  * Which servers, and which of their lives, answer: the run id is new after a restart, the replication id after a
- * promotion (invariant 33). In one order, whatever the order in which the servers answered.
+ * promotion (invariant 33). Sorted, since the servers may answer in any order.
  * @throws StoreError while one of them is still loading or is no primary.
  */
 export function identityOf(infos: readonly string[]): string {

@@ -42,7 +42,7 @@ async function checkHealth(runner: Runner, fitness: FitnessOptions): Promise<voi
   await runner.step(async () => rights?.check(warn));
 }
 
-/** Which servers answer, and which of their lives. @throws StoreError while that cannot be told. */
+/** Which servers answer, and which of their lives. @throws StoreError while that is unknown. */
 export async function identityNow(runner: Runner): Promise<string> {
   return identityOf(await runner.step(async (redis) => allOf(await redis.infos())));
 }

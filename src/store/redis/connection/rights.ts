@@ -1,7 +1,7 @@
 /**
  * What the Redis user must be allowed to do, and whether it is: each command that the scripts and `connect.ts` send, on
- * each kind of key that they send it on. The scripts' part is read from their source, so that it cannot fall behind them; a
- * test compares the whole with what Redis sees. A lacking right would stop a script in its middle.
+ * each kind of key that they send it on. The scripts' part is read from their source, so that it is always up to date;
+ * a test compares the whole with what Redis sees. A lacking right would stop a script in its middle.
  */
 
 import type { CodeHash } from "../../../values/code.ts";
@@ -172,7 +172,7 @@ export class Rights {
   /** Servers of which a warning was given, and no other yet. */
   readonly #warnedOf = new Set<string>();
 
-  /** @param probe the script that tells which of the needed rights are lacking. */
+  /** @param probe the script that finds which of the needed rights are lacking. */
   constructor(connection: Connection, needed: readonly Right[], probe: Script) {
     this.#connection = connection;
     this.#probe = probe;
@@ -194,15 +194,17 @@ export class Rights {
     return this.#ask(node).then(() => this.#demand(node));
   }
 
-  /** An error spoke of rights: they are asked for before the next script. */
+  /** Called after an error about rights: they are checked before the next script. */
   doubt(): void {
     this.#known.clear();
   }
 
   /**
-   * Asks every server. Rejects with StoreError when all of those that answer lack rights, and as long as there was no
-   * answer without a fault also when one of them does: a part of a cluster takes its own accounts away and no others.
-   * @param warn told of each server that lacks rights and of which the error does not tell, and of its having them again.
+   * Asks every server. Rejects with StoreError when all servers that answer lack rights. Until a first answer without a
+   * fault it rejects also when only one of them does; later, that part of a cluster loses its own accounts and no
+   * others.
+   * @param warn called for each server that lacks rights and that the error does not name, and again when the server
+   * has them.
    */
   async check(warn: (message: string) => void): Promise<void> {
     const nodes = this.#connection.primaries();
@@ -268,7 +270,7 @@ function lackingRights(node: string, lacking: readonly string[]): StoreError {
 
 const placeOf = (node: string): string => (node === "" ? "Redis" : `Redis at ${node}`);
 
-/** Whether an error reply speaks of rights. */
+/** Whether an error reply is about rights. */
 export function isOfRights(message: string): boolean {
   return /\bNO(?:PERM|RIGHT) |The user executing the script can't /.test(message);
 }

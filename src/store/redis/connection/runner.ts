@@ -1,8 +1,8 @@
 /**
  * Runs one step against Redis within a time limit. A reply is authoritative; any error (timeout, lost connection,
- * LOADING, READONLY, OOM, MASTERDOWN, CLUSTERDOWN, BUSY, MISCONF, NOREPLICAS, NOAUTH, TRYAGAIN, whatever comes next) means
- * that the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is
- * ever read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
+ * LOADING, READONLY, OOM, MASTERDOWN, CLUSTERDOWN, BUSY, MISCONF, NOREPLICAS, NOAUTH, TRYAGAIN, any other) means that
+ * the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is ever
+ * read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
  */
 import { StoreError } from "../../contract.ts";
 import type { Script } from "../scripts.ts";

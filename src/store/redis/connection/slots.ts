@@ -3,7 +3,7 @@
 const SLOTS = 16_384;
 const POLYNOMIAL = 0x1021;
 
-/** The slot of a key; only what stands in the first braces counts, unless that is empty. */
+/** The slot of a key; only the text in the first braces counts, unless that is empty. */
 export function slotOf(key: string): number {
   const open = key.indexOf("{");
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);

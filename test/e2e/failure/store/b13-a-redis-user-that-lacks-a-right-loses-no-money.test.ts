@@ -15,7 +15,7 @@ import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { settledState } from "./rig.ts";
 
 const shipped = readFileSync(new URL("../../../../deploy/redis-acl.conf", import.meta.url), "utf8");
-/** The rules of the shipped user, behind `user tollgate on #hash`. */
+/** The rules of the shipped user, after `user tollgate on #hash`. */
 const RULES = (/^user tollgate on #0+ (?<rules>.+)$/m.exec(shipped)?.groups?.rules ?? "").split(" ");
 const COMMANDS = [...new Set(neededRights(loadScripts(), false).map(({ command }) => command))];
 

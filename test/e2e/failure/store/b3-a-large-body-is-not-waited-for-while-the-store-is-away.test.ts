@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B3: what asks for the key before a large body is read is refused in time, and is not tried
- * again behind it.
+ * docs/failure-model.md row B3: the look at the key before a large body is read is refused in time, and is not tried
+ * again after the body.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -34,7 +34,7 @@ test("every reply takes 2 s longer: 503 in time, few wait, and what was held mea
   await s.opened();
   const asked = s.proxy.asked();
   for (let round = 0; round < 10; round++) await assertRefused(s, 20, 250);
-  // The second tries of the first forty were gathered behind their first; the others are probes.
+  // The second tries of the first forty were gathered after their first; the others are probes.
   assert.ok(s.proxy.asked() - asked <= 60, `${s.proxy.asked() - asked} scripts were sent for 200 requests`);
   s.proxy.delay(0);
   await s.closed();

@@ -16,7 +16,7 @@ import { admitAsk, hashOf, ridOf, settleAsk, tagOf } from "../../../unit/store/a
 const TAG = tagOf("Waits");
 const OTHER = tagOf("Elsewhere");
 
-/** A store of two servers that answers when it is told to. */
+/** A store of two servers that answers when the test says so. */
 class SlowStore {
   readonly waiting: PromiseWithResolvers<unknown>[] = [];
   most = 0;

@@ -69,7 +69,7 @@ for (const [name, what, attempts] of [
         }
         await assertAtRest(here, account);
         assert.equal((await here.store.getAccount(account.tag))?.balance, 10_000_000_000n);
-        // What was sent may cost us all the same, and that stands in the ledger; what was never sent cannot.
+        // What was sent may still cost us, and then it is in the ledger; what was never sent cannot.
         const kinds = (await usageLines(here, account)).map((line) => line.kind);
         assert.deepEqual(kinds, name === "reset" ? ["absorbed", "absorbed"] : []);
         const line = await here.requestEnd(reply.headers.get("x-request-id") as string);

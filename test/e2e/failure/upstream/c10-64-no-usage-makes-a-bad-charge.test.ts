@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows C10 and 64 as a property: whatever an upstream says of its usage, the charge is a whole
+ * docs/failure-model.md rows C10 and 64 as a property: for any usage that an upstream reports, the charge is a whole
  * amount within bounds.
  */
 import assert from "node:assert/strict";
@@ -54,7 +54,7 @@ const TERMS: ChargeTerms = {
 };
 const ROUTE = { upstream: "up", cost: price } as unknown as Route;
 
-/** What stands where a count should: mostly numbers, true and absurd. */
+/** What an upstream sends in place of a count: mostly numbers, true and absurd. */
 const said = fc.oneof(
   { weight: 16, arbitrary: fc.integer({ min: 0, max: 60_000 }) },
   fc.integer(),
@@ -98,7 +98,7 @@ const usage = fc.tuple(counts(NAMES), fc.oneof(counts(DETAILS), said)).map(([top
 
 const READERS: Readonly<Record<string, (values: readonly unknown[]) => Usage | undefined>> = {
   chat: (values) => values.reduce<Usage | undefined>((was, value) => readChat(value) ?? was, undefined),
-  // Told twice in a stream, the second time on top of the first.
+  // Sent twice in a stream, the second time on top of the first.
   messages(values) {
     const read = new MessageUsage();
     for (const value of values) read.count(value);

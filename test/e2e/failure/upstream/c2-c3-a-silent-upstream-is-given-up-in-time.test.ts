@@ -76,7 +76,7 @@ for (const protocol of PROTOCOL_LIST) {
   test(`${protocol}: C3, heartbeats in mid-stream, then one failed end, and a bill for what came`, async (t) => {
     const { clock, here, proxy, silent } = await scene(t);
     const account = await here.account();
-    // Behind some words, in the middle of a frame.
+    // After some words, in the middle of a frame.
     proxy.spoil({ kind: "silence", at: protocol === "responses" ? 4_000 : 1_300 });
     const reply = await ask(here, protocol, account.key, { model, stream: true });
     await silent(1);

@@ -70,7 +70,7 @@ for (const protocol of PROTOCOL_LIST) {
           if (reply.status !== 200) assert.equal(charged, 0n, `${at}: nothing was delivered`);
           else assert.ok(outcome === "failed" || charged > 0n, `${at}: an answer is charged`);
           seen.add(outcome);
-          // Behind the end of the answer there is nothing left to spoil.
+          // After the end of the answer there is nothing left to spoil.
           if (proxy.faults() === before) break;
         }
         assert.ok(seen.has("403"), [...seen].join());

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C9 and 71, invariant 19: whatever an upstream says too much, too early or twice, each
- * request gets its own answer.
+ * docs/failure-model.md rows C9 and 71, invariant 19: even if an upstream says too much, too early or something twice,
+ * each request gets its own answer.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

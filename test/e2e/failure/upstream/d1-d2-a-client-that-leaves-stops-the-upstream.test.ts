@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md rows D1 and D2, invariant 24: FIN, RST and half-close, before the first byte, in mid-stream,
- * and behind the last byte.
+ * and after the last byte.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md row D6: a request pipelined behind a running stream is not admitted, and holds no money, until
+ * docs/failure-model.md row D6: a request pipelined after a running stream is not admitted, and holds no money, until
  * the stream has ended.
  */
 import assert from "node:assert/strict";

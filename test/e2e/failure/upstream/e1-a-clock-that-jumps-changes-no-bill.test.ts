@@ -22,7 +22,7 @@ import {
 
 const FUNDS = 10_000_000_000n;
 const HOUR_S = 3_600;
-/** Where the clock stands, in seconds from the right time, one after the other. */
+/** The clock's errors, in seconds from the right time, one after the other. */
 const JUMPS: readonly number[] = [HOUR_S, -HOUR_S, 0, ...Array.from({ length: 8 }, (_, at) => -5 * (at + 1)), 0];
 
 /** Whole and streamed, all answered; gives how many. */
@@ -149,7 +149,7 @@ test("redis: a store whose clock jumps mints nothing, and charges each request o
     const startMs = Date.UTC(2026, 0, 1);
     for (let i = 0; i < 60; i++) assert.equal((await ask(gateway, limited.key, chat())).status, 200);
     let charges = 0;
-    // Behind its beginning first: there nothing flows back into the bucket.
+    // Before the bucket's beginning first: there nothing flows back into it.
     for (const offset of [0, -HOUR_S, -5, -10, -15, -20, 0]) {
       simulator.hold();
       const before = simulator.count;

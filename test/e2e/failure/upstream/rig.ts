@@ -42,7 +42,7 @@ export function withUpstreams(upstreams: Readonly<Record<string, SpoiledUpstream
   return (places) => testConfig(places).replace("models:\n", `${lines}models:\n${models}`);
 }
 
-/** A server that is told of each whole request and writes what it likes on the bare socket. */
+/** A server that calls the test for each whole request, which writes what it likes on the bare socket. */
 export async function rawUpstream(
   answer: (socket: Socket, text: string, connection: number) => void,
 ): Promise<{ readonly url: string; readonly connections: () => number; close(): Promise<void> }> {

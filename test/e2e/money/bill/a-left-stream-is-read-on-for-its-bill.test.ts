@@ -19,7 +19,7 @@ const LOOK_MS = 250;
 /** What may be hidden in a second, before anything has been seen of the model (src/settle/observed.ts). */
 const HIDDEN_PER_S = 150;
 const GRACE_MS = 10_000;
-/** How long an upstream is heard behind a stop string (src/request/relay.ts). */
+/** How long an upstream is read after a stop string (src/request/relay.ts). */
 const DRAIN_MS = 10_000;
 
 function chunk(delta: object, more: object = {}): string {
@@ -109,7 +109,7 @@ function readingOn({ clock }: Scene): Promise<void> {
   return clock.timerOf(LOOK_MS);
 }
 
-/** A stream that was silent for so long before its first word, and whose client leaves behind that. */
+/** A stream that was silent for so long before its first word, and whose client leaves after that. */
 async function leftAfter(one: Scene, silentMs: number): Promise<{ upstream: ServerResponse; id: string }> {
   const stream = await one.stream();
   const upstream = await one.upstream();
@@ -149,7 +149,7 @@ test("behind a long silence it is read on for ten seconds, then what may have be
   one.clock.advance(GRACE_MS);
   await closed;
   const { memo } = await theLine(one);
-  // The first second is the network's; the ten behind the leaving are ours.
+  // The first second is the network's; the ten after the leaving are ours.
   assert.deepEqual([memo.counted, memo.output], ["estimate", 1 + 30 * HIDDEN_PER_S]);
 });
 
@@ -157,7 +157,7 @@ test("a running count that comes while it is read on holds what was hidden befor
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 31_000);
   await readingOn(one);
-  // It breaks off behind that, so there is no last word.
+  // It breaks off after that, so there is no final count.
   upstream.end(chunk({ content: "more" }, { usage: { prompt_tokens: 11, completion_tokens: 900, total_tokens: 911 } }));
   const { memo } = await theLine(one);
   assert.deepEqual([memo.counted, memo.output], ["estimate", 900]);
@@ -270,7 +270,7 @@ test("a refusal for funds ends what is read on, and the next request has them", 
   const { upstream } = await leftAfter(one, 5_000);
   await readingOn(one);
   const closed = once(upstream, "close");
-  // 0.32 are held for the first, so the rest would not cover a whole prompt; behind its end nearly all is free.
+  // 0.32 are held for the first, so the rest would not cover a whole prompt; after its end nearly all is free.
   const next = await ask(one.here, "chat", one.account.key, {
     stream: true,
     max_tokens: 16,

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3: a stream that came to its end with a count was delivered, whatever was in it, and the same
- * reply costs the same streamed and whole. Charged before, streamed: nothing for output in a member that the watcher
- * did not know, for a limit used up by reasoning, and for a cache write of 200,000 tokens behind `max_tokens: 1`.
+ * ARCHITECTURE.md promise 3: a stream that ended with a count was delivered, even if it was empty, and the same reply
+ * costs the same streamed and whole. Charged before, streamed: nothing for output in a member that the watcher did not
+ * know, for a limit used up by reasoning, and for a cache write of 200,000 tokens with `max_tokens: 1`.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

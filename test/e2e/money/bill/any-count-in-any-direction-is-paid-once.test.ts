@@ -1,8 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3 as a property, through the wire in all nine directions: whatever an upstream counts,
- * whatever it shows for it and whatever the account has, charged and absorbed together are that count at the route's
- * prices, and the client is never charged for more. A stream without a limit that is cut where the funds end has no such
- * count.
+ * ARCHITECTURE.md promise 3 as a property, through the wire in all nine directions: for any count of an upstream, any
+ * output that it shows and any balance, charged and absorbed together are that count at the route's prices, and the
+ * client is never charged for more. A stream without a limit that is cut where the funds end has no such count.
  */
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
@@ -131,7 +130,8 @@ test("charged and absorbed together are the upstream's count, in every direction
       if (line.amount > BigInt(memo.hold as string)) seen.beyondTheHold++;
       directions.add(`${client} on ${upstream}`);
     }),
-    // Told as it was found, with seed and path: to make it smaller takes longer than the file may, and then nothing is told.
+    // A failure is reported as it was found, with seed and path: shrinking it takes longer than the file may, and then
+    // nothing is reported.
     { seed, numRuns: 150, endOnFailure: true, examples: [[BRAKED], [AT_ONCE]] },
   );
   const found = JSON.stringify({ seed, ...seen, directions: [...directions] });

@@ -52,7 +52,7 @@ export interface Billed {
   readonly line: LedgerLine;
 }
 
-/** Waits until the account is at rest. @returns its charge, and what was absorbed behind it. */
+/** Waits until the account is at rest. @returns its charge, and what was absorbed after it. */
 export async function billed(here: GatewayHere, account: TestAccount): Promise<Billed> {
   await assertAtRest(here, account);
   const lines = await usageLines(here, account);

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3: whoever leaves before the first byte is let off within a bounded allowance per account and
- * day, and pays its input beyond it. Charged before: nothing for thirty requests of 200,000 tokens each, at 3 USD per
- * million 18.00 USD. Row D1 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3: a client that leaves before the first byte pays nothing within a bounded allowance per
+ * account and day, and pays its input beyond it. Charged before: nothing for thirty requests of 200,000 tokens each, at
+ * 3 USD per million 18.00 USD. Row D1 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

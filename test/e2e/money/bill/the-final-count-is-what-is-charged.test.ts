@@ -1,8 +1,8 @@
 /**
- * ARCHITECTURE.md promise 3: the upstream's last count is what is charged, however surprising, as far as funds
- * go; the rest is absorbed, the line says so, it is logged once and counted. Charged before, at 3 and 15 USD per
- * million tokens: 1.20 for 600,000 tokens of input on a context of 400,000; nothing at all, behind a hold that stayed,
- * where the amount was beyond what a store takes. Rows C10 and 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3: the upstream's last count is what is charged, however surprising, as far as funds go; the
+ * rest is absorbed, the line says so, it is logged once and counted. Charged before, at 3 and 15 USD per million
+ * tokens: 1.20 for 600,000 tokens of input on a context of 400,000; nothing at all, while the hold stayed, where the
+ * amount was beyond what a store takes. Rows C10 and 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

@@ -1,7 +1,7 @@
 /**
  * ARCHITECTURE.md promise 1: no upstream is asked for more output than the hold covers, in any direction; and one that
- * gives more all the same is paid for it. Charged before, at 3 and 15 USD per million tokens: 0.00008 for the 100,000
- * tokens behind `max_tokens: 128000`, 0.00008 for the 60,000 of a stream without a limit.
+ * still gives more is paid for it. Charged before, at 3 and 15 USD per million tokens: 0.00008 for the 100,000 tokens
+ * with `max_tokens: 128000`, 0.00008 for the 60,000 of a stream without a limit.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

@@ -45,7 +45,10 @@ async function pay(account: TestAccount, usd: bigint): Promise<void> {
   assert.equal((await here.store.credit(account.tag, payment)).outcome, "credited");
 }
 
-/** Twelve with 250,000 tokens each, so many of them upstream before any ends. @returns how many ran, and what the lines behind `after` sum up to. */
+/**
+ * Twelve with 250,000 tokens each, so many of them upstream before any ends. @returns how many ran, and what the lines
+ * after `after` sum up to.
+ */
 async function twelve(
   account: TestAccount,
   after: number,

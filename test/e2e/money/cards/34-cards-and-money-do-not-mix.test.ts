@@ -1,5 +1,5 @@
-// docs/failure-model.md row 34, through the whole gateway: which funds a key's group may
-// use, and what a client is told when they are gone.
+// docs/failure-model.md row 34, through the whole gateway: which funds a key's group may use, and what a client is
+// answered when they are gone.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { CardFacts } from "../../../../src/store/records.ts";

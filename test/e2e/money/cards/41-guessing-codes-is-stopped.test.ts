@@ -1,5 +1,5 @@
-// docs/failure-model.md row 41: whoever guesses codes is blocked after a few, learns nothing from the answers, and is
-// told of once.
+// docs/failure-model.md row 41: an account that guesses codes is blocked after a few, learns nothing from the answers,
+// and is logged once.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";

@@ -1,4 +1,4 @@
-// Codes are typed from paper and pasted from chats; what was mistyped is told without asking the store.
+// Codes are typed from paper and pasted from chats; a mistyped code is refused without asking the store.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
-// Claim, credit and end of a redemption are three steps on Redis (docs/failure-model.md invariant 11). Whoever dies
-// between them is finished, by the next try of the claimer or by the sweep, and credited exactly once.
+// Claim, credit and end of a redemption are three steps on Redis (docs/failure-model.md invariant 11). A redemption
+// that dies between them is finished, by the next try of the claimer or by the sweep, and credited exactly once.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -194,7 +194,7 @@ async function killAfter(store: object, codes: readonly SoldCode[], tag: Account
   return told;
 }
 
-/** Every code that was told of is redeemed; every code is either credited once or as good as new. */
+/** Every code that was reported is redeemed; every code is either credited once or as good as new. */
 async function assertWhole(
   store: Store,
   codes: readonly SoldCode[],

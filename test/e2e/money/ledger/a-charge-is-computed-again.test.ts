@@ -1,4 +1,7 @@
-/** What `settle/charge.ts` writes into a memo is enough to come to the same amount again, whatever the price and the end. */
+/**
+ * What `settle/charge.ts` writes into a memo is enough to compute the same amount again, for every price and every end
+ * of a reply.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

@@ -201,7 +201,7 @@ test("an audit that the gateway no longer knows begins anew, and not for ever", 
   );
 });
 
-/** A store that does not answer the calls with these numbers. @param read behind which lines the others read. */
+/** A store that does not answer the calls with these numbers. @param read after which lines the other calls read. */
 function awayAt(from: number, to: number, read: number[] = []): (store: Store) => Store {
   let calls = 0;
   const gone = () => new StoreError("unavailable", "away");

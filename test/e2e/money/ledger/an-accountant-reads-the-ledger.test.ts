@@ -1,8 +1,8 @@
 /**
- * What happens to an account and what the ledger says of it, as finance reads it. One line is one step, with the line that
- * it must leave behind; a line that begins with a bar is a further line of the same step. Everything goes the way of real
- * commands and requests; prices are in the tests' catalog: input 1, cached 0.10, cache write 1.25, output 10 USD per
- * million tokens, doubled in the group double-money.
+ * What happens to an account and what the ledger says of it, as finance reads it. One line is one step, with the ledger
+ * line that it must write; a line that begins with a bar is a further line of the same step. Everything goes the way of
+ * real commands and requests; prices are in the tests' catalog: input 1, cached 0.10, cache write 1.25, output 10 USD
+ * per million tokens, doubled in the group double-money.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

@@ -1,7 +1,7 @@
 /**
- * The audit goes in steps and the account moves between them: requests are admitted, charged and voided, funds and cards
- * come in, lines go into the archive, the clock jumps (docs/failure-model.md row E1). Whatever happens in between,
- * nothing that is right is named, and nothing that is wrong is missed; on both stores.
+ * The audit goes in steps and the account moves between them: requests are admitted, charged and voided, funds and
+ * cards come in, lines go into the archive, the clock jumps (docs/failure-model.md row E1). The audit still names
+ * nothing that is right, and misses nothing that is wrong; on both stores.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -67,7 +67,7 @@ class Account {
     return this.#bench.store;
   }
 
-  /** Old lines, a card, and young lines behind them. */
+  /** Old lines, a card, and young lines after them. */
   async begin(): Promise<void> {
     this.#bench.setTime(START_MS);
     const { tag, store } = this;

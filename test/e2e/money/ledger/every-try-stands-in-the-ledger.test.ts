@@ -1,8 +1,9 @@
 /**
  * What each try at an upstream cost and who pays, as finance reads it (ARCHITECTURE.md promise 3). The model costs its
- * client 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the operator 0.50 and 5
- * at the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens in and 100 out; the
- * question itself is of 79 bytes, 20 tokens. A row that begins with a bar is a further line of the same request. The 429 is last: an upstream that says so is let rest.
+ * client 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the operator 0.50 and
+ * 5 at the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens in and 100 out;
+ * the question itself is of 79 bytes, 20 tokens. A row that begins with a bar is a further line of the same request.
+ * The 429 is last, because its upstream gets no requests for a while after it.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,6 +1,6 @@
 /**
- * `tollgate ledger archive` as finance sees it: lines go into files, the balance is at every instant the opening line and
- * what is behind it, and whatever is cut off in between loses and doubles nothing.
+ * `tollgate ledger archive` as finance sees it: lines go into files, the balance is at every instant the opening line
+ * and the lines after it, and a cut at any step loses and doubles nothing.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -26,11 +26,11 @@ interface Bench {
   /** The first UTC day on which nothing of the account's old lines was written. */
   readonly before: string;
   tollgate(...argv: string[]): Promise<Ran>;
-  /** The same, over a connection that is lost behind so many requests. */
+  /** The same, over a connection that is lost after so many requests. */
   cutAfter(calls: number, ...argv: string[]): Promise<Ran>;
 }
 
-/** An account with `lines` old lines, a card and charges among them, and two young ones behind. */
+/** An account with `lines` old lines, a card and charges among them, and two young ones after them. */
 async function bench(t: TestContext, lines = 12): Promise<Bench> {
   const here = await startGatewayHere();
   const dir = join(mkdtempSync(join(tmpdir(), "tollgate-archive-")), "files");
@@ -65,7 +65,7 @@ async function bench(t: TestContext, lines = 12): Promise<Bench> {
   };
 }
 
-/** What stands in the ledger is ten days older from here on: the embedded store lives in the machine's own time. */
+/** Makes the lines of the ledger ten days older: the embedded store lives in the machine's own time. */
 function age(here: GatewayHere, { tag }: TestAccount): void {
   assert.ok(here.settings.store.kind === "embedded");
   const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));

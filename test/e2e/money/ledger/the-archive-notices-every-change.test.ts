@@ -1,6 +1,6 @@
 /**
- * `tollgate ledger verify --archive`: whatever is changed in a file of the archive is noticed, whoever computed its digests
- * anew, because the store has the last link of their chain. What has no digest is said to have none.
+ * `tollgate ledger verify --archive`: every change in a file of the archive is noticed, even if somebody computed its
+ * digests anew, because the store has the last link of their chain. What has no digest is said to have none.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -59,7 +59,7 @@ afterEach(() => {
   for (const [name, bytes] of good) writeFileSync(join(dir, name), bytes);
 });
 
-/** What stands in the ledger is ten days older from here on. */
+/** Makes the lines of the ledger ten days older. */
 function age({ tag }: TestAccount): void {
   assert.ok(here.settings.store.kind === "embedded");
   const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
@@ -305,7 +305,7 @@ test("whole files in each other's place are noticed: of one account, of two, and
 
   swap(fileOf(alice, "second"), fileOf(bob, "second"));
   assert.ok((await checksFound()).includes("archive_file"));
-  // Whoever swaps them gives them the headings that belong there.
+  // The swapped files get the headings that belong there.
   for (const [path, { tag }] of [
     [fileOf(alice, "second"), alice],
     [fileOf(bob, "second"), bob],

@@ -1,5 +1,5 @@
-// docs/failure-model.md row B13: whatever a script that stopped has left, `ledger verify` finds it until it is ended,
-// and nothing then.
+// docs/failure-model.md row B13: `ledger verify` finds what a stopped script has left until the script is completed,
+// and nothing after that.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Finding } from "../../../../src/store/audit/snapshot.ts";

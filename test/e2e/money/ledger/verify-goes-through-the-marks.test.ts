@@ -1,6 +1,6 @@
 /**
- * `tollgate ledger verify` goes through the settled marks of the store, to which no line leads, in steps that keep nobody
- * waiting, and names whatever is settled without a line.
+ * `tollgate ledger verify` goes through the settled marks of the store, to which no line leads, in steps that keep
+ * nobody waiting, and names each request that is settled without a line.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * What somebody changed behind the gateway's back, in the embedded store's file or in Redis, is found: by account, by line
- * and by the name of the check, in words and as JSON, with exit status 1.
+ * A change from outside the gateway, in the embedded store's file or in Redis, is found: by account, by line and by the
+ * name of the check, in words and as JSON, with exit status 1.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -238,7 +238,7 @@ test("a bill above an account's funds is absorbed at the model's price, and cost
   assert.equal(reply.status, 200, await reply.text());
   await assertAtRest(here, poor);
   const ran = await tollgate(here, "usage", "--by", "upstream", "--account", poor.name, "--format", "csv");
-  // 0.004 were due: 0.001 of it stands as absorbed beside a cost of 0.001, which the 0.003 have paid for.
+  // 0.004 were due: 0.001 of it is absorbed beside a cost of 0.001, which the 0.003 have paid for.
   assert.equal(ran.out.split("\r\n")[1], "east,0.003,0.001,0.001,0.002,1,1000,0,0,100,0");
   const verified = await tollgate(here, "ledger", "verify");
   assert.equal(verified.status, 0, verified.err);

@@ -1,6 +1,6 @@
 // docs/failure-model.md rows A1 and A2 without their journal: a process that dies in the middle of a request that has
-// delivered nothing leaves a hold behind. It binds the money for its life, a minute longer than the request's, and no
-// longer; nothing is charged.
+// delivered nothing leaves a hold. The hold keeps the money for its lifetime, a minute longer than the request's, and
+// no longer; nothing is charged.
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GatewayProcess } from "../../../rig/gateway.ts";

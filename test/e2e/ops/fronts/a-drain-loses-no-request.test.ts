@@ -185,7 +185,7 @@ async function openStream(front: Front, key: string) {
   return reader;
 }
 
-/** Tells of every answer that any client got. */
+/** Emits every answer that any client got. */
 const ANSWERS = new EventEmitter();
 
 /** A client that asks one whole answer after another until it is stopped. */

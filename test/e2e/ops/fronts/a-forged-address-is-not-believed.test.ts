@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md row 76 through a front: limits by address count the client that the front sees, whatever the
- * client writes, so they can neither be evaded nor aimed at somebody else. Clients are 127.0.0.x; only 127.0.0.1, the
- * front, is trusted.
+ * docs/failure-model.md row 76 through a front: limits by address count the client that the front sees, not the address
+ * that the client writes, so they can neither be evaded nor aimed at somebody else. Clients are 127.0.0.x; only
+ * 127.0.0.1, the front, is trusted.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

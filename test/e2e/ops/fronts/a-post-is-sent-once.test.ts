@@ -1,5 +1,5 @@
 /**
- * A front never repeats a POST, whatever breaks and whoever asks for it: the second could run, and be paid, too. Only a
+ * A front never repeats a POST after any failure or at anyone's request: the second could run, and be paid, too. Only a
  * connection that could not be made is tried elsewhere. The process behind the front is played by the test.
  */
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ interface Played {
   readonly server: Server;
 }
 
-/** Two of it stand behind the front; health checks are answered, and a POST as the test says. */
+/** The front has two of it; health checks are answered, and a POST as the test says. */
 async function played(answer: "503" | "reset"): Promise<Played> {
   const server = createServer((req, res) => {
     if (req.url === "/readyz") return void res.end("{}");

@@ -51,7 +51,7 @@ test("nginx without proxy_ignore_headers would obey: the test above can fail", a
   assert.equal(await commanded((text) => withInternal(text).replace(/^ *proxy_ignore_headers.*$/m, "")), INTERNAL);
 });
 
-/** Puts a server that commands directly behind nginx. @returns what its client gets. */
+/** Puts a server that sends commands directly behind nginx. @returns what its client gets. */
 async function commanded(edit: (text: string) => string): Promise<string> {
   const server = createServer((_req, res) => {
     res.writeHead(200, { "content-type": "text/plain", "x-accel-redirect": "/protected/x" });

@@ -33,7 +33,7 @@ function filledIn(expr: string): string {
     .replaceAll(/\$(group|model|upstream)/g, ".*");
 }
 
-/** A comparison that filters leaves nothing on a good day; with `bool` it says 0 or 1 wherever there is data. */
+/** A comparison that filters leaves nothing on a good day; with `bool` it gives 0 or 1 where there is data. */
 function asked(expr: string): string {
   return expr.replaceAll(/(>=|<=|==|!=|>|<)(?= )/g, "$1 bool");
 }

@@ -86,7 +86,7 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(ask(here, "chat", rich.key));
   simulator.program({ fault: { status: 401 } });
   await read(ask(here, "messages", rich.key));
-  // A stream that is cut behind its first words, and a client that leaves before any.
+  // A stream that is cut after its first words, and a client that leaves before any.
   simulator.program({ text, fault: { resetAfterEvents: 6 } });
   await read(ask(here, "chat", rich.key, { stream: true }));
   simulator.program({ text, fault: { jsonErrorIn200: true } });

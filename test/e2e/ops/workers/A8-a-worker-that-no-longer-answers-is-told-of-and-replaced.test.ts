@@ -74,7 +74,7 @@ test("stopped and continued, then stopped for good", { timeout: 200_000 }, async
   const usage = ledger.filter(({ kind }) => kind === "usage");
   const orphans = usage.filter(({ memo }) => (JSON.parse(memo) as { ended?: string }).ended === "orphaned");
   assert.deepEqual([usage.length, orphans.length], [STREAMS + LATER, cut], "each is charged once");
-  // Every stream began at the first price, whatever became of it; the doubled one is for five tokens of output.
+  // Every stream began at the first price, also those that broke off; the doubled one is for five tokens of output.
   const exact = usage.filter((line) => !orphans.includes(line)).map(({ amount }) => amount);
   assert.deepEqual(exact, [
     ...Array(STREAMS - cut).fill(CHARGE_NANO_USD),

@@ -1,4 +1,4 @@
-/** Several processes behind one unix socket: its file is made once, survives a worker, and goes with the gateway. */
+/** Several processes on one unix socket: its file is made once, survives a worker, and goes with the gateway. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, statSync } from "node:fs";

@@ -25,7 +25,7 @@ export interface EnduranceOptions {
   readonly reloads: number;
   readonly clients: number;
   readonly seed: number;
-  /** Told of what happens, as it happens. */
+  /** Called with what happens, as it happens. */
   readonly tell?: (what: string) => void;
 }
 
@@ -74,7 +74,7 @@ interface Asked {
   readonly endMs: number;
 }
 
-/** @param after runs its argument when all is over, whatever came of it. */
+/** @param after runs its argument when all is over, also after a failure. */
 export async function reloadEndurance(
   after: (undo: () => Promise<void>) => void,
   options: EnduranceOptions,

@@ -15,7 +15,7 @@ import { lines, metricSum, metricsPage, type Scene, untilAllServe, workerPids, w
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const PASSWORD = "the-password-of-the-start";
 const WORKERS = 2;
-/** Whichever worker a connection goes to, so many in turn reach both. */
+/** Connections go to either worker; so many in turn reach both. */
 const REQUESTS = 4;
 
 export interface Step {
@@ -48,7 +48,7 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
   writeFileSync(secret("sealing-key"), "test-sealing-key-of-32-characters-or-more");
   const gateway = await scene.start(
     WORKERS,
-    // A process that was stopped has a long turn of its event loop behind it, and would turn requests away for that.
+    // A process that was stopped has just had a long turn of its event loop, and would refuse requests for that.
     (text) =>
       `${text}overload: {loop_delay: 10m}\n`
         .replace(/^store: .*$/m, `store: "file:${secret("store")}"`)

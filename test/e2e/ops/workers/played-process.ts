@@ -1,4 +1,4 @@
-/** A worker process that the test plays: it hears what it is told, and says and does what the test wants. */
+/** A worker process that the test plays: it gets the parent's messages, and sends and does what the test wants. */
 import type { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import type { FromWorker, ToWorker } from "../../../../src/workers/messages.ts";

@@ -154,7 +154,7 @@ export class World {
   inForce = 1;
   failingStarts = 0;
   refusals = 0;
-  /** When a worker last refused a configuration: it is told of as behind until it has ended. */
+  /** When a worker last refused a configuration: until it has ended it is reported as having an older one. */
   refusedMs = Number.NEGATIVE_INFINITY;
   isEnding = false;
   /** Since when there is no process at all. */
@@ -235,7 +235,7 @@ export class World {
     for (const due of running.backlog.splice(0)) this.at(this.nowMs, running, due.run);
   }
 
-  /** Lets time pass, one event after the other; every law is checked behind each. */
+  /** Lets time pass, one event after the other; every law is checked after each. */
   async advance(ms: number): Promise<void> {
     const endMs = this.nowMs + ms;
     for (;;) {

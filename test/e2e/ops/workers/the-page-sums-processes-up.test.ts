@@ -88,7 +88,7 @@ test("one that dies while a page waits for another is on it, once, and on every 
   // Its answer is waited for no more; two end in one tick, and one of them has answered.
   played[0]?.end(1);
   played[1]?.end(null, "SIGKILL");
-  // Whatever is done behind a promise is done by now.
+  // All that waits for a promise has run by now.
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(
     fleet.states().map(({ up }) => up),

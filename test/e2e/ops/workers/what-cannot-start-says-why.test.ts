@@ -1,4 +1,4 @@
-/** A worker that cannot serve ends the whole start with its reason, and leaves nobody behind. */
+/** A worker that cannot serve ends the whole start with its reason, and no process is left. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";

@@ -54,7 +54,7 @@ async function happen(world: World, what: Event): Promise<void> {
 async function come(seed: number, workers: number, history: readonly Event[]): Promise<World> {
   const chance = new Chance(seed);
   const world = new World(workers, () => chance.next());
-  // Whatever happens during the first start: it may fail, and then nobody is left waiting.
+  // The first start may fail, and then nobody is left waiting.
   const started = world.fleet.start().catch(() => {});
   for (const what of history) await happen(world, what);
   // Who is stopped stays so, and is replaced.

@@ -1,6 +1,6 @@
 /**
- * A tool loop of two turns, with pictures, parallel calls, thinking and a tool that fails, through the whole gateway: the
- * same final text and the same bill whatever the two protocols, and the upstream gets back what it said itself.
+ * A tool loop of two turns, with pictures, parallel calls, thinking and a tool that fails, through the whole gateway:
+ * the same final text and the same bill for any two protocols, and the upstream gets back what it said itself.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

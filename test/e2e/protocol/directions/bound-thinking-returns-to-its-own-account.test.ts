@@ -1,6 +1,6 @@
 /**
  * A conversation moves to another upstream when its own is down. Its thinking goes along where any account may read it,
- * and stays behind where `account_bound_thinking` says that only the upstream that thought may.
+ * and is left out where `account_bound_thinking` says that only the upstream that thought may.
  */
 import assert from "node:assert/strict";
 import test, { afterEach, beforeEach } from "node:test";

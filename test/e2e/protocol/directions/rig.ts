@@ -21,7 +21,7 @@ export const DIRECTIONS: readonly Direction[] = PROTOCOL_LIST.flatMap((client) =
 /** Those with a translation in between. */
 export const CROSS_DIRECTIONS = DIRECTIONS.filter(({ client, upstream }) => client !== upstream);
 
-/** The model behind an upstream of this protocol; any of the three paths may ask for it. */
+/** The model on an upstream of this protocol; any of the three paths may ask for it. */
 export function modelOn(upstream: Protocol): string {
   return `on-${upstream}`;
 }

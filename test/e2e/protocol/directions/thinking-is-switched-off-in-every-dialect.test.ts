@@ -39,7 +39,7 @@ const SAID: readonly (readonly [client: Protocol, members: Json, named: string])
   ["responses", { reasoning: { effort: "none" } }, "reasoning.effort"],
 ];
 
-/** What an upstream of another protocol is told. */
+/** What an upstream of another protocol gets. */
 const TOLD: Readonly<Record<Protocol, Json>> = {
   chat: { reasoning_effort: "none" },
   messages: { thinking: { type: "disabled" } },

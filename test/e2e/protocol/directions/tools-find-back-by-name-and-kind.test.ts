@@ -31,7 +31,7 @@ const TOOLS = [patch, { ...read, name: "files__read" }, { type: "namespace", nam
 
 const PATCH = "*** Begin Patch\n+ \u00fcber \u{1f600}\n*** End Patch";
 
-/** What the model calls, in the order of the upstream's tools, and what the client must be told. */
+/** What the model calls, in the order of the upstream's tools, and what the client must get. */
 const EXPECTED = [
   { type: "custom_tool_call", call_id: "call_1", name: "apply_patch", namespace: undefined, said: PATCH },
   { type: "function_call", call_id: "call_2", name: "files__read", namespace: undefined, said: '{"path":"plain"}' },
@@ -56,7 +56,7 @@ for (const upstream of ["chat", "messages"] as const) {
         const ask = (items: readonly Json[]) =>
           turn({ model: modelOn(upstream), tools, input: items, store: false }, stream);
 
-        // What the upstream calls the tools stands in its own request: an answer that needs no tool shows it.
+        // The upstream's request has its names for the tools: an answer that needs no tool shows it.
         await ask([...input, question]);
         const names = offeredNames(seenBody(here.simulator.requests.at(-1)));
         assert.equal(new Set(names).size, 4);

@@ -1,4 +1,7 @@
-/** What the tests of the side endpoints share: the SDKs pointed at a gateway, and an upstream that counts as it is told. */
+/**
+ * What the tests of the side endpoints share: the SDKs pointed at a gateway, and an upstream that counts as the test
+ * says.
+ */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -37,7 +37,7 @@ test("300 requests of one account against a few of five others", async (t) => {
   const others = await Promise.all(Array.from({ length: 5 }, () => here.account()));
   const asked = Array.from({ length: FLOOD }, () => chatStream(here.url, busy.key));
   const opened: HandRequest[] = [];
-  // Whatever goes upstream is held open there; what is refused is answered at once.
+  // Each request that goes upstream is held open there; what is refused is answered at once.
   const opening = (async () => {
     for (;;) {
       const next = await upstream.next();

@@ -1,7 +1,4 @@
-/**
- * docs/failure-model.md rows 26, 27, 28, 32: what is not exactly a key is 401, wherever it stands, and shows up
- * nowhere.
- */
+/** docs/failure-model.md rows 26, 27, 28, 32: what is not exactly a key is 401 in every place, and is shown nowhere. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";

@@ -43,7 +43,7 @@ for (const protocol of PROTOCOL_LIST) {
     // 2 before 3: written wrongly, and unknown.
     assert.equal(await causeOf(protocol, "sk-short"), "401 malformed_key");
     assert.equal(await causeOf(protocol, undefined), "401 missing_key");
-    // 3 before 4: a bad key with a bad body is told of its key.
+    // 3 before 4: with a bad key and a bad body, the answer is about the key.
     assert.equal(await causeOf(protocol, UNKNOWN_KEY, {}, badBody), "401 unknown_key");
     assert.equal(
       await causeOf(protocol, UNKNOWN_KEY, {}, { headers: { "content-type": "text/plain" } }),
@@ -51,7 +51,7 @@ for (const protocol of PROTOCOL_LIST) {
     );
     // 4 before 5: a body that is wrong and names a model that does not exist.
     assert.equal(await causeOf(protocol, rich.key, { ...noModel, stream: "yes" }), "400 wrong_type");
-    // 4 before 7: a fault of the body is told before the empty balance.
+    // 4 before 7: a fault of the body comes before the empty balance.
     assert.equal(await causeOf(protocol, poor.key, {}, badBody), "400 not_json");
     // 5 before 6 and 7: unknown, or not in the plan, before group and balance.
     assert.equal(await causeOf(protocol, poor.key, noModel), "404 unknown_model");

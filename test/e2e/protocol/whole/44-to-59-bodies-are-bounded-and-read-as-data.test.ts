@@ -232,7 +232,7 @@ test("row 55: one byte over the limit is 413, told before reading where the head
     );
     const [counted] = await chunked.responsesUntilClosed();
     assert.equal(counted?.status, 413);
-    // A bad key is told first, even here.
+    // A bad key is answered first, even here.
     assert.equal((await ask(small, "chat", "sk-bad", {}, { raw: padded(bytesMax + 1) })).status, 401);
     await assertAtRest(small, { tag });
   } finally {

@@ -20,7 +20,7 @@ const NAMES = {
 
 const LIES = ["-5", "1e30", '"7"', "null", "2.5", "[]", "1e400", "9007199254740993", "1000000001"];
 
-/** Changes the usage in a reply's text, wherever it stands. */
+/** Changes the usage in a reply's text, in every place. */
 function lied(protocol: Protocol, text: string, literal: string, sides: readonly (0 | 1)[]): string {
   return sides.reduce(
     (was, side) =>

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row D8: with `ulimit -n 256` a flood of connections is told that there is no room, and requests
- * are still answered.
+ * docs/failure-model.md row D8: with `ulimit -n 256` a flood of connections is answered that there is no room, and
+ * requests are still answered.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

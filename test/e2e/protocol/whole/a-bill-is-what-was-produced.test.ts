@@ -117,7 +117,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertAtRest(here, account);
     assert.equal((await here.store.getAccount(account.tag))?.balance, 10_000_000_000n);
     const lines = await usageLines(here, account);
-    // The input was read upstream, whatever came of it.
+    // The upstream read the input in any case.
     assert.equal(lines.length, 1);
     for (const line of lines) {
       assert.equal(line.kind, "absorbed");

@@ -1,5 +1,5 @@
 /**
- * ARCHITECTURE.md promise 3 and docs/failure-model.md row 78: a defect of ours in mid-stream is told, and what the
+ * ARCHITECTURE.md promise 3 and docs/failure-model.md row 78: a defect of ours in mid-stream is reported, and what the
  * client had by then is still charged.
  */
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
  * `Idempotency-Key` (docs/decisions/idempotency-keeps-no-bodies.md): one request of a key is answered and charged, the
- * others are told which.
+ * others are answered which one that is.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

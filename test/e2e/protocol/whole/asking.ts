@@ -25,7 +25,7 @@ export function bodyOf(protocol: Protocol, fields: Fields = {}): Fields {
 export interface AskOptions {
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
-  /** Sent as it stands in place of the fields' JSON. */
+  /** Sent unchanged in place of the fields' JSON. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly path?: string;
 }
@@ -59,7 +59,7 @@ export async function ask(
   return reply;
 }
 
-/** The error object of a refusal, whatever the protocol. */
+/** The error object of a refusal, in any protocol. */
 export interface ErrorShape {
   readonly type: string;
   readonly message: string;

@@ -1,5 +1,5 @@
 /**
- * ARCHITECTURE.md promise 8: whatever the upstream does after its first byte, the client's stream ends in its
+ * ARCHITECTURE.md promise 8: for anything that the upstream does after its first byte, the client's stream ends in its
  * protocol's own words.
  */
 import assert from "node:assert/strict";

@@ -1,8 +1,8 @@
 /**
  * ARCHITECTURE.md promise 1 for what is not text: a hold covers what an image or a file costs by its bytes, pages or
- * pixels, so that requests which run at once cannot spend together what none of them has. Before, a file was held at
- * 3,000 tokens whatever its size: of twelve requests with one PDF of 250,000 tokens each, on a balance of 0.20 USD, ten
- * ran, the account paid 0.20 and the operator 7.30.
+ * pixels, so that requests which run at once cannot spend together what none of them has. Before, a file of any size
+ * was held at 3,000 tokens: of twelve requests with one PDF of 250,000 tokens each, on a balance of 0.20 USD, ten ran,
+ * the account paid 0.20 and the operator 7.30.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Calls of hosted tools: paid for by who offered the tool, up to a maximum of each; what a server counts beyond that, or
- * unasked, costs no client anything and leaves no hold behind.
+ * Calls of hosted tools: paid for by who offered the tool, up to a maximum of each; what a server counts beyond that,
+ * or unasked, costs no client anything and leaves no hold.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

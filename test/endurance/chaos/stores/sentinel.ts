@@ -83,8 +83,8 @@ function faultsOf(pair: Pair): ChaosStore["faults"] {
 }
 
 /**
- * Sentinel is content, both servers know their roles, and the replica has everything: a restart forgets what it was told
- * by REPLICAOF, and one that took too long has become a failover.
+ * Sentinel is content, both servers know their roles, and the replica has everything: a server that restarts forgets
+ * its REPLICAOF, and a restart that took too long has become a failover.
  */
 async function settle(pair: Pair): Promise<void> {
   await until("one leads, the other follows", async () => {

@@ -47,7 +47,7 @@ test("row H7: one question for many requests, an answer for ten seconds, an erro
 
 test("row H7: all visits to a site share what was looked up", async (t) => {
   const site = await startRawSite(t);
-  // What Node has noted of each question to the system, behind its answer.
+  // What Node has noted of each question to the system, after its answer.
   const noted: PerformanceEntry[] = [];
   const looks = new PerformanceObserver((list) => void noted.push(...list.getEntries()));
   looks.observe({ entryTypes: ["dns"] });

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H4: a site behind TLS must be the one that the configuration names, whatever host a visitor
- * asks for.
+ * docs/failure-model.md row H4: a site behind TLS must be the one that the configuration names, for any host that a
+ * visitor asks for.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows H4 and H5: whatever the site answers, the visitor gets one whole answer, one that looks
+ * docs/failure-model.md rows H4 and H5: for every answer of the site, the visitor gets one whole answer, one that looks
  * broken, or 502 and 504 in words; and the next visitor never gets any of it.
  */
 import assert from "node:assert/strict";

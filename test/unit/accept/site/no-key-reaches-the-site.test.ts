@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H3: no key of ours reaches the site, wherever a client has put it; the site's own
- * credentials do.
+ * docs/failure-model.md row H3: no key of ours reaches the site, from any place where a client may put it; the site's
+ * own credentials do.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

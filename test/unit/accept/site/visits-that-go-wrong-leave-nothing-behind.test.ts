@@ -63,7 +63,7 @@ test("rows H4 to H7: every site with every visitor, body, upgrade and moment of 
             const client = new RawSocket(echo.target).send(bytes);
             if (!early) await client.until((text) => text.includes("\r\n\r\n"));
             misbehave(client);
-            // Whatever happens, the connection does not stay: answered ones are left, all others end.
+            // In no case does the connection stay: answered ones are left, all others end.
             await client.until((text) => text.includes("\r\n\r\n") && !text.includes(" 101 "));
             client.close();
             await client.closed;

@@ -95,7 +95,7 @@ function junk(protocol: Protocol): fc.Arbitrary<unknown> {
   })).value as fc.Arbitrary<unknown>;
 }
 
-/** Opening events, so that junk gets beyond the door. */
+/** Opening events, so that junk gets beyond the decoder's first check. */
 const OPENING: Readonly<Record<Protocol, object>> = {
   chat: { choices: [{ index: 0, delta: { role: "assistant" } }] },
   messages: { type: "message_start", message: { id: "m" } },

@@ -1,4 +1,4 @@
-/** What the decoding tests share: streams of the simulator, decoders behind the order checker, replies put together. */
+/** What the decoding tests share: streams of the simulator, decoders with the order checker, replies put together. */
 import assert from "node:assert/strict";
 import { decodeReply as decodeChat } from "../../../../src/convert/chat/reply-decode.ts";
 import { ChatStreamDecoder } from "../../../../src/convert/chat/stream-decode.ts";
@@ -50,7 +50,7 @@ export function decoderFor(plan: ReplyPlan): StreamDecoder {
 
 const WHOLE = { chat: decodeChat, messages: decodeMessages, responses: decodeResponses };
 
-/** Decodes a whole reply of a body that stands as it would behind `JSON.parse`. */
+/** Decodes a whole reply from a body as `JSON.parse` gives it. */
 export function decodeWhole(json: unknown, plan: ReplyPlan): DecodedReply | UpstreamFault {
   const copy = objectOf(JSON.parse(JSON.stringify(json)));
   assert.ok(copy);

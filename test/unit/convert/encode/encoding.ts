@@ -1,4 +1,4 @@
-/** What the encoder tests share: plans, random replies, and a reply told as a stream. */
+/** What the encoder tests share: plans, random replies, and a reply turned into a stream. */
 import fc from "fast-check";
 import * as chat from "../../../../src/convert/chat/reply-encode.ts";
 import { ChatStreamEncoder } from "../../../../src/convert/chat/stream-encode.ts";

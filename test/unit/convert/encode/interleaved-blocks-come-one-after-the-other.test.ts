@@ -1,6 +1,6 @@
 /**
- * The sequencer: whatever the upstream does with its blocks, a client follows one at a time (docs/translation-rules.md
- * rule 56).
+ * The sequencer: even if the upstream mixes its blocks, a client gets one at a time (docs/translation-rules.md rule
+ * 56).
  */
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,4 +1,4 @@
-/** Stop strings that the upstream was not told of (docs/translation-rules.md rule 25). */
+/** Stop strings that the upstream did not get (docs/translation-rules.md rule 25). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";

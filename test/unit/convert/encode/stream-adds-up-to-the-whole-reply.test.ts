@@ -19,7 +19,7 @@ for (const upstream of PROTOCOL_NAMES) {
         fc.property(replies("chat"), fc.integer({ min: 1, max: 9 }), (reply, chars) => {
           const { choices, object: _object, ...body } = wholeBody(plan, reply);
           const [choice] = choices as { message: Record<string, unknown>; finish_reason: string }[];
-          // A stream begins with an empty content, whatever follows.
+          // A stream always begins with an empty content.
           const message = { ...choice?.message, content: choice?.message.content ?? "" };
           const told = accumulateChat(streamOf(plan, eventsOf(reply, chars)));
           assert.deepEqual(told, { ...body, message, finish_reason: choice?.finish_reason });

@@ -1,6 +1,5 @@
 /**
- * docs/translation-rules.md rule 27, one effort after the other: what the client asked for and what the upstream is
- * told.
+ * docs/translation-rules.md rule 27, one effort after the other: what the client asked for and what the upstream gets.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

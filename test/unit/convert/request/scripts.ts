@@ -1,4 +1,4 @@
-/** Random well-formed conversations, told in each protocol's own words. */
+/** Random well-formed conversations, written in each protocol. */
 import fc from "fast-check";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { Body } from "./translate.ts";
@@ -10,7 +10,7 @@ export interface Round {
   readonly calls: readonly { readonly id: string; readonly input: string; readonly output: string }[];
   /** Whether the results stand in reverse order. */
   readonly reversed: boolean;
-  /** System text behind the calls, before or after their results. */
+  /** System text after the calls, before or after their results. */
   readonly note: { readonly text: string; readonly early: boolean } | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** docs/translation-rules.md rule 33: which tools the upstream is told of, in which form, and which it must use. */
+/** docs/translation-rules.md rule 33: which tools the upstream gets, in which form, and which it must use. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Capabilities } from "../../../../src/values/catalog.ts";

@@ -1,6 +1,7 @@
 /**
- * Whatever conversation a client tells in its own protocol, the upstream's own strict rules accept the translation
- * (calls and results paired and placed, no blank text, no unknown member), and every text and result arrives in order.
+ * For every conversation that a client sends in its own protocol, the upstream's own strict rules accept the
+ * translation (calls and results paired and placed, no blank text, no unknown member), and every text and result
+ * arrives in order.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -58,7 +59,7 @@ function assertInOrder(body: Body, script: Script): void {
   }
 }
 
-/** Each output stands under the id of the call that it answers. */
+/** Each output has the id of the call that it answers. */
 function assertResults(body: Body, script: Script): void {
   const outputs = script.rounds.flatMap((one) => one.calls.map((call) => call.output));
   const found = JSON.stringify(body.messages ?? body.input);

@@ -1,6 +1,6 @@
 /**
- * The hold extension may end an open-ended stream behind any of its frames (ARCHITECTURE.md promises 1 and 8): in all
- * nine directions every recording is cut behind each frame, and the strictest reader of the client's protocol must find
+ * The hold extension may end an open-ended stream after any of its frames (ARCHITECTURE.md promises 1 and 8): in all
+ * nine directions every recording is cut after each frame, and the strictest reader of the client's protocol must find
  * a whole, truncated reply.
  */
 import assert from "node:assert/strict";
@@ -41,7 +41,10 @@ function framesOf(bytes: Buffer): string[] {
     .map((frame) => `${frame}\n\n`);
 }
 
-/** Tells the first `count` frames and truncates. @returns undefined where the stream was over, or not yet open, by then. */
+/**
+ * Pushes the first `count` frames and truncates. @returns undefined where the stream was over, or not yet open, by
+ * then.
+ */
 function truncated(client: Protocol, upstream: Protocol, frames: readonly string[], count: number): string | undefined {
   const converter = converterOf(client, upstream);
   const pieces = converter.push(Buffer.from(frames.slice(0, count).join("")));
@@ -69,7 +72,7 @@ const CUT: Readonly<Record<Protocol, unknown[]>> = {
   responses: ["incomplete", "max_output_tokens", 7],
 };
 
-/** A frame behind which the upstream has said why it stopped: what is left is its end. */
+/** A frame in which the upstream says why it stopped: what is left is its end. */
 const STOPPED = /"finish_reason":"|"stop_reason":"/;
 
 /** Items that take turns pass as they came; the strict reader of this test wants them one after the other. */

@@ -1,5 +1,5 @@
 /**
- * Each `test/golden/streams/<upstream>/<case>.sse` is a recorded upstream stream; beside it stands one
+ * Each `test/golden/streams/<upstream>/<case>.sse` is a recorded upstream stream; beside it is one
  * `<case>.<client>.expected.sse` for each client of another protocol. UPDATE_GOLDENS=1 rewrites the expected files: the
  * diff is the review.
  */

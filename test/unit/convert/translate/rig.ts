@@ -43,7 +43,7 @@ export function exchangeOf(client: Protocol, body: Body, route: RouteFacts): Exc
   return exchange;
 }
 
-/** The smallest body of each protocol, with whatever else a test needs. */
+/** The smallest body of each protocol, with the fields that a test adds. */
 export function smallBody(client: Protocol, fields: Body = {}): Body {
   const turn = [{ role: "user", content: "hello" }];
   if (client === "chat") return { model: "m", messages: turn, ...fields };

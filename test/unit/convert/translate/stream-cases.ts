@@ -1,6 +1,6 @@
 /**
- * The recorded streams: what the simulated upstream is told to do for each, and what the clients ask. `record-streams.ts`
- * makes the recordings; the tests only read them.
+ * The recorded streams: what the simulated upstream does for each, and what the clients ask. `record-streams.ts` makes
+ * the recordings; the tests only read them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
@@ -106,7 +106,7 @@ export interface Recording {
   readonly upstream: Protocol;
   readonly client: Protocol;
   readonly bytes: Buffer;
-  /** Where the expected stream stands. */
+  /** Where the expected stream is. */
   readonly expected: URL;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Behind a stop string that was found here the upstream is heard for its usage only, for 10 s at most; then the client
+ * After a stop string that was found here the upstream is read for its usage only, for 10 s at most; then the client
  * gets its proper end (docs/translation-rules.md rule 25), also when the upstream breaks off.
  */
 import assert from "node:assert/strict";

@@ -1,4 +1,5 @@
-// What a passed-through stream counts: text behind a count makes it a snapshot, and an end without a count keeps the last one.
+// What a passed-through stream counts: text after a count makes it a snapshot, and an end without a count keeps the
+// last one.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MessagesWatcher } from "../../../../src/convert/messages/watch.ts";

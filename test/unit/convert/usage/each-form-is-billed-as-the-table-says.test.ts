@@ -1,6 +1,6 @@
 /**
- * Each row of docs/usage-forms.md, whole and streamed, to a client of its own protocol and to one of each other: the tokens
- * that are billed, what they cost, and what the client is told.
+ * Each row of docs/usage-forms.md, whole and streamed, to a client of its own protocol and to one of each other: the
+ * tokens that are billed, what they cost, and the usage that the client gets.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -32,7 +32,7 @@ function assertBilled(golden: UsageGolden, counts: Counts): Usage {
   return usage;
 }
 
-/** Reads what a client of another protocol is told with that protocol's own eyes. */
+/** Reads the usage that a client of another protocol gets with that protocol's own reader. */
 function assertTold(told: Usage | undefined, billed: Usage): void {
   const sums = ({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage) => {
     return { input, cachedInput, written: cacheWrite + cacheWrite1h, output, reasoning };

@@ -1,10 +1,10 @@
 /**
- * Properties of reading usage: whatever a server writes, nothing that it names is billed less than it says, nothing more
- * than all that it names together, and nothing that is no number of tokens comes out.
+ * Properties of reading usage: for anything that a server writes, nothing that it names is billed less than it says,
+ * nothing more than all that it names together, and nothing that is no number of tokens comes out.
  *
  * "What it says" is the cheapest reading that honours each of its numbers: all input is at least the input count, all
- * output at least the output count and the reasoning, both together at least the total; at the price of cached input there
- * is no more than it calls cached, at that of a write no more than it calls written. These hold for any prices.
+ * output at least the output count and the reasoning, both together at least the total; at the price of cached input
+ * there is no more than it calls cached, at that of a write no more than it calls written. These hold for any prices.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -66,7 +66,7 @@ const responsesUsage = (one: Said): object => ({
   output_tokens_details: { reasoning_tokens: one.reasoning },
 });
 
-/** What must hold of every usage that is read, whatever it was read from. */
+/** What must hold of every usage that is read, from any source. */
 function assertTokens(usage: Usage): void {
   const { toolCalls, outputUncounted: _, ...counts } = usage;
   for (const [name, value] of Object.entries({ ...counts, ...toolCalls })) {
