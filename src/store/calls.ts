@@ -1,0 +1,138 @@
+/**
+ * What both stores do with a call before they answer it: look at its arguments. Each store is then a table of functions of
+ * its own context.
+ */
+import {
+  checkAdmit,
+  checkArchive,
+  checkCodeHash,
+  checkCodes,
+  checkCredit,
+  checkExtend,
+  checkFigures,
+  checkGrant,
+  checkKeyHash,
+  checkName,
+  checkSettle,
+  checkTag,
+} from "./checks.ts";
+import type { Store } from "./contract.ts";
+import { daysOfSpan } from "./sums/day-sums.ts";
+
+/** Calls that are answered from the data; the others are about the store itself. */
+type DataCall = Exclude<
+  keyof Store,
+  "shardOf" | "confirming" | "check" | "close" | "identity" | "epochParts" | "epochPartOf"
+>;
+
+/** How a store answers each call. `C`: what it answers from, such as a connection. */
+export type Calls<C> = {
+  readonly [K in DataCall]: (
+    context: C,
+    ...args: Parameters<Store[K]>
+  ) => ReturnType<Store[K]> | Awaited<ReturnType<Store[K]>>;
+};
+
+type Checks = { readonly [K in DataCall]: ((...args: Parameters<Store[K]>) => void) | undefined };
+
+/** What each call's arguments must be. A wrong one is a defect of ours, since people's input is read elsewhere. */
+const CHECKS: Checks = {
+  admit: checkAdmit,
+  extend: checkExtend,
+  settle: checkSettle,
+  readKey(tag, hash) {
+    checkTag(tag);
+    checkKeyHash(hash);
+  },
+  readLimits: checkTag,
+  createAccount({ tag, name, plan }) {
+    checkTag(tag);
+    checkName(name, "an account name");
+    checkName(plan, "a plan");
+  },
+  getAccount: checkTag,
+  findAccount: undefined,
+  findAccountName: undefined,
+  listAccountNames: undefined,
+  listAccounts: undefined,
+  setPlan(tag, plan) {
+    checkTag(tag);
+    checkName(plan, "a plan");
+  },
+  createKey(tag, { id, hash, group }) {
+    checkTag(tag);
+    checkKeyHash(hash);
+    checkName(id, "a key id");
+    checkName(group, "a group");
+  },
+  listKeys: checkTag,
+  setKeyGroup(tag, _keyId, group) {
+    checkTag(tag);
+    checkName(group, "a group");
+  },
+  revokeKey: checkTag,
+  credit(tag, payment) {
+    checkTag(tag);
+    checkCredit(payment);
+  },
+  grant(tag, entitlement) {
+    checkTag(tag);
+    checkGrant(entitlement);
+  },
+  listCards: checkTag,
+  createCodes: checkCodes,
+  listCodes: undefined,
+  getCode: undefined,
+  voidCode: undefined,
+  redeem({ tag, hash }) {
+    checkTag(tag);
+    checkCodeHash(hash);
+  },
+  finishClaims: undefined,
+  readDays(tag, since, until) {
+    checkTag(tag);
+    daysOfSpan(since, until);
+  },
+  pageDays: checkSpan,
+  pageUpstreamDays: checkSpan,
+  readFigures(tag, ask) {
+    checkTag(tag);
+    checkFigures(ask);
+  },
+  listRecords: checkTag,
+  pageMarks(tag) {
+    if (tag !== undefined) checkTag(tag);
+  },
+  readLedger: checkTag,
+  archiveLedger(tag, ask) {
+    checkTag(tag);
+    checkArchive(ask);
+  },
+  inspect: checkTag,
+  countEpoch: undefined,
+  stopEpoch: undefined,
+  renewEpoch: undefined,
+};
+
+function checkSpan(tag: Parameters<Store["pageDays"]>[0], { since, until }: Parameters<Store["pageDays"]>[1]): void {
+  checkTag(tag);
+  daysOfSpan(since, until);
+}
+
+/**
+ * The calls of a store, each of which looks at its arguments first.
+ * @param answer runs the work of a call; what it throws is the call's rejection.
+ */
+export function checkedCalls<C>(calls: Calls<C>, answer: <T>(work: (context: C) => T) => T): Pick<Store, DataCall> {
+  type Loose = (...args: unknown[]) => unknown;
+  const made: Record<string, Loose> = {};
+  for (const name of Object.keys(CHECKS) as DataCall[]) {
+    const check = CHECKS[name] as Loose | undefined;
+    const call = calls[name] as Loose;
+    made[name] = async (...args) => {
+      check?.(...args);
+      return answer((context) => call(context, ...args));
+    };
+  }
+  return made as unknown as Pick<Store, DataCall>;
+}
