@@ -143,7 +143,7 @@ function refused(base: string, status: number, answer: Fields | undefined, token
   }
   const lines = [`Refused: ${error.message}`];
   if (typeof error.remedy === "string") lines.push(error.remedy);
-  if (status === 401) lines.push(`The token came from ${tokenOrigin}.`);
+  if (status === 401) lines.push(`The token came from ${tokenOrigin}; --data or TOLLGATE_DATA names another folder.`);
   return new CliFailure(1, lines.join("\n"), typeof error.code === "string" ? error.code : undefined);
 }
 
