@@ -97,8 +97,8 @@ async function findToken(
   }
   const file = join(dataDir ?? (env.TOLLGATE_DATA || defaultDataDir()), TOKEN_FILE);
   try {
-    const origin = `the file ${file}`;
-    return { token: asToken(await readFile(file, "utf8"), origin), origin };
+    const token = asToken(await readFile(file, "utf8"), `the file ${file}`);
+    return { token, origin: `the file ${file}; --data or TOLLGATE_DATA names another folder` };
   } catch (error) {
     if (error instanceof CliFailure) throw error;
     const code = codeOf(error);
@@ -143,7 +143,7 @@ function refused(base: string, status: number, answer: Fields | undefined, token
   }
   const lines = [`Refused: ${error.message}`];
   if (typeof error.remedy === "string") lines.push(error.remedy);
-  if (status === 401) lines.push(`The token came from ${tokenOrigin}; --data or TOLLGATE_DATA names another folder.`);
+  if (status === 401) lines.push(`The token came from ${tokenOrigin}.`);
   return new CliFailure(1, lines.join("\n"), typeof error.code === "string" ? error.code : undefined);
 }
 
