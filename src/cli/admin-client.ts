@@ -97,8 +97,8 @@ async function findToken(
   }
   const file = join(dataDir ?? (env.TOLLGATE_DATA || defaultDataDir()), TOKEN_FILE);
   try {
-    const origin = `the file ${file}`;
-    return { token: asToken(await readFile(file, "utf8"), origin), origin };
+    const token = asToken(await readFile(file, "utf8"), `the file ${file}`);
+    return { token, origin: `the file ${file}; --data or TOLLGATE_DATA names another folder` };
   } catch (error) {
     if (error instanceof CliFailure) throw error;
     const code = codeOf(error);

@@ -73,9 +73,12 @@ export async function reconcile(
       ...{ model, input, output, cost_usd: formatUsd(cost) },
     })),
   };
-  const text = wordsOf(comparison, upstream, span, ours.size === 0);
-  const { differing } = comparison;
-  return differing.length === 0 ? { json, text } : { json, text, failure: complaint(comparison, share) };
+  const text = wordsOf(comparison, upstream, span, { isBlank: ours.size === 0, tells: invoice.tells });
+  const { items, others, differing } = comparison;
+  if (differing.length > 0) return { json, text, failure: complaint(comparison, share) };
+  // A mistyped upstream or model must not look like a bill that agrees.
+  if (items.length === 0 && others.size > 0) return { json, text, failure: NOTHING_COMPARED };
+  return { json, text };
 }
 
 function readShare(text: string): number {
@@ -145,6 +148,10 @@ function addItem(ours: ByDay, item: Fields): void {
   models.set(model, addFigures(models.get(model) ?? NO_FIGURES, figures));
 }
 
+const NOTHING_COMPARED =
+  "Nothing was compared: the ledger has none of the file's models on these days.\n" +
+  "Correct --upstream or --since and --until, or name the models with --model THEIRS=OURS.";
+
 const COLUMNS = [
   { title: "DAY", member: "day" },
   { title: "MODEL", member: "model" },
@@ -174,7 +181,7 @@ function wordsOf(
   { items, differing, others }: Comparison,
   upstream: string,
   { since, until }: { since: string; until: string },
-  isBlank: boolean,
+  { isBlank, tells }: { isBlank: boolean; tells: Invoice["tells"] },
 ): string {
   const rows = items.map((item) => ({
     ...shown(item),
@@ -187,10 +194,15 @@ function wordsOf(
     ([model, { input, output, cost }]) =>
       `Not compared, as the ledger has nothing of it: ${cell(model)}, ${input} input, ${output} output, ${formatUsd(cost)} USD.\n`,
   );
+  const silent = (["input", "output", "cost"] as const).filter((figure) => !tells.includes(figure));
+  const untold =
+    silent.length === 0
+      ? ""
+      : `Not compared, as no known column tells it: ${silent.map((figure) => FIGURE_NAMES[figure]).join(", ")}. Name its column with --columns.\n`;
   const days = new Set(differing.map(({ day }) => day)).size;
   const places = new Set(items.map(({ day, model }) => `${day} ${model}`)).size;
   const sum = `Days and models compared: ${places}; that differ: ${differing.length}, on ${days} days.\n`;
-  return heading + blank + (rows.length > 0 ? table(COLUMNS, rows) : "") + unknown.join("") + sum;
+  return heading + blank + (rows.length > 0 ? table(COLUMNS, rows) : "") + unknown.join("") + untold + sum;
 }
 
 function complaint({ items, differing }: Comparison, share: number): string {

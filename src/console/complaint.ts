@@ -20,7 +20,7 @@ const NAME_LENGTH_MAX = 64;
  * @param part where it was found: `body`, `params` or `querystring`.
  */
 export function complain(part: string, findings: readonly SchemaFinding[]): AdminRefusal {
-  const finding = findings[0];
+  const finding = whole(findings);
   const place = PLACES[part] ?? part;
   if (finding === undefined) return malformed(place, "well-formed", "Correct the request.");
   const { keyword, params } = finding;
@@ -41,6 +41,13 @@ export function complain(part: string, findings: readonly SchemaFinding[]): Admi
     return malformed(place, "a JSON object", "Send a JSON object with `content-type: application/json`.");
   const rule = words(finding.parentSchema, "description") ?? "well-formed";
   return malformed(path, rule, words(finding.parentSchema, "x-remedy") ?? "Correct it and send the request again.");
+}
+
+/** The first finding; of a choice between values the one on the choice, since its values have no words of their own. */
+function whole(findings: readonly SchemaFinding[]): SchemaFinding | undefined {
+  const [first] = findings;
+  if (first?.keyword !== "const") return first;
+  return findings.find((one) => one.keyword === "anyOf" && one.instancePath === first.instancePath) ?? first;
 }
 
 const PLACES: Readonly<Record<string, string>> = { body: "body", params: "path", querystring: "query" };

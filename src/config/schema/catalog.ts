@@ -116,7 +116,10 @@ const route = section(
       ),
     ),
     cost: optional(
-      price("What the upstream charges you; prices cost, margin and what you absorb. Default: the model's price."),
+      price(
+        "What the upstream charges you; prices cost, margin and what you absorb. Default: the model's price, and that " +
+          "as a whole: tools and options that it leaves out cost nothing.",
+      ),
     ),
     capabilities: optional(capabilities("What this route can do, where it differs from the model's.")),
   },

@@ -15,6 +15,9 @@ test("an unknown member is named, not removed", async (t) => {
   const query = await ask("GET", "/admin/v1/accounts?offset=3");
   assert.equal(query.status, 400);
   assert.match(query.json.error.message, /query has no member `offset`/);
+  const choice = await ask("GET", "/admin/v1/usage?by=week");
+  assert.equal(choice.status, 400);
+  assert.match(choice.json.error.message, /`by` must be one of account, group, model, key, day, upstream/);
 });
 
 test("a missing member is named", async (t) => {

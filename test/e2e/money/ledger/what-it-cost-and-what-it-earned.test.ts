@@ -204,6 +204,12 @@ test("days that differ by more than the share are named, on either side", async 
   assert.deepEqual(JSON.parse(dearer.out).differing, [{ day, model: "vendor/duo-east" }]);
 });
 
+test("figures that no known column tells are named as not compared", async () => {
+  const ran = await reconciled(`date,model,input,cost\n${day},duo-east,3040,0.00302\n`);
+  assert.equal(ran.status, 0, ran.err);
+  assert.match(ran.out, /Not compared, as no known column tells it: input, output\./);
+});
+
 test("models that only others have used are told of, and differ where that is asked for", async () => {
   const rows = `${day},duo-east,3040,300,0.00302\r\n${day},else,7,8,9\r\n`;
   const ran = await reconciled(`${CSV}${rows}`);
@@ -229,6 +235,8 @@ test("options and files that are none are status 2", async () => {
   }
   const nothing = await tollgate(here, "reconcile", "--from", join(dir, "1.csv"), "--upstream", "nobody");
   assert.match(nothing.out, /The ledger has nothing of it/);
+  assert.equal(nothing.status, 1, "a mistyped upstream is no bill that agrees");
+  assert.match(nothing.err, /^Nothing was compared/);
 });
 
 test("a bill above an account's funds is absorbed at the model's price, and costs what it costs", async () => {
