@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { globSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
@@ -34,7 +34,7 @@ const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
 
 ensureSystemPackages();
 // Four hundred files and some thousand processes load the same modules: each is stripped of its types and compiled once.
-process.env.NODE_COMPILE_CACHE ??= join("node_modules", ".cache", "compiled-for-tests");
+process.env.NODE_COMPILE_CACHE ??= resolve("node_modules", ".cache", "compiled-for-tests");
 const files = filesOf(positionals);
 let passed = 0;
 let failed = 0;
