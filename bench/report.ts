@@ -1,6 +1,6 @@
 /** Figures as people read them, and as machines do. */
 import type { Machine } from "./machine.ts";
-import { BASELINE } from "./subjects.ts";
+import { BARE_PROXY, BASELINE } from "./subjects.ts";
 
 /** One round of one case through one subject. */
 export interface Round {
@@ -73,14 +73,14 @@ const HEADINGS = [
   "unit",
   "us per request",
   "x nginx",
+  "x bare",
   "behind it, us",
   "units/s",
 ];
 
 function row(one: Figures, all: readonly Figures[]): string[] {
-  const baseline = all.find((other) => other.case === one.case && other.subject === BASELINE);
   const idle = one.cpuUsPerUnit === 0;
-  const ratio = baseline && !idle ? (one.cpuUsPerUnit / baseline.cpuUsPerUnit).toFixed(2) : "-";
+  const ratio = (to: string) => ratioOf(one, all, to)?.toFixed(2) ?? "-";
   const own = `${figure(one.cpuUsPerUnit)} (${figure(one.cpuUsPerUnitMin)} - ${figure(one.cpuUsPerUnitMax)})`;
   return [
     one.case,
@@ -88,10 +88,32 @@ function row(one: Figures, all: readonly Figures[]): string[] {
     idle ? "-" : own,
     one.unit,
     idle ? "-" : figure(one.cpuUsPerRequest),
-    ratio,
+    ratio(BASELINE),
+    ratio(BARE_PROXY),
     one.behindUsPerRequest === 0 ? "-" : figure(one.behindUsPerRequest),
     one.unitsPerSecond.toFixed(0),
   ];
+}
+
+/** The most that a ratio may grow before it is named; noise between two runs is about half of it. */
+const WORSE_BY_MAX = 0.15;
+
+/** Names what has become dearer since an earlier run, measured against the bare proxy of the same run. */
+export function worseThan({ figures }: Report, { figures: before }: Report): readonly string[] {
+  return figures.flatMap((one) => {
+    const then = before.find((other) => other.case === one.case && other.subject === one.subject);
+    const [now, was] = [ratioOf(one, figures, BARE_PROXY), then && ratioOf(then, before, BARE_PROXY)];
+    if (now === undefined || was === undefined || now <= was * (1 + WORSE_BY_MAX)) return [];
+    return [`${one.case}, ${one.subject}: ${now.toFixed(2)} times the ${BARE_PROXY}, was ${was.toFixed(2)}`];
+  });
+}
+
+/** CPU time as a multiple of another subject's in the same case; undefined where one of them has none. */
+export function ratioOf(one: Figures, all: readonly Figures[], to: string): number | undefined {
+  const baseline = all.find((other) => other.case === one.case && other.subject === to);
+  return baseline && baseline.cpuUsPerUnit > 0 && one.cpuUsPerUnit > 0
+    ? one.cpuUsPerUnit / baseline.cpuUsPerUnit
+    : undefined;
 }
 
 /** Three digits that count. */

@@ -2,13 +2,15 @@
  * `npm run bench`: CPU time per unit of work, every subject beside every other in one run, rounds in turn.
  *
  *     node bench/run.ts [--rounds N] [--json FILE] [--cases TEXT,...] [--subjects TEXT,...] [--cpu-prof DIR] [--smoke]
+ *         [--compare FILE]
  *
  * `--cases` and `--subjects` choose by a part of the name. `--smoke` does a little of everything and asserts nothing
- * about time: it shows that the benchmark works. How to read the figures: docs/benchmarks.md.
+ * about time: it shows that the benchmark works. `--compare` reads an earlier run's JSON and fails where the CPU time as a
+ * multiple of the bare Node proxy's has grown by more than 15 %. How to read the figures: docs/benchmarks.md.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -17,7 +19,7 @@ import { CASES, type Case } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { MISSING, machineFacts, versionOf } from "./machine.ts";
-import { asText, type Figures, type Report, type Round, summarise } from "./report.ts";
+import { asText, type Figures, type Report, type Round, summarise, worseThan } from "./report.ts";
 import { type Running, SUBJECTS, type Subject } from "./subjects.ts";
 
 const ROUNDS = 9;
@@ -45,6 +47,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string" },
     json: { type: "string" },
+    compare: { type: "string" },
     cases: { type: "string", default: "" },
     subjects: { type: "string", default: "" },
     "cpu-prof": { type: "string" },
@@ -68,6 +71,9 @@ function chosen<T extends { readonly name: string }>(all: readonly T[], parts: s
   return found;
 }
 
+// Read first: a file that is not there is known at once, not after minutes.
+const earlier = values.compare === undefined ? undefined : (JSON.parse(readFileSync(values.compare, "utf8")) as Report);
+
 const upstream = startPart("upstream.ts");
 const load = startPart("load.ts");
 const standing: Standing[] = [];
@@ -84,6 +90,9 @@ try {
   for (const one of plan.cases) figures.push(...(await measure(one)));
   const report: Report = { machine: machineFacts(), rounds: plan.rounds, connections: CONNECTIONS, figures };
   process.stdout.write(`\n${asText(report)}`);
+  const worse = earlier ? worseThan(report, earlier) : [];
+  for (const line of worse) process.stderr.write(`${line}\n`);
+  if (worse.length > 0) process.exitCode = 1;
   if (values.json) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
 } finally {
   await Promise.all(standing.map(({ running }) => running.stop()));

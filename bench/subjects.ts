@@ -37,6 +37,7 @@ export interface Subject {
   start(options: StartOptions): Promise<Running>;
 }
 
+const BARE_PROXY_FILE = fileURLToPath(new URL("./bare-proxy.ts", import.meta.url));
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const START_TIMEOUT_MS = 20_000;
 const POLL_MS = 20;
@@ -45,9 +46,13 @@ const SEALING_KEY = "a-sealing-key-of-thirty-two-chars";
 /** As many as a pool behind a front keeps; above the load's connections. */
 const UPSTREAM_CONNECTIONS = 200;
 
+/** The platform's own floor: what nobody in this language can be below. */
+export const BARE_PROXY = "bare Node proxy";
+
 export const SUBJECTS: readonly Subject[] = [
   { name: "direct", start: async ({ upstreamPort }) => nothing(upstreamPort) },
   { name: "nginx", needs: "nginx", start: startNginx },
+  { name: BARE_PROXY, start: startBareProxy },
   { name: "tollgate, embedded", start: (options) => startGateway(options, undefined) },
   {
     name: "tollgate, embedded, 1 % traced",
@@ -81,6 +86,21 @@ async function startNginx({ upstreamPort }: StartOptions): Promise<Running> {
 }
 
 /** As deploy guides write it: one worker, connections kept in both directions, nothing buffered, an access log. */
+async function startBareProxy({ upstreamPort }: StartOptions): Promise<Running> {
+  const upstream = `http://127.0.0.1:${upstreamPort}`;
+  const child = spawn(process.execPath, [BARE_PROXY_FILE, upstream, String(UPSTREAM_CONNECTIONS)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const { port } = JSON.parse(line.toString()) as { port: number };
+  const stop = async (): Promise<void> => {
+    const exited = once(child, "exit");
+    child.kill("SIGINT");
+    await exited;
+  };
+  return { url: `http://127.0.0.1:${port}`, key: "none", pids: [pidOf(child)], behind: [], stop };
+}
+
 function nginxConfig(dir: string, port: number, upstreamPort: number): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (what) => `${what}_temp_path ${dir}/${what};`,

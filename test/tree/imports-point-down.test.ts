@@ -71,7 +71,7 @@ const CLOCK = "src/values/time.ts";
  * for a process and one for several.
  */
 const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
-  undici: ["src/dispatch/upstream/upstream.ts"],
+  undici: ["bench/bare-proxy.ts", "src/dispatch/upstream/upstream.ts"],
   ioredis: ["src/store/redis/connection/connect.ts"],
   fastify: ["src/console/server.ts"],
   "@fastify/swagger": ["src/console/openapi.ts"],
