@@ -9,10 +9,10 @@ import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
 import { diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
+import { notificationsTo } from "./console/notifications.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
 import { createConsole, listenAt } from "./console/server.ts";
 import { storeKeeper } from "./console/store-status.ts";
-import { toldTo } from "./console/told.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
 import { explainFor } from "./endpoints/explain/questions.ts";
@@ -239,7 +239,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       return { ready: all.length === 0, reasons: all, notes: [...(options.notes?.() ?? [])] };
     },
     clock,
-    ...toldTo(log, metrics),
+    ...notificationsTo(log, metrics),
   });
 
   let closing: Promise<void> | undefined;

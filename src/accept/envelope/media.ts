@@ -33,7 +33,7 @@ export class MediaCount {
   see({ node, under }: Met, mayWeigh: boolean): void {
     const before = this.pieces.length;
     if (mayWeigh) this.#weigh(node);
-    if (this.pieces.length > before || !PARTS_STAND_UNDER.has(under)) return;
+    if (this.pieces.length > before || !PART_LISTS.has(under)) return;
     const kind = unmeasured(node);
     if (kind) this.#unknown(kind);
   }
@@ -181,7 +181,7 @@ function isText(head: Buffer): boolean {
 }
 
 /** The members whose objects are messages, items and parts; other members hold sources and tools. */
-const PARTS_STAND_UNDER: ReadonlySet<string> = new Set(["messages", "system", "input", "content", "output"]);
+const PART_LISTS: ReadonlySet<string> = new Set(["messages", "system", "input", "content", "output"]);
 
 /** Types of messages, items, parts and blocks that are text, or that hold what is looked at by itself. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(

@@ -113,6 +113,6 @@ export function columnsOf(
   }
   const places = Object.values(found).flat();
   const twice = places.find((place) => names.indexOf(names[place] ?? "") !== names.lastIndexOf(names[place] ?? ""));
-  if (twice !== undefined) throw new CliFailure(2, `The column ${JSON.stringify(heading[twice])} stands there twice.`);
+  if (twice !== undefined) throw new CliFailure(2, `The column ${JSON.stringify(heading[twice])} is there twice.`);
   return found;
 }

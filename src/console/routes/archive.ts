@@ -137,7 +137,7 @@ async function openingOf(
 async function provenLines(store: Store, tag: AccountTag, name: string, ask: ArchiveAsk): Promise<LedgerLine[]> {
   const count = ask.through - ask.after;
   if (count < 1 || count > ARCHIVE_LINES_MAX) {
-    const rule = `1 to ${ARCHIVE_LINES_MAX} lines behind \`after\``;
+    const rule = `1 to ${ARCHIVE_LINES_MAX} lines after \`after\``;
     throw malformed("through", rule, "Archive the ledger a step at a time, as tollgate ledger archive does.");
   }
   const lines: LedgerLine[] = [];

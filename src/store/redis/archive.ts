@@ -45,7 +45,7 @@ async function readStep(runner: Runner, tag: AccountTag, after: number, count: n
       openedAt(runner, tag),
       runner.step((redis) => redis.entriesAfter(ledgerKey(tag), `${after}-0`, count)),
     ]);
-    const opening = await openingBehind(runner, tag, opened, after);
+    const opening = await openingAfter(runner, tag, opened, after);
     const lines = entries.map(toLedgerLine).filter(({ seq }) => seq > (opening?.seq ?? after));
     const isNext = lines[0]?.seq === (opening?.seq ?? after) + 1;
     if (isNext || tries === TRIES_MAX || Object.is(await openedAt(runner, tag), opened)) {
@@ -61,7 +61,7 @@ async function openedAt(runner: Runner, tag: AccountTag): Promise<number | undef
 }
 
 /** The opening line, if it is after the number asked for; one without a number counts as the first line. */
-async function openingBehind(
+async function openingAfter(
   runner: Runner,
   tag: AccountTag,
   opened: number | undefined,

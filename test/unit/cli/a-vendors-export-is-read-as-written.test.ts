@@ -147,7 +147,7 @@ test("what is no such file is refused with its line and the reason", async () =>
     [`${heading}2026-08-01,m"m,1,1\n`, /, line 2: a quote stands within a cell/],
     [`${heading}2026-08-01,"m"m,1,1\n`, /, line 2: behind a closing quote/],
     [`${heading}2026-08-01,"${"m".repeat(1_100_000)}",1,1\n`, /, line \d: a row has more than 1000000 characters/],
-    ["date,date,model,cost\n2026-08-01,2026-08-01,m,1\n", /, line 1: The column "date" stands there twice\.$/],
+    ["date,date,model,cost\n2026-08-01,2026-08-01,m,1\n", /, line 1: The column "date" is there twice\.$/],
     ["date,model,cost,currency\n2026-08-01,m,1,EUR\n", /, line 2: the currency "EUR" is not USD\.$/],
     [
       "Usage start date,Usage end date,model,cost\n2026-08-01,2026-08-31,m,1\n",

@@ -4,7 +4,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { ConsoleOptions } from "./server.ts";
 
 /** The functions that the console calls to log and to count. */
-export function toldTo(
+export function notificationsTo(
   log: Log,
   metrics: Metrics,
 ): Pick<ConsoleOptions, "log" | "onAccessRefused" | "onTokenGuesses" | "onCodeFailure"> {
