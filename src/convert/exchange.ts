@@ -80,6 +80,8 @@ export interface EncodedRequest {
   readonly dropped: readonly string[];
   /** How many of these are members that no protocol lists: their names are the client's, and no metric's label. */
   readonly unlisted: number;
+  /** The name of the tier that `body` asks for (values/members/tier.ts); undefined for the standard one. */
+  readonly tier: string | undefined;
 }
 
 /** What is known so far of the tokens of an attempt. */

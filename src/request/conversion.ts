@@ -6,6 +6,7 @@ import {
   type ClientFrames,
   type ClientRequest,
   type ConvertContext,
+  type EncodedRequest,
   type Exchange,
   isFault,
   type OpenExchange,
@@ -18,6 +19,7 @@ import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import type { Encoded, Inspector } from "../dispatch/ask.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
+import { tierOf } from "../values/members/tier.ts";
 import { actionsFor, headerEdits, type RuleAction } from "../values/rules.ts";
 
 export class Attempt {
@@ -52,7 +54,7 @@ export function encoderFor(
     const token = new Attempt(exchange);
     const actions = actionsFor([group, model, route], route.protocol);
     const body = ruled(exchange.request.body, request, route, actions);
-    return { body, headers: headerEdits(actions), token };
+    return { body, headers: headerEdits(actions), tier: tierSent(exchange.request, body), token };
   };
 }
 
@@ -61,6 +63,12 @@ function ruled(body: Uint8Array, request: ClientRequest, route: Route, actions: 
   const { protocol, capabilities } = route;
   const scan = body === request.body ? request.scan : undefined;
   return rewriteBody(body, { protocol, systemRole: capabilities.systemRole }, actions, scan);
+}
+
+/** The tier that the body asks for in the end: a rule may have taken its member out. */
+function tierSent({ body: converted, tier }: EncodedRequest, body: Uint8Array): string | undefined {
+  if (tier === undefined || body === converted) return tier;
+  return tierOf(JSON.parse(Buffer.from(body).toString()))?.name;
 }
 
 function routeFacts(route: Route, model: Model): RouteFacts {

@@ -47,6 +47,8 @@ const MS_PER_S = 1_000;
 /** A stream that its client leaves. */
 interface LeftStream {
   readonly route: Route;
+  /** The tier that it was asked for. */
+  readonly tier: string | undefined;
   /** What is known of it now. */
   readonly counts: SeenCounts;
   readonly delivered: boolean;
@@ -64,7 +66,7 @@ const BYTES_PER_TOKEN = 4_096;
 export function leavingOf(
   run: Run,
   admitted: Permit,
-  { route, counts, delivered }: LeftStream,
+  { route, tier, counts, delivered }: LeftStream,
   parts: PipelineParts,
 ): Leaving | undefined {
   const upstream = parts.settings().upstreams.get(route.upstream);
@@ -78,7 +80,7 @@ export function leavingOf(
     doubt: drains ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
-      return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace }).cost < permit.hold;
+      return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
     begun: (end) => parts.left.add(admitted.tag, end),
   };

@@ -17,6 +17,7 @@ export interface ChargeTerms {
     readonly inputTokens: number;
     readonly inputEstimate: number;
     readonly choices: number;
+    /** The tier that the client asks for. */
     readonly tier: string | undefined;
     /** Price names of the hosted tools that the request has offered. */
     readonly tools: readonly string[];

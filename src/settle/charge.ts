@@ -21,6 +21,7 @@ import {
   surprisesOf,
 } from "./meter.ts";
 import type { Pace } from "./observed.ts";
+import { tierCharged } from "./sent-tier.ts";
 import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
@@ -34,6 +35,8 @@ export interface Ending {
   readonly complete: boolean;
   /** The route of the attempt that answered, or undefined when none did. */
   readonly route: Route | undefined;
+  /** The tier that this attempt was sent; undefined for the standard one. */
+  readonly tier?: string | undefined;
   /** Why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
@@ -70,10 +73,11 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
   const account = accountFor(attempts, terms, { ...ending, route, metered });
-  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const unpaid = unpaidLine(terms, route, unpaidCalls);
+  const tier = tierCharged(terms, ending.tier);
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
+  const unpaid = unpaidLine(terms, route, tier, unpaidCalls);
   const others = [...account.costs, ...unpaid.costs];
-  const figures = { metered, surprises, unpaidCalls, attempts: account.notes, cost, others };
+  const figures = { metered, tier, surprises, unpaidCalls, attempts: account.notes, cost, others };
   const ask = ending.delivered
     ? posted(terms, ending, route, figures)
     : absorbed(terms, ending, route, { ...figures, snapshot });
@@ -106,17 +110,18 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
 /** How the causes of faults begin that are the upstream's (values/errors.ts): the bill depends on these names. */
 const UPSTREAM_CAUSE = "upstream_";
 
-type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
+type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace" | "tier">;
 
 /** The client left before its upstream had answered: as one that leaves an answer before it is given anything of it. */
 function leftUnanswered(
   terms: ChargeTerms,
   ending: Ending,
   { absorbed: failed, notes, costs: others }: AttemptAccount,
-  { route, metered }: LeftTry,
+  { route, metered, tier: sent }: LeftTry,
 ): SettleAsk {
-  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const figures = { metered, attempts: notes, cost, snapshot, others };
+  const tier = tierCharged(terms, sent);
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
+  const figures = { metered, tier, attempts: notes, cost, snapshot, others };
   return withAbsorbed(absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, figures), failed);
 }
 
@@ -141,7 +146,7 @@ export function costSoFar(
   cut: Omit<CutFacts, "complete">,
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
   const { usage } = meteredOf(terms, seen, evidenceOf(terms, { ...cut, complete: false })).metered;
-  const { amount } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+  const { amount } = charge(terms.model.price, terms.group.multiplier, usage, tierCharged(terms, cut.tier));
   return { usage, cost: amount };
 }
 
@@ -165,16 +170,17 @@ function meteredOf(
 function unpaidLine(
   terms: ChargeTerms,
   route: Route,
+  tier: string | undefined,
   unpaidCalls: readonly UnpaidCalls[],
 ): { readonly lines: readonly AbsorbedAttempt[]; readonly costs: readonly UpstreamCost[] } {
   const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
   const usage = { ...NO_USAGE, toolCalls };
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, tier);
   if (amount === 0n) return { lines: [], costs: [] };
   const memo = memoOf({
     metered: { usage, counted: "upstream" },
     snapshot,
-    tier: terms.terms.tier,
+    tier,
     ended: UNPAID_CALLS,
     hold: terms.hold,
     catalog: terms.catalogVersion,
@@ -190,7 +196,7 @@ function unpaidLine(
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and its facts for the ledger line. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
+type Figures = Pick<MemoFacts, "metered" | "tier" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
   /** What the upstream bills beside the answer. */
   readonly others: readonly UpstreamCost[];
 };
@@ -198,7 +204,7 @@ type Snapped = Figures & Pick<MemoFacts, "snapshot">;
 
 function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
   const { usage } = figures.metered;
-  const { amount, snapshot } = owedFor(terms, figures.metered);
+  const { amount, snapshot } = owedFor(terms, figures);
   return {
     ...voidOf(terms),
     voided: false,
@@ -212,8 +218,8 @@ function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figur
 }
 
 /** An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3). */
-function owedFor(terms: ChargeTerms, { usage, counted }: Metered) {
-  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+function owedFor(terms: ChargeTerms, { metered: { usage, counted }, tier }: Figures) {
+  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, tier);
   return { amount: counted === "upstream" ? amount : leastNano(amount, terms.hold), snapshot };
 }
 
@@ -246,7 +252,7 @@ function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: S
   const { cause, leftAllowance: allowance } = ending;
   if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};
   const { metered, cost, others } = figures;
-  const { amount, snapshot } = owedFor(terms, metered);
+  const { amount, snapshot } = owedFor(terms, figures);
   if (amount === ZERO) return {};
   const { usage } = metered;
   // Of a reply that had come to its end, too, the client was given nothing.
@@ -265,7 +271,6 @@ const ALLOWANCE_USED = "allowance_used";
 function memo(terms: ChargeTerms, ending: Ending, figures: Snapped): string {
   return memoOf({
     ...figures,
-    tier: terms.terms.tier,
     ended: ending.complete ? COMPLETE : ending.cause,
     hold: terms.hold,
     heldDear: terms.heldDear,

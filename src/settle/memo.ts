@@ -7,6 +7,7 @@ import type { Metered } from "./meter.ts";
 export interface MemoFacts {
   readonly metered: Metered;
   readonly snapshot: PriceSnapshot;
+  /** The tier whose prices are in `snapshot`. */
   readonly tier: string | undefined;
   /** `complete`, or why the answer was cut or nobody got it. */
   readonly ended: string;
