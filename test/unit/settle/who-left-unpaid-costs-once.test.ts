@@ -59,6 +59,7 @@ const NOTHING: Ending = {
 function termsOf({ tag, keyId }: Pick<TestAccount, "tag" | "keyId">, atMs: number): ChargeTerms {
   return {
     ...{ requestId: `left${tag}` as RequestId, tag, keyId, group: CATALOG.groups.get("money") as Group, model: TWO },
+    tokensTaken: INPUT,
     terms: { inputTokens: INPUT, inputEstimate: INPUT, choices: 1, tier: undefined, tools: [], options: [] },
     ...{ hold: nanoUsd(900_000_000n), outputMost: 100, entitlement: undefined, unmetered: false },
     ...{ storeTimeMs: atMs, catalogVersion: "1" },
