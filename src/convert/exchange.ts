@@ -103,7 +103,7 @@ export interface UpstreamFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
-  /** What the upstream counted for it, where it is a whole reply. */
+  /** What the upstream counted for it, where it is a whole reply, or a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
 }
 

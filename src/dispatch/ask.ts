@@ -18,7 +18,7 @@ export interface ReplyFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
-  /** What the upstream counted for a whole reply that is a failure. */
+  /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
 }
 

@@ -2,6 +2,7 @@
  * What one attempt carries through dispatch: the conversion for its route, and what inspecting the reply has completed
  * so far. Dispatch holds it as a token and understands none of it.
  */
+import { countedFault } from "../convert/counted-fault.ts";
 import {
   type ClientFrames,
   type ClientRequest,
@@ -91,12 +92,12 @@ function routeFacts(route: Route, model: Model): RouteFacts {
 export const inspector: Inspector<Attempt> = {
   chunk(attempt, bytes) {
     attempt.first.push(...attempt.converter.push(bytes));
-    return attempt.converter.opened || attempt.converter.ended ? "accept" : (attempt.converter.fault ?? "more");
+    return attempt.converter.opened || attempt.converter.ended ? "accept" : (countedFault(attempt.converter) ?? "more");
   },
   end(attempt) {
     attempt.first.push(...attempt.converter.end());
     if (attempt.converter.opened || attempt.converter.ended) return "accept";
-    return attempt.converter.fault ?? { cause: "upstream_invalid", code: undefined, reason: "an empty stream" };
+    return countedFault(attempt.converter) ?? { cause: "upstream_invalid", code: undefined, reason: "an empty stream" };
   },
   whole(attempt, body) {
     const reply = attempt.exchange.whole(body);
