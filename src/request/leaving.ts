@@ -8,6 +8,7 @@ import { costSoFar } from "../settle/charge.ts";
 import type { MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
+import type { Usage } from "../values/tokens.ts";
 import type { Leaving } from "./read-on.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
@@ -17,13 +18,18 @@ export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts,
   return observed.paceOf(route, run.asksToThink || route.capabilities.thinking !== "none");
 }
 
-/** A reply with its upstream's last count says how its model writes. */
+/** A reply whose output its upstream has counted says how its model writes; half a count says nothing of it. */
 export function learn(
   route: Route,
   { usage, final, produced, silentMs }: MeasuredReply,
   { observed }: Pick<PipelineParts, "observed">,
 ): void {
-  if (usage && final) observed.note(route, { usage, produced, silentMs });
+  if (usage && final && isOutputCounted(usage)) observed.note(route, { usage, produced, silentMs });
+}
+
+/** An output of 0 is that of a server that does not count it, or of a reply that says nothing of its model. */
+function isOutputCounted({ output, outputUncounted, unsplit }: Usage): boolean {
+  return output > 0 && !outputUncounted && !unsplit;
 }
 
 /**
