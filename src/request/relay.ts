@@ -5,6 +5,7 @@
 
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
+import { BRAKE } from "../settle/memo.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
@@ -134,7 +135,7 @@ class StreamRelay {
     // An end by the limit is an answer, before its first word too: the upstream's input alone may be more than the account has,
     // and who is charged nothing for that could ask again without end.
     this.#delivered = true;
-    this.#end("brake", false, bytesOf(frames), counts);
+    this.#end(BRAKE, false, bytesOf(frames), counts);
   }
 
   /** A defect in a callback must end this request and no other. */

@@ -12,6 +12,7 @@ import type { ConvertContext } from "../convert/exchange.ts";
 import type { Answered, Encoded } from "../dispatch/ask.ts";
 import { costSoFar, type Ending, settlementOf } from "../settle/charge.ts";
 import { CheckpointPace } from "../settle/checkpoint-pace.ts";
+import { BRAKE } from "../settle/memo.ts";
 import { voidOf } from "../settle/void.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Route } from "../values/catalog.ts";
@@ -305,7 +306,7 @@ function holdExtensionOf(
     hold,
     clock,
     extend: (target) => store.extend({ requestId, tag, target }),
-    costOf: (counts) => costSoFar(permit, counts, { cause: "brake", pace, tier }),
+    costOf: (counts) => costSoFar(permit, counts, { cause: BRAKE, pace, tier }),
     onAnswer(outcome, held) {
       run.record.extended(outcome);
       // An answer that comes after the end finds its charge made.

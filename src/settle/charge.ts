@@ -10,7 +10,7 @@ import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
-import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
+import { BRAKE, COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
   type Evidence,
   type Expected,
@@ -37,7 +37,7 @@ export interface Ending {
   readonly route: Route | undefined;
   /** The tier that this attempt was sent; undefined for the standard one. */
   readonly tier?: string | undefined;
-  /** Why nothing was delivered or the stream was cut; names the absorbed line. */
+  /** `complete`, or why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
@@ -92,12 +92,13 @@ function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
 
 /**
  * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
- * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended
- * by itself or was ended here (funds, a drain, a defect) may hide something where the model is known to.
+ * about itself, so the dearest counts that the evidence allows. What ended by itself or for want of funds may hide
+ * something where the model is known to. What anything else has cut is charged as it was seen: no client pays a guess for
+ * what the upstream or the gateway broke off.
  */
 function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: CutFacts): Evidence {
   const left = stopped === true || (cause === CLIENT_GONE && !complete);
-  const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && !cause.startsWith(UPSTREAM_CAUSE);
+  const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && MAY_HIDE.has(cause);
   return {
     input: left ? terms.inputTokens : terms.inputEstimate,
     visibleFactor: left ? (pace?.visibleFactor ?? 1) : 1,
@@ -107,8 +108,8 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
   };
 }
 
-/** How the causes of faults begin that are the upstream's (values/errors.ts): the bill depends on these names. */
-const UPSTREAM_CAUSE = "upstream_";
+/** Ends, other than by a client that left, for which hidden output is reckoned. */
+const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 
 type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace" | "tier">;
 

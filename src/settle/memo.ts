@@ -67,6 +67,8 @@ export function memoOf(facts: MemoFacts): string {
 }
 
 export const COMPLETE = "complete";
+/** The end of a stream for which neither hold nor funds reached further. */
+export const BRAKE = "brake";
 
 /** Nano-dollars per million tokens, as integer strings. */
 export function unitPrices(prices: UnitPrices): Record<string, string> {
