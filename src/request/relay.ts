@@ -5,7 +5,8 @@
 
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
-import { BRAKE } from "../settle/memo.ts";
+import { CLIENT_GONE } from "../settle/attempts.ts";
+import { BRAKE, COMPLETE } from "../settle/memo.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
@@ -243,7 +244,7 @@ class StreamRelay {
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
     this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (rule 48).
-    this.#end("complete", true, bytesOf(frames));
+    this.#end(COMPLETE, true, bytesOf(frames));
   }
 
   /** The last frames wait for the charge, which must know whether anything of the model's is in them. */
@@ -276,7 +277,7 @@ class StreamRelay {
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();
       this.#delivered ||= this.#handed;
-      this.#end("complete", true, undefined);
+      this.#end(this.#delivered ? COMPLETE : CLIENT_GONE, true, undefined);
       return;
     }
     const counts = this.#watch.counts();
@@ -296,7 +297,7 @@ class StreamRelay {
   /** By the upstream's count where it has given it meanwhile, else by what is known. */
   #endGone(): void {
     this.#parts.body.abort();
-    this.#end("client_gone", false, undefined);
+    this.#end(CLIENT_GONE, false, undefined);
   }
 
   #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {

@@ -72,7 +72,8 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   }
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
-  const account = accountFor(attempts, terms, { ...ending, route, metered });
+  const booked = bookedAs(ending);
+  const account = accountFor(attempts, terms, { ...booked, route, metered });
   const tier = tierCharged(terms, ending.tier);
   const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
   const unpaid = unpaidLine(terms, route, tier, unpaidCalls);
@@ -80,10 +81,19 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const figures = { metered, tier, surprises, unpaidCalls, attempts: account.notes, cost, others };
   const ask = ending.delivered
     ? posted(terms, ending, route, figures)
-    : absorbed(terms, ending, route, { ...figures, snapshot });
+    : absorbed(terms, booked, route, { ...figures, snapshot });
   const lines = [...account.absorbed, ...unpaid.lines];
   return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
+
+/** An answer that nobody got has not ended well, however it ended at its upstream. */
+function bookedAs(ending: Ending): Ending {
+  if (ending.delivered) return ending;
+  return { ...ending, complete: false, cause: ending.cause === COMPLETE ? NO_OUTPUT : ending.cause };
+}
+
+/** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */
+const NO_OUTPUT = "no_output";
 
 function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
   const { contextTokens, maxOutputTokens } = model;
