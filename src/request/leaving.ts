@@ -3,7 +3,7 @@
  * (docs/decisions/what-leaving-costs.md).
  */
 import type { Permit } from "../admit/permit.ts";
-import { type AttemptFacts, CLIENT_GONE } from "../settle/attempts.ts";
+import type { AttemptFacts } from "../settle/attempts.ts";
 import { costSoFar } from "../settle/charge.ts";
 import type { MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
@@ -33,19 +33,25 @@ function isOutputCounted({ output, outputUncounted, unsplit }: Usage): boolean {
 }
 
 /**
- * The tries of a request. A try that its client did not wait for gets an estimate of the tokens written unseen: in a
- * whole reply that can be everything, in a stream only what the model may think before its first visible token.
+ * The tries of a request. A try that its client left, that timed out or that broke off gets an estimate of the tokens
+ * written unseen in its time: in a whole reply that can be everything, in a stream only what the model may think before its
+ * first visible token.
  */
 export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {
-    const { outcome, startedAtMs, endedAtMs, upstream, model } = attempt;
+    const { startedAtMs, endedAtMs, upstream, model } = attempt;
     const route = permit.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
-    if (outcome !== CLIENT_GONE || !route) return attempt;
+    if (!mayHaveWritten(attempt) || !route) return attempt;
     const pace = paceOf(run, route, parts);
     if (run.streamed && pace.thinks === "no") return attempt;
     const waitedMs = Math.max(0, endedAtMs - startedAtMs - EXPECTED_MS);
     return { ...attempt, hiddenTokens: (waitedMs / MS_PER_S) * pace.hiddenPerS };
   });
+}
+
+/** Whether its upstream was at work when a try was given up, and has not said how much it did. */
+function mayHaveWritten({ outcome, sentToUpstream, refusedByUpstream, usage }: AttemptFacts): boolean {
+  return outcome !== "ok" && sentToUpstream && !refusedByUpstream && usage === undefined;
 }
 
 const MS_PER_S = 1_000;
