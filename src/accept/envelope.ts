@@ -3,6 +3,7 @@
  * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
 import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
@@ -10,7 +11,7 @@ import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import type { MediaPiece } from "./envelope/media.ts";
 import { refusedName } from "./envelope/names.ts";
-import { limitAlias, optionsOf, type Tier, tierFault, tierOf } from "./envelope/purchases.ts";
+import { limitAlias, optionsOf } from "./envelope/purchases.ts";
 import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
 
@@ -181,7 +182,7 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): 
   const { media, tools, refused } = new ConversationFacts(facts.name, json);
   if (refused) return refused;
   const chat = facts.name === "chat";
-  const tier: Tier | undefined = tierOf(json);
+  const tier = tierOf(json);
   return {
     protocol: facts.name,
     model: json.model as string,

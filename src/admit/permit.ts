@@ -19,7 +19,10 @@ export interface Permit {
   readonly keyId: string;
   readonly group: Group;
   readonly model: Model;
+  /** With the input as the rules of the group that pays make it. */
   readonly terms: Terms;
+  /** Input tokens that the token bucket was asked for, which is one figure for every group. */
+  readonly tokensTaken: number;
   readonly hold: NanoUsd;
   /** Whether the account is held at the dearest, since its charges were above its holds again and again. */
   readonly heldDear: boolean;

@@ -5,6 +5,7 @@
 import type { AdmitAsk, GroupTerms } from "../store/admission.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
+import { isPartOfTier } from "../values/members/tier.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
@@ -58,6 +59,8 @@ export interface Terms {
   readonly thinkingBeside: number;
   readonly choices: number;
   readonly tier: string | undefined;
+  /** Every tier that it may be charged at: a translation may leave out what asks for this one. */
+  readonly tiers: readonly (string | undefined)[];
   /** Price names of the hosted tools asked for. */
   readonly tools: readonly string[];
   /** Price names of the extras asked for: each is charged once. */
@@ -96,6 +99,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     thinkingBeside: thinkingBeside(facts, outputLimit, model),
     choices: facts.choices,
     tier: facts.serviceTier,
+    tiers: tiersOf(facts, model),
     ...extrasOf(facts, model.price),
     plans: model.plans,
   };
@@ -127,6 +131,11 @@ function thinkingBeside(
 function leastSent(model: Model, client: Protocol): number {
   const translated = model.routes.filter((route) => route.protocol !== client);
   return Math.max(0, ...translated.map((route) => PROTOCOLS[route.protocol].limitFloor));
+}
+
+function tiersOf({ serviceTier, protocol }: RequestFacts, { price, routes }: Model): readonly (string | undefined)[] {
+  if (serviceTier === undefined || routes.every((route) => route.protocol === protocol)) return [serviceTier];
+  return [undefined, ...[...price.tiers.keys()].filter((name) => isPartOfTier(name, serviceTier))];
 }
 
 /** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
@@ -241,7 +250,8 @@ function termsOf(group: Group, terms: MeasuredRequest, dearestInput: number): Of
 /** The most that a request costs in a group with so many output tokens of each choice. */
 export function holdOf(terms: MeasuredRequest, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
   const tokens = { input: terms.inputTokens, output: (outputPerChoice + terms.thinkingBeside) * terms.choices };
-  const amount = holdFor(terms.model.price, multiplier, tokens, terms.tier);
+  const amounts = terms.tiers.map((tier) => holdFor(terms.model.price, multiplier, tokens, tier));
+  const amount = amounts.reduce((most, one) => (one > most ? one : most));
   // No balance can cover more than the maximum, and the store takes nothing above it.
   return leastNano(nanoUsd(amount + toolsHold(terms, multiplier)), NANO_USD_MAX);
 }
@@ -261,8 +271,8 @@ function toolsHold(terms: MeasuredRequest, multiplier: Multiplier): bigint {
  * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
 export function affordableLimit(terms: MeasuredRequest, multiplier: Multiplier, funds: NanoUsd): number {
-  const { model, inputTokens, tier, choices, thinkingBeside } = terms;
+  const { model, inputTokens, tiers, choices, thinkingBeside } = terms;
   const left = nanoUsd(funds - toolsHold(terms, multiplier));
-  const output = Math.floor(affordableOutput(model.price, multiplier, inputTokens, left, tier) / choices);
-  return Math.max(0, output - thinkingBeside);
+  const afforded = tiers.map((tier) => affordableOutput(model.price, multiplier, inputTokens, left, tier));
+  return Math.max(0, Math.floor(Math.min(...afforded) / choices) - thinkingBeside);
 }

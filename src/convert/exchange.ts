@@ -80,6 +80,8 @@ export interface EncodedRequest {
   readonly dropped: readonly string[];
   /** How many of these are members that no protocol lists: their names are the client's, and no metric's label. */
   readonly unlisted: number;
+  /** The name of the tier that `body` asks for (values/members/tier.ts); undefined for the standard one. */
+  readonly tier: string | undefined;
 }
 
 /** What is known so far of the tokens of an attempt. */
@@ -101,7 +103,7 @@ export interface UpstreamFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
-  /** What the upstream counted for it, where it is a whole reply. */
+  /** What the upstream counted for it, where it is a whole reply, or a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
 }
 

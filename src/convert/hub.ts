@@ -368,6 +368,8 @@ export interface Encoded {
   readonly body: Uint8Array;
   /** Members of the client's body that were left out though they mean something to the client (promise 9). */
   readonly dropped: readonly string[];
+  /** The name of the tier that `body` asks for (values/members/tier.ts). */
+  readonly tier: string | undefined;
   readonly plan: ReplyPlan;
 }
 

@@ -18,7 +18,7 @@ export interface ReplyFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
-  /** What the upstream counted for a whole reply that is a failure. */
+  /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
 }
 
@@ -27,6 +27,8 @@ export interface Encoded<T> {
   readonly body: Uint8Array;
   /** The operator's rules for the head, in their order; they are not held to `FORWARDED_HEADERS`. */
   readonly headers?: readonly HeaderEdits[];
+  /** The tier that `body` asks for, for the bill; undefined for the standard one. */
+  readonly tier?: string | undefined;
   readonly token: T;
 }
 
@@ -85,6 +87,8 @@ export interface AttemptRecord {
   readonly bytesReceived: number;
   /** Whether any byte of the request was written to a connection: what it may have cost is absorbed. */
   readonly sentToUpstream: boolean;
+  /** The tier that it was asked for, as `Encoded` tells it. */
+  readonly tier?: string | undefined;
   /** Whether the upstream itself said no, by status or by an error in the place of an answer: nobody bills that. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */

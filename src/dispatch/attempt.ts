@@ -256,6 +256,7 @@ class Attempt<T> implements CallListener {
       endedAtMs: this.#clock.monotonicMs(),
       bytesReceived: this.#call.bytesReceived,
       sentToUpstream: this.#call.sent,
+      tier: this.#choice.encoded.tier,
       ...said,
     };
   }

@@ -2,10 +2,12 @@
  * What one attempt carries through dispatch: the conversion for its route, and what inspecting the reply has completed
  * so far. Dispatch holds it as a token and understands none of it.
  */
+import { countedFault } from "../convert/counted-fault.ts";
 import {
   type ClientFrames,
   type ClientRequest,
   type ConvertContext,
+  type EncodedRequest,
   type Exchange,
   isFault,
   type OpenExchange,
@@ -18,6 +20,7 @@ import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import type { Encoded, Inspector } from "../dispatch/ask.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
+import { tierOf } from "../values/members/tier.ts";
 import { actionsFor, headerEdits, type RuleAction } from "../values/rules.ts";
 
 export class Attempt {
@@ -52,7 +55,7 @@ export function encoderFor(
     const token = new Attempt(exchange);
     const actions = actionsFor([group, model, route], route.protocol);
     const body = ruled(exchange.request.body, request, route, actions);
-    return { body, headers: headerEdits(actions), token };
+    return { body, headers: headerEdits(actions), tier: tierSent(exchange.request, body), token };
   };
 }
 
@@ -61,6 +64,12 @@ function ruled(body: Uint8Array, request: ClientRequest, route: Route, actions: 
   const { protocol, capabilities } = route;
   const scan = body === request.body ? request.scan : undefined;
   return rewriteBody(body, { protocol, systemRole: capabilities.systemRole }, actions, scan);
+}
+
+/** The tier that the body asks for in the end: a rule may have taken its member out. */
+function tierSent({ body: converted, tier }: EncodedRequest, body: Uint8Array): string | undefined {
+  if (tier === undefined || body === converted) return tier;
+  return tierOf(JSON.parse(Buffer.from(body).toString()))?.name;
 }
 
 function routeFacts(route: Route, model: Model): RouteFacts {
@@ -83,12 +92,12 @@ function routeFacts(route: Route, model: Model): RouteFacts {
 export const inspector: Inspector<Attempt> = {
   chunk(attempt, bytes) {
     attempt.first.push(...attempt.converter.push(bytes));
-    return attempt.converter.opened || attempt.converter.ended ? "accept" : (attempt.converter.fault ?? "more");
+    return attempt.converter.opened || attempt.converter.ended ? "accept" : (countedFault(attempt.converter) ?? "more");
   },
   end(attempt) {
     attempt.first.push(...attempt.converter.end());
     if (attempt.converter.opened || attempt.converter.ended) return "accept";
-    return attempt.converter.fault ?? { cause: "upstream_invalid", code: undefined, reason: "an empty stream" };
+    return countedFault(attempt.converter) ?? { cause: "upstream_invalid", code: undefined, reason: "an empty stream" };
   },
   whole(attempt, body) {
     const reply = attempt.exchange.whole(body);

@@ -3,11 +3,12 @@
  * (docs/decisions/what-leaving-costs.md).
  */
 import type { Permit } from "../admit/permit.ts";
-import { type AttemptFacts, CLIENT_GONE } from "../settle/attempts.ts";
+import type { AttemptFacts } from "../settle/attempts.ts";
 import { costSoFar } from "../settle/charge.ts";
 import type { MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
+import type { Usage } from "../values/tokens.ts";
 import type { Leaving } from "./read-on.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
@@ -17,24 +18,30 @@ export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts,
   return observed.paceOf(route, run.asksToThink || route.capabilities.thinking !== "none");
 }
 
-/** A reply with its upstream's last count says how its model writes. */
+/** A reply whose output its upstream has counted says how its model writes; half a count says nothing of it. */
 export function learn(
   route: Route,
   { usage, final, produced, silentMs }: MeasuredReply,
   { observed }: Pick<PipelineParts, "observed">,
 ): void {
-  if (usage && final) observed.note(route, { usage, produced, silentMs });
+  if (usage && final && isOutputCounted(usage)) observed.note(route, { usage, produced, silentMs });
+}
+
+/** An output of 0 is that of a server that does not count it, or of a reply that says nothing of its model. */
+function isOutputCounted({ output, outputUncounted, unsplit }: Usage): boolean {
+  return output > 0 && !outputUncounted && !unsplit;
 }
 
 /**
- * The tries of a request. A try that its client did not wait for gets an estimate of the tokens written unseen: in a
- * whole reply that can be everything, in a stream only what the model may think before its first visible token.
+ * The tries of a request. A try that its client left, that timed out or that broke off gets an estimate of the tokens
+ * written unseen in its time: in a whole reply that can be everything, in a stream only what the model may think before its
+ * first visible token.
  */
 export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {
-    const { outcome, startedAtMs, endedAtMs, upstream, model } = attempt;
+    const { startedAtMs, endedAtMs, upstream, model } = attempt;
     const route = permit.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
-    if (outcome !== CLIENT_GONE || !route) return attempt;
+    if (!mayHaveWritten(attempt) || !route) return attempt;
     const pace = paceOf(run, route, parts);
     if (run.streamed && pace.thinks === "no") return attempt;
     const waitedMs = Math.max(0, endedAtMs - startedAtMs - EXPECTED_MS);
@@ -42,11 +49,18 @@ export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "ob
   });
 }
 
+/** Whether its upstream was at work when a try was given up, and has not said how much it did. */
+function mayHaveWritten({ outcome, sentToUpstream, refusedByUpstream, usage }: AttemptFacts): boolean {
+  return outcome !== "ok" && sentToUpstream && !refusedByUpstream && usage === undefined;
+}
+
 const MS_PER_S = 1_000;
 
 /** A stream that its client leaves. */
 interface LeftStream {
   readonly route: Route;
+  /** The tier that it was asked for. */
+  readonly tier: string | undefined;
   /** What is known of it now. */
   readonly counts: SeenCounts;
   readonly delivered: boolean;
@@ -64,7 +78,7 @@ const BYTES_PER_TOKEN = 4_096;
 export function leavingOf(
   run: Run,
   admitted: Permit,
-  { route, counts, delivered }: LeftStream,
+  { route, tier, counts, delivered }: LeftStream,
   parts: PipelineParts,
 ): Leaving | undefined {
   const upstream = parts.settings().upstreams.get(route.upstream);
@@ -78,7 +92,7 @@ export function leavingOf(
     doubt: drains ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
-      return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace }).cost < permit.hold;
+      return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
     begun: (end) => parts.left.add(admitted.tag, end),
   };

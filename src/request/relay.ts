@@ -5,6 +5,8 @@
 
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
+import { CLIENT_GONE } from "../settle/attempts.ts";
+import { BRAKE, COMPLETE } from "../settle/memo.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
@@ -134,7 +136,7 @@ class StreamRelay {
     // An end by the limit is an answer, before its first word too: the upstream's input alone may be more than the account has,
     // and who is charged nothing for that could ask again without end.
     this.#delivered = true;
-    this.#end("brake", false, bytesOf(frames), counts);
+    this.#end(BRAKE, false, bytesOf(frames), counts);
   }
 
   /** A defect in a callback must end this request and no other. */
@@ -242,7 +244,7 @@ class StreamRelay {
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
     this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (rule 48).
-    this.#end("complete", true, bytesOf(frames));
+    this.#end(COMPLETE, true, bytesOf(frames));
   }
 
   /** The last frames wait for the charge, which must know whether anything of the model's is in them. */
@@ -275,7 +277,7 @@ class StreamRelay {
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();
       this.#delivered ||= this.#handed;
-      this.#end("complete", true, undefined);
+      this.#end(this.#delivered ? COMPLETE : CLIENT_GONE, true, undefined);
       return;
     }
     const counts = this.#watch.counts();
@@ -295,7 +297,7 @@ class StreamRelay {
   /** By the upstream's count where it has given it meanwhile, else by what is known. */
   #endGone(): void {
     this.#parts.body.abort();
-    this.#end("client_gone", false, undefined);
+    this.#end(CLIENT_GONE, false, undefined);
   }
 
   #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {

@@ -10,8 +10,10 @@ import type { Permit } from "../admit/permit.ts";
 import { conversationHash, SESSION_HEADERS } from "../convert/conversation.ts";
 import type { ConvertContext } from "../convert/exchange.ts";
 import type { Answered, Encoded } from "../dispatch/ask.ts";
+import { CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf } from "../settle/charge.ts";
 import { CheckpointPace } from "../settle/checkpoint-pace.ts";
+import { BRAKE, COMPLETE } from "../settle/memo.ts";
 import { voidOf } from "../settle/void.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Route } from "../values/catalog.ts";
@@ -220,11 +222,20 @@ export async function relayWhole(
   const { whole } = answered.token;
   if (!whole) throw new Error("an accepted whole reply was not converted");
   const delivered = !reply.gone;
+  const cause = delivered ? COMPLETE : CLIENT_GONE;
   const measured = { ...whole.counts, silentMs: 0 };
-  await settleRequest(run, { delivered, complete: true, route: answered.route, cause: "client_gone", measured }, parts);
+  const { route } = answered;
+  const ending = { delivered, complete: true, route, tier: tierSent(answered), cause, measured };
+  await settleRequest(run, ending, parts);
+  if (reply.gone) return;
   run.record.answered(200);
   run.record.firstToken();
   reply.whole(200, { "content-type": "application/json", ...replyHeaders(run, permit, answered, parts) }, whole.body);
+}
+
+/** The tier that the upstream was asked for which answered. */
+function tierSent({ attempts }: Pick<Answered<Attempt>, "attempts">): string | undefined {
+  return attempts.at(-1)?.tier;
 }
 
 /** A stream: frames as they complete, the end once its charge is durable. */
@@ -237,6 +248,7 @@ export async function relayStreamed(
   const { reply, record, protocol } = run;
   const { converter, first } = answered.token;
   const { route } = answered;
+  const tier = tierSent(answered);
   if (!answered.body) throw new Error("an accepted stream has no body");
   record.answered(200);
   const thinks = paceOf(run, route, parts).thinks === "yes";
@@ -250,14 +262,14 @@ export async function relayStreamed(
     body: answered.body,
     first,
     settle: ({ reason, complete, delivered, stopped, counts }) =>
-      settleRequest(run, { delivered, complete, route, cause: reason, stopped, measured: counts }, parts),
+      settleRequest(run, { delivered, complete, route, tier, cause: reason, stopped, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     onProgress: checkpoints(run, permit, answered, parts),
-    holdExtension: holdExtensionOf(run, permit, route, parts),
+    holdExtension: holdExtensionOf(run, permit, answered, parts),
     cut: parts.cut,
     thinks,
-    leaving: (counts, delivered) => leavingOf(run, permit, { route, counts, delivered }, parts),
+    leaving: (counts, delivered) => leavingOf(run, permit, { route, tier, counts, delivered }, parts),
   });
   record.streamEnded(end.reason);
 }
@@ -274,23 +286,30 @@ function checkpoints(
   const pace = paceOf(run, route, parts);
   return (measured) => {
     if (!due.isDue(clock.monotonicMs(), measured.produced.bytes)) return;
-    const ending: Ending = { delivered: true, complete: false, route, cause: "orphaned", measured, attempts, pace };
+    const cut = { delivered: true, complete: false, cause: "orphaned" };
+    const ending: Ending = { ...cut, route, tier: tierSent({ attempts }), measured, attempts, pace };
     journal.checkpoint(settlementOf(run.permit ?? admitted, ending).ask);
   };
 }
 
 /** Extends the hold of a stream that may grow. What the store adds to the hold is the permit's from then on. */
-function holdExtensionOf(run: Run, permit: Permit, route: Route, parts: PipelineParts): HoldExtension | undefined {
+function holdExtensionOf(
+  run: Run,
+  permit: Permit,
+  answered: Answered<Attempt>,
+  parts: PipelineParts,
+): HoldExtension | undefined {
   const { clock, store } = parts;
   const { growth, hold, requestId, tag } = permit;
   if (!growth) return undefined;
-  const pace = paceOf(run, route, parts);
+  const pace = paceOf(run, answered.route, parts);
+  const tier = tierSent(answered);
   return new HoldExtension({
     growth,
     hold,
     clock,
     extend: (target) => store.extend({ requestId, tag, target }),
-    costOf: (counts) => costSoFar(permit, counts, { cause: "brake", pace }),
+    costOf: (counts) => costSoFar(permit, counts, { cause: BRAKE, pace, tier }),
     onAnswer(outcome, held) {
       run.record.extended(outcome);
       // An answer that comes after the end finds its charge made.

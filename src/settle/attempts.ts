@@ -11,6 +11,7 @@ import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
+import { tierCharged } from "./sent-tier.ts";
 
 /** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */
 export interface AttemptFacts {
@@ -24,6 +25,8 @@ export interface AttemptFacts {
   /** Output tokens that may have been written, for the time in which nothing came. */
   readonly hiddenTokens?: number | undefined;
   readonly sentToUpstream: boolean;
+  /** The tier that it was asked for; undefined for the standard one. */
+  readonly tier?: string | undefined;
   /** The upstream itself refused: nobody pays for such a try. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
@@ -72,6 +75,7 @@ export interface AttemptAccount {
 /** A try that had no answer yet when its client left. */
 export interface LeftTry {
   readonly route: Route;
+  readonly tier: string | undefined;
   readonly metered: Metered;
 }
 
@@ -108,7 +112,7 @@ export function accountFor(
 
 function noteOfAnswer(attempt: AttemptFacts, terms: ChargeTerms, answered: AnsweredFacts): AttemptNote {
   const { route, metered, delivered, complete, cause } = answered;
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tierCharged(terms, attempt.tier));
   // What nobody got is on the line at the route's cost already.
   const own = delivered && route.cost !== terms.model.price;
   return {
@@ -144,12 +148,13 @@ function judgeFailed(
     return { note: noteOfFailure(attempt, ZERO, free ?? "unknown_route") };
   }
   const metered = counted(attempt, terms) ?? estimate(attempt, terms);
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
+  const tier = tierCharged(terms, attempt.tier);
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
   const { upstream, model, outcome } = attempt;
   const memo = memoOf({
     metered,
     snapshot,
-    tier: terms.terms.tier,
+    tier,
     ended: outcome,
     hold: terms.hold,
     catalog: terms.catalogVersion,
@@ -158,7 +163,7 @@ function judgeFailed(
     cost: amount,
   });
   const note = noteOfFailure(attempt, amount, "sent", metered);
-  const sent = { route, metered };
+  const sent = { route, metered, tier: attempt.tier };
   if (amount === 0n) return { note, sent };
   const line = { upstream, cause: outcome, amount, memo };
   return { note, line, cost: absorbedCost(route, metered.usage, amount), sent };

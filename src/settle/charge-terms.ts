@@ -13,10 +13,14 @@ export interface ChargeTerms {
   readonly keyId: string;
   readonly group: Group;
   readonly model: Model;
+  /** Input tokens that admission took from the token bucket. */
+  readonly tokensTaken: number;
   readonly terms: {
+    /** The input at most and as a rule, with what the rules of the group that pays add to it. */
     readonly inputTokens: number;
     readonly inputEstimate: number;
     readonly choices: number;
+    /** The tier that the client asks for. */
     readonly tier: string | undefined;
     /** Price names of the hosted tools that the request has offered. */
     readonly tools: readonly string[];

@@ -10,7 +10,7 @@ import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
-import { COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
+import { BRAKE, COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
   type Evidence,
   type Expected,
@@ -21,6 +21,7 @@ import {
   surprisesOf,
 } from "./meter.ts";
 import type { Pace } from "./observed.ts";
+import { tierCharged } from "./sent-tier.ts";
 import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
@@ -34,7 +35,9 @@ export interface Ending {
   readonly complete: boolean;
   /** The route of the attempt that answered, or undefined when none did. */
   readonly route: Route | undefined;
-  /** Why nothing was delivered or the stream was cut; names the absorbed line. */
+  /** The tier that this attempt was sent; undefined for the standard one. */
+  readonly tier?: string | undefined;
+  /** `complete`, or why nothing was delivered or the stream was cut; names the absorbed line. */
   readonly cause: string;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
@@ -69,17 +72,28 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   }
   const { metered, unpaidCalls } = meteredOf(terms, ending.measured, evidenceOf(terms, ending), route);
   const surprises = surprisesOf(metered, expectedOf(terms));
-  const account = accountFor(attempts, terms, { ...ending, route, metered });
-  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const unpaid = unpaidLine(terms, route, unpaidCalls);
+  const booked = bookedAs(ending);
+  const account = accountFor(attempts, terms, { ...booked, route, metered });
+  const tier = tierCharged(terms, ending.tier);
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
+  const unpaid = unpaidLine(terms, route, tier, unpaidCalls);
   const others = [...account.costs, ...unpaid.costs];
-  const figures = { metered, surprises, unpaidCalls, attempts: account.notes, cost, others };
+  const figures = { metered, tier, surprises, unpaidCalls, attempts: account.notes, cost, others };
   const ask = ending.delivered
     ? posted(terms, ending, route, figures)
-    : absorbed(terms, ending, route, { ...figures, snapshot });
+    : absorbed(terms, booked, route, { ...figures, snapshot });
   const lines = [...account.absorbed, ...unpaid.lines];
   return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
+
+/** An answer that nobody got has not ended well, however it ended at its upstream. */
+function bookedAs(ending: Ending): Ending {
+  if (ending.delivered) return ending;
+  return { ...ending, complete: false, cause: ending.cause === COMPLETE ? NO_OUTPUT : ending.cause };
+}
+
+/** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */
+const NO_OUTPUT = "no_output";
 
 function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
   const { contextTokens, maxOutputTokens } = model;
@@ -88,12 +102,13 @@ function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {
 
 /**
  * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
- * about itself, so the dearest counts that the evidence allows; what broke off upstream is charged as it was seen; what ended
- * by itself or was ended here (funds, a drain, a defect) may hide something where the model is known to.
+ * about itself, so the dearest counts that the evidence allows. What ended by itself or for want of funds may hide
+ * something where the model is known to. What anything else has cut is charged as it was seen: no client pays a guess for
+ * what the upstream or the gateway broke off.
  */
 function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: CutFacts): Evidence {
   const left = stopped === true || (cause === CLIENT_GONE && !complete);
-  const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && !cause.startsWith(UPSTREAM_CAUSE);
+  const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && MAY_HIDE.has(cause);
   return {
     input: left ? terms.inputTokens : terms.inputEstimate,
     visibleFactor: left ? (pace?.visibleFactor ?? 1) : 1,
@@ -103,20 +118,21 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
   };
 }
 
-/** How the causes of faults begin that are the upstream's (values/errors.ts): the bill depends on these names. */
-const UPSTREAM_CAUSE = "upstream_";
+/** Ends, other than by a client that left, for which hidden output is reckoned. */
+const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 
-type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace">;
+type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace" | "tier">;
 
 /** The client left before its upstream had answered: as one that leaves an answer before it is given anything of it. */
 function leftUnanswered(
   terms: ChargeTerms,
   ending: Ending,
   { absorbed: failed, notes, costs: others }: AttemptAccount,
-  { route, metered }: LeftTry,
+  { route, metered, tier: sent }: LeftTry,
 ): SettleAsk {
-  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, terms.terms.tier);
-  const figures = { metered, attempts: notes, cost, snapshot, others };
+  const tier = tierCharged(terms, sent);
+  const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
+  const figures = { metered, tier, attempts: notes, cost, snapshot, others };
   return withAbsorbed(absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, figures), failed);
 }
 
@@ -141,7 +157,7 @@ export function costSoFar(
   cut: Omit<CutFacts, "complete">,
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
   const { usage } = meteredOf(terms, seen, evidenceOf(terms, { ...cut, complete: false })).metered;
-  const { amount } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+  const { amount } = charge(terms.model.price, terms.group.multiplier, usage, tierCharged(terms, cut.tier));
   return { usage, cost: amount };
 }
 
@@ -165,16 +181,17 @@ function meteredOf(
 function unpaidLine(
   terms: ChargeTerms,
   route: Route,
+  tier: string | undefined,
   unpaidCalls: readonly UnpaidCalls[],
 ): { readonly lines: readonly AbsorbedAttempt[]; readonly costs: readonly UpstreamCost[] } {
   const toolCalls = pricedCalls(unpaidCalls, route.cost.tools);
   const usage = { ...NO_USAGE, toolCalls };
-  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, terms.terms.tier);
+  const { amount, snapshot } = charge(route.cost, MULTIPLIER_ONE, usage, tier);
   if (amount === 0n) return { lines: [], costs: [] };
   const memo = memoOf({
     metered: { usage, counted: "upstream" },
     snapshot,
-    tier: terms.terms.tier,
+    tier,
     ended: UNPAID_CALLS,
     hold: terms.hold,
     catalog: terms.catalogVersion,
@@ -190,7 +207,7 @@ function unpaidLine(
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and its facts for the ledger line. */
-type Figures = Pick<MemoFacts, "metered" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
+type Figures = Pick<MemoFacts, "metered" | "tier" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
   /** What the upstream bills beside the answer. */
   readonly others: readonly UpstreamCost[];
 };
@@ -198,7 +215,7 @@ type Snapped = Figures & Pick<MemoFacts, "snapshot">;
 
 function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
   const { usage } = figures.metered;
-  const { amount, snapshot } = owedFor(terms, figures.metered);
+  const { amount, snapshot } = owedFor(terms, figures);
   return {
     ...voidOf(terms),
     voided: false,
@@ -212,8 +229,8 @@ function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figur
 }
 
 /** An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3). */
-function owedFor(terms: ChargeTerms, { usage, counted }: Metered) {
-  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, terms.terms.tier);
+function owedFor(terms: ChargeTerms, { metered: { usage, counted }, tier }: Figures) {
+  const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, tier);
   return { amount: counted === "upstream" ? amount : leastNano(amount, terms.hold), snapshot };
 }
 
@@ -246,7 +263,7 @@ function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: S
   const { cause, leftAllowance: allowance } = ending;
   if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};
   const { metered, cost, others } = figures;
-  const { amount, snapshot } = owedFor(terms, metered);
+  const { amount, snapshot } = owedFor(terms, figures);
   if (amount === ZERO) return {};
   const { usage } = metered;
   // Of a reply that had come to its end, too, the client was given nothing.
@@ -265,7 +282,6 @@ const ALLOWANCE_USED = "allowance_used";
 function memo(terms: ChargeTerms, ending: Ending, figures: Snapped): string {
   return memoOf({
     ...figures,
-    tier: terms.terms.tier,
     ended: ending.complete ? COMPLETE : ending.cause,
     hold: terms.hold,
     heldDear: terms.heldDear,

@@ -7,6 +7,7 @@ import type { Metered } from "./meter.ts";
 export interface MemoFacts {
   readonly metered: Metered;
   readonly snapshot: PriceSnapshot;
+  /** The tier whose prices are in `snapshot`. */
   readonly tier: string | undefined;
   /** `complete`, or why the answer was cut or nobody got it. */
   readonly ended: string;
@@ -66,6 +67,8 @@ export function memoOf(facts: MemoFacts): string {
 }
 
 export const COMPLETE = "complete";
+/** The end of a stream for which neither hold nor funds reached further. */
+export const BRAKE = "brake";
 
 /** Nano-dollars per million tokens, as integer strings. */
 export function unitPrices(prices: UnitPrices): Record<string, string> {

@@ -22,7 +22,7 @@ export function voidOf(terms: ChargeTerms): SettleAsk {
     absorbed: ZERO,
     absorbedCause: undefined,
     upstream: undefined,
-    tokensTaken: terms.terms.inputTokens,
+    tokensTaken: terms.tokensTaken,
     tokensUsed: 0,
     tokensPerMinute: terms.group.limits.tokensPerMinute,
     voided: true,

@@ -1,57 +1,8 @@
-/** What a request asks for beside tokens: dearer tokens, extras, other models (ARCHITECTURE.md promise 14). */
+/** What a request asks for beside tokens: extras, other models (ARCHITECTURE.md promise 14). */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { MEMBERS } from "../../values/members.ts";
 import type { Protocol, ProtocolFacts } from "../../values/protocol.ts";
 import { type Json, member } from "./conversation.ts";
-
-/** What changes the prices of tokens. */
-export interface Tier {
-  /** The tier's name in the price table; several at once are joined, since the pair costs what neither says alone. */
-  readonly name: string;
-  /** The first member that asks for it. */
-  readonly param: string;
-}
-
-/** Members that name a tier, and the words that mean the standard one. */
-const TIERS: readonly { readonly param: string; readonly read: (json: Json) => unknown }[] = [
-  { param: "service_tier", read: (json) => json.service_tier },
-  { param: "speed", read: (json) => json.speed },
-  { param: "inference_geo", read: (json) => json.inference_geo },
-  { param: "reasoning.mode", read: (json) => member(json.reasoning, "mode") },
-];
-const STANDARD: ReadonlySet<string> = new Set(["auto", "default", "standard", "standard_only", "global"]);
-
-/** A member that names a tier and is no word. */
-export function tierFault(json: Json): { readonly param: string; readonly demand: string } | undefined {
-  for (const { param, read } of TIERS) {
-    const value = read(json);
-    if (!isAbsent(value) && typeof value !== "string") return { param, demand: "must be a string" };
-  }
-  const { modalities } = json;
-  if (isAbsent(modalities)) return undefined;
-  const words = Array.isArray(modalities) && modalities.every((word) => typeof word === "string");
-  return words ? undefined : { param: "modalities", demand: "must be a list of words" };
-}
-
-/** The tier that a body asks for; undefined for the standard one. */
-export function tierOf(json: Json): Tier | undefined {
-  const asked: Tier[] = [];
-  for (const { param, read } of TIERS) {
-    const value = read(json);
-    if (typeof value === "string" && !STANDARD.has(value)) asked.push({ name: value, param });
-  }
-  asked.push(...outputsOf(json));
-  const [first] = asked;
-  return first && { name: asked.map(({ name }) => name).join("+"), param: first.param };
-}
-
-/** Sound and pictures in the answer cost more than text. */
-function outputsOf({ modalities, audio }: Json): Tier[] {
-  const words: unknown[] = Array.isArray(modalities) ? [...modalities] : [];
-  const asked = new Set(words.filter((word) => word !== "text"));
-  const outputs = [...asked].sort().map((word) => ({ name: String(word), param: "modalities" }));
-  return isAbsent(audio) || asked.has("audio") ? outputs : [...outputs, { name: "audio", param: "audio" }];
-}
 
 /** The members that ask for an extra, in the order of the body. */
 export function optionsOf(protocol: Protocol, json: Json): readonly string[] {

@@ -36,12 +36,19 @@ export class MessagesStreamDecoder extends StreamDecoder {
 
   protected override read(payload: JsonObject, name: string): void {
     const type = textOf(payload.type) ?? name;
-    const error = objectOf(payload.error);
-    if (type === "error") this.report(error?.type, error?.code, error?.message);
+    if (type === "error") this.#readError(payload);
     else if (type === "ping") this.ping();
     else if (type === "message_start") this.#startMessage(payload);
     else if (this.started) this.#readEvent(type, payload);
     else this.refuse(invalid("an event came before message_start"));
+  }
+
+  /** What it has used is known for the bill; the client gets no more events. */
+  #readError(payload: JsonObject): void {
+    this.#counted.count(payload.usage);
+    this.usage = this.#counted.usage;
+    const error = objectOf(payload.error);
+    this.report(error?.type, error?.code, error?.message);
   }
 
   #readEvent(type: string, payload: JsonObject): void {

@@ -66,6 +66,7 @@ export class MessagesWatcher implements Watcher {
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error);
+      this.#usage.count(payload.usage); // What it has used is known for the bill.
       return this.#refuse(reported(error?.type, error?.code));
     }
     if (type === "ping") return passed(event, false);

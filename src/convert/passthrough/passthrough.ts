@@ -58,13 +58,13 @@ class Passthrough implements Exchange {
     request: ClientRequest,
     route: RouteFacts,
     permitted: Permitted,
-    { body, dropped }: Pick<EncodedRequest, "body" | "dropped">,
+    { body, dropped, tier }: Pick<EncodedRequest, "body" | "dropped" | "tier">,
   ) {
     this.#request = request;
     this.#openEnded = permitted.openEnded === true;
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
-    this.request = { body, dropped, unlisted: dropped.length };
+    this.request = { body, dropped, unlisted: dropped.length, tier };
     this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
   }
 

@@ -3,6 +3,7 @@
  * memory belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import { tierOf } from "../../values/members/tier.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
@@ -20,7 +21,7 @@ export function spliceRequest(
   request: ClientRequest,
   route: RouteFacts,
   permitted: Permitted,
-): Pick<EncodedRequest, "body" | "dropped"> | Refusal {
+): Pick<EncodedRequest, "body" | "dropped" | "tier"> | Refusal {
   const refused = refusedState(request) ?? refusedSwitch(request, route);
   if (refused) return refused;
   const listed = withoutUnlisted(request, route, permitted);
@@ -33,7 +34,7 @@ export function spliceRequest(
   Object.assign(set, withoutEnvelopes(request));
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
-  return { body, dropped };
+  return { body, dropped, tier: tierOf(json)?.name };
 }
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */

@@ -57,6 +57,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   #readError(payload: JsonObject): void {
     const nested = objectOf(payload.error);
     const error = nested ?? payload;
+    this.usage = readUsage(payload, this.#hostedCalls) ?? this.usage;
     this.report(nested?.type, error.code, error.message);
   }
 

@@ -71,6 +71,7 @@ export class ResponsesWatcher implements Watcher {
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
+      this.#usage = readUsage(payload, this.#hostedCalls) ?? this.#usage;
       return this.#refuse(reported(undefined, error.code));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;

@@ -1,4 +1,6 @@
 /** What the reply's translation needs to know of the request. */
+
+import { tierOf } from "../../values/members/tier.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RouteFacts } from "../exchange.ts";
 import type { Encoded, HubRequest, ReplyPlan, ReplyReasoning, RestoreMap } from "../hub.ts";
@@ -63,5 +65,5 @@ const encoder = new TextEncoder();
 
 /** Body bytes, losses and plan in one. Members that are undefined do not appear in the body. */
 export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): Encoded {
-  return { body: encoder.encode(JSON.stringify(body)), dropped: losses.names, plan };
+  return { body: encoder.encode(JSON.stringify(body)), dropped: losses.names, tier: tierOf(body)?.name, plan };
 }

@@ -112,13 +112,13 @@ class Translation implements Exchange {
 
   /** @param unlisted members of the client's body that no protocol lists. */
   constructor(
-    { body, dropped, plan }: Encoded,
+    { body, dropped, tier, plan }: Encoded,
     unlisted: readonly string[],
     context: ConvertContext,
     inputEstimate: number,
   ) {
     const left = [...dropped, ...unlisted];
-    this.request = { body, dropped: left, unlisted: unlisted.length };
+    this.request = { body, dropped: left, unlisted: unlisted.length, tier };
     this.translation = translationHeader(left);
     this.#plan = plan;
     this.#context = context;

@@ -181,6 +181,7 @@ async function admitted(
     keyId: account.keyId,
     group,
     model: MODEL,
+    tokensTaken: terms.inputTokens,
     terms,
     hold: answer.hold,
     outputMost,

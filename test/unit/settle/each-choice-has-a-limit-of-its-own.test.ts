@@ -22,6 +22,7 @@ const [ROUTE] = MODEL.routes as [Route];
 const TERMS: ChargeTerms = {
   ...{ requestId: "choices" as RequestId, tag: "tag" as AccountTag, keyId: "key", model: MODEL },
   group: CATALOG.groups.get("money") as Group,
+  tokensTaken: 10,
   terms: { inputTokens: 10, inputEstimate: 8, choices: CHOICES, tier: undefined, tools: [], options: [] },
   ...{ hold: nanoUsd(900_000_000n), outputMost: LIMIT, entitlement: undefined, unmetered: false },
   ...{ storeTimeMs: 0, catalogVersion: "1" },

@@ -24,6 +24,7 @@ const GRACE_MS = 10_000;
 
 const PERMIT = {
   ...{ group: CATALOG.groups.get("money") as Group, model: MODEL, tag: "tag", unmetered: false, outputMost: LIMIT },
+  tokensTaken: 0,
   terms: { inputTokens: 0, inputEstimate: 0, choices: CHOICES, tier: undefined, tools: [], options: [] },
   // 200 tokens at 5.000011 nano-dollars.
   hold: nanoUsd(1_000n),
@@ -43,7 +44,7 @@ function leave(now: { readonly permit?: Permit; readonly counts?: SeenCounts; re
     left: { add: () => () => {} },
   } as unknown as PipelineParts;
   const run = { asksToThink: false, permit } as unknown as Run;
-  const leaving = leavingOf(run, PERMIT, { route: ROUTE, counts, delivered: true }, parts);
+  const leaving = leavingOf(run, PERMIT, { tier: undefined, route: ROUTE, counts, delivered: true }, parts);
   assert.ok(leaving);
   return leaving;
 }

@@ -1,8 +1,10 @@
 // What replies teach of a model's pace prices those whose count never came: by the dear end of what was seen, within bounds.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HIDDEN_PER_S_DEFAULT, Observed } from "../../../src/settle/observed.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { learn } from "../../../src/request/leaving.ts";
+import { HIDDEN_PER_S_DEFAULT, Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
+import type { Route } from "../../../src/values/catalog.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens.ts";
 
 const PLACE = { upstream: "up", upstreamModel: "m" };
 
@@ -34,4 +36,25 @@ test("nine in ten texts have no more tokens than is reckoned, which is never few
   const frugal = new Observed();
   for (let i = 0; i < 10; i++) frugal.note(PLACE, shown(40));
   assert.equal(frugal.paceOf(PLACE, false).visibleFactor, 1);
+});
+
+test("half a count does not teach that a model shows all that it writes", () => {
+  const text = { bytes: 400, tokens: 100, deltas: 100 };
+  const thinksAfter = (usage: Usage, produced = text, final = true) => {
+    const observed = new Observed();
+    for (let i = 0; i < REPLIES_TO_BELIEVE; i++) {
+      learn(PLACE as Route, { usage, final, produced, silentMs: 0 }, { observed });
+    }
+    return observed.paceOf(PLACE, false).thinks;
+  };
+  assert.equal(thinksAfter({ ...NO_USAGE, input: 50, output: 100 }), "no");
+  assert.equal(thinksAfter({ ...NO_USAGE, input: 50, output: 100 }, text, false), "unknown");
+  // Its input alone was counted, its total alone, or its output as nothing.
+  assert.equal(thinksAfter({ ...NO_USAGE, input: 50, outputUncounted: true }), "unknown");
+  assert.equal(thinksAfter({ ...NO_USAGE, output: 100, outputUncounted: true }), "unknown");
+  assert.equal(thinksAfter({ ...NO_USAGE, unsplit: 150 }), "unknown");
+  assert.equal(thinksAfter({ ...NO_USAGE, output: 100, unsplit: 150 }), "unknown");
+  assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }), "unknown");
+  // A reply without a word is no proof either.
+  assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }, { bytes: 0, tokens: 0, deltas: 0 }), "unknown");
 });

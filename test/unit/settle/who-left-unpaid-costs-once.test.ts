@@ -11,6 +11,7 @@ import test, { after, before } from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
 import { triesOf } from "../../../src/request/leaving.ts";
 import type { Run } from "../../../src/request/run.ts";
+import type { AttemptFacts } from "../../../src/settle/attempts.ts";
 import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
 import { Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
@@ -59,6 +60,7 @@ const NOTHING: Ending = {
 function termsOf({ tag, keyId }: Pick<TestAccount, "tag" | "keyId">, atMs: number): ChargeTerms {
   return {
     ...{ requestId: `left${tag}` as RequestId, tag, keyId, group: CATALOG.groups.get("money") as Group, model: TWO },
+    tokensTaken: INPUT,
     terms: { inputTokens: INPUT, inputEstimate: INPUT, choices: 1, tier: undefined, tools: [], options: [] },
     ...{ hold: nanoUsd(900_000_000n), outputMost: 100, entitlement: undefined, unmetered: false },
     ...{ storeTimeMs: atMs, catalogVersion: "1" },
@@ -143,4 +145,40 @@ test("what may have been written while a client waited is paid as well, within t
     [1_000, 3_000, 60_000].map((ms) => outputCharged(ms, whole)),
     [0, 300, 1_000],
   );
+});
+
+/** The output tokens that a try is absorbed for which ended otherwise after so long. */
+function outputAbsorbed(outcome: string, waitedMs: number, streamed: boolean, facts: Partial<AttemptFacts> = {}) {
+  const observed = new Observed();
+  const usage = { ...NO_USAGE, output: 200 };
+  const reply = { usage, produced: { bytes: 800, tokens: 200, deltas: 200 }, silentMs: 0 };
+  for (let i = 0; i < REPLIES_TO_BELIEVE; i++) observed.note(WEST, reply);
+  const terms = { ...termsOf({ tag: "left" as AccountTag, keyId: "key" }, 0), outputMost: 1_000 };
+  const attempts = [{ ...sentTo(WEST, outcome), startedAtMs: 5_000, endedAtMs: 5_000 + waitedMs, ...facts }];
+  const run = { attempts, streamed, asksToThink: false } as unknown as Run;
+  const tries = triesOf(run, terms as unknown as Permit, { observed });
+  const { ask } = settlementOf(terms, { ...NOTHING, cause: outcome, attempts: tries });
+  assert.equal(ask.leftUnpaid, undefined);
+  return ask.attempts?.map(({ memo }) => JSON.parse(memo).output);
+}
+
+test("what may have been written until a try timed out or broke off is absorbed as well, within the limit that was sent", () => {
+  for (const outcome of ["upstream_timeout", "upstream_unavailable", "upstream_invalid"]) {
+    assert.deepEqual(
+      [1_000, 3_000, 60_000].map((ms) => outputAbsorbed(outcome, ms, false)),
+      [[0], [300], [1_000]],
+      outcome,
+    );
+    // A stream of a model that shows all would have shown it.
+    assert.deepEqual(outputAbsorbed(outcome, 60_000, true), [0]);
+  }
+});
+
+test("nothing is reckoned for a try that was refused, that nothing of was sent, or that was counted", () => {
+  const outcome = "upstream_unavailable";
+  assert.equal(outputAbsorbed(outcome, 60_000, false, { refusedByUpstream: true }), undefined);
+  assert.equal(outputAbsorbed(outcome, 60_000, false, { sentToUpstream: false }), undefined);
+  const usage = { ...NO_USAGE, input: 10, output: 7 };
+  assert.deepEqual(outputAbsorbed(outcome, 60_000, false, { usage, refusedByUpstream: true }), [7]);
+  assert.deepEqual(outputAbsorbed(outcome, 60_000, false, { usage }), [7]);
 });

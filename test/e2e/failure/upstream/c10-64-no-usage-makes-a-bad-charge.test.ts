@@ -44,6 +44,7 @@ const TERMS: ChargeTerms = {
     maxOutputTokens: OUTPUT_TOKENS_MAX,
     toolCalls: { held: 10, max: 50 },
   } as unknown as Model,
+  tokensTaken: 10,
   terms: { inputTokens: 10, inputEstimate: 7, choices: 1, tier: undefined, tools: [] },
   hold: nanoUsd(HOLD),
   outputMost: 1_000,

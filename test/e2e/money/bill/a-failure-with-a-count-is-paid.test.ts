@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { formatUsd } from "../../../../src/values/money.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { asked, billed, DIRECTIONS, limited, pricedConfig } from "./house.ts";
 
@@ -76,6 +76,21 @@ for (const upstream of ["chat", "responses"] as const) {
   }
 }
 
+/** One absorbed line for each try, by the upstream's count. */
+async function assertAbsorbed(account: TestAccount, tries: number): Promise<void> {
+  await assertAtRest(here, account);
+  const lines = await usageLines(here, account);
+  assert.equal(lines.length, tries);
+  assert.ok(tries > 0);
+  for (const line of lines) {
+    const memo = memoOf(line);
+    assert.deepEqual(
+      [line.kind, formatUsd(line.amount), memo.input, memo.output, memo.counted],
+      ["absorbed", "0.078", 1_000, 5_000, "upstream"],
+    );
+  }
+}
+
 /** The same counts in a whole reply that is no answer. */
 const WHOLE: Readonly<Record<Protocol, Fields>> = {
   chat: { ...chunk({ choices: [], error }), usage: { prompt_tokens: 1_000, completion_tokens: 5_000 } },
@@ -90,16 +105,60 @@ for (const [client, upstream] of DIRECTIONS) {
     const before = here.simulator.requests.length;
     const reply = await ask(here, client, account.key, limited(client, upstream, 8_000));
     assert.equal(reply.status, 403, await reply.text());
-    await assertAtRest(here, account);
-    const lines = await usageLines(here, account);
-    assert.equal(lines.length, here.simulator.requests.length - before);
-    assert.ok(lines.length > 0);
-    for (const line of lines) {
-      const memo = memoOf(line);
-      assert.deepEqual(
-        [line.kind, formatUsd(line.amount), memo.input, memo.output, memo.counted],
-        ["absorbed", "0.078", 1_000, 5_000, "upstream"],
-      );
-    }
+    await assertAbsorbed(account, here.simulator.requests.length - before);
   });
 }
+
+const used = { input_tokens: 1_000, output_tokens: 5_000 };
+const begun = { message: { ...message, model: "m", usage: { input_tokens: 1_000, output_tokens: 1 } } };
+const greeted = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hello" } };
+
+/** Errors that are a frame of their own, with the count beside them. */
+const ERRORS = {
+  messages: frame({ type: "error", error: { type: "api_error", message: "" }, usage: used }),
+  responses: frame({ type: "error", code: "server_error", message: "", sequence_number: 3, usage: used }),
+  chat: frame({ ...chunk({ choices: [], error }), usage: { prompt_tokens: 1_000, completion_tokens: 5_000 } }),
+};
+const GREETINGS: Readonly<Partial<Record<Protocol, readonly ReturnType<typeof frame>[]>>> = {
+  messages: [frame({ type: "message_start", ...begun }), frame(greeted)],
+  responses: FAILED.responses?.slice(0, 3) ?? [],
+};
+
+for (const [client, upstream] of DIRECTIONS) {
+  const greeting = GREETINGS[upstream];
+  if (greeting) {
+    test(`${client} on ${upstream}: what an error event counts is charged`, async () => {
+      const account = await here.account();
+      here.simulator.program({ frames: [...greeting, ERRORS[upstream]] });
+      await asked(here, client, account, limited(client, upstream, 8_000, { stream: true }));
+      const { usd, memo } = await billed(here, account);
+      assert.deepEqual([usd, memo.input, memo.output], ["0.078", 1_000, 5_000]);
+    });
+  }
+
+  for (const [what, first] of [
+    ["an error", ERRORS[upstream]],
+    ["a failure", upstream === "responses" ? FAILED.responses?.at(-1) : undefined],
+  ] as const) {
+    if (!first) continue;
+    test(`${client} on ${upstream}: a stream that begins with ${what} and a count costs its client nothing and is absorbed`, async () => {
+      const account = await here.account();
+      here.simulator.program({ frames: [first] }, { times: 10 });
+      const before = here.simulator.requests.length;
+      const reply = await ask(here, client, account.key, limited(client, upstream, 8_000, { stream: true }));
+      assert.equal(reply.status, 403, await reply.text());
+      await assertAbsorbed(account, here.simulator.requests.length - before);
+    });
+  }
+}
+
+test("a stream that begins with an error and counts nothing is on nobody's bill", async () => {
+  const account = await here.account();
+  for (const usage of [undefined, { input_tokens: 0, output_tokens: 0 }]) {
+    here.simulator.program({ frames: [frame({ type: "error", error: { type: "api_error" }, usage })] }, { times: 2 });
+    const reply = await ask(here, "messages", account.key, limited("messages", "messages", 8_000, { stream: true }));
+    assert.equal(reply.status, 403, await reply.text());
+  }
+  await assertAtRest(here, account);
+  assert.deepEqual(await usageLines(here, account), []);
+});

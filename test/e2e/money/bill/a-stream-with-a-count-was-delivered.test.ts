@@ -145,3 +145,19 @@ test("a client that closes behind the count, and before the last frame, has had 
   const [line] = await usageLines(here, account);
   assert.deepEqual([line?.kind, formatUsd(line?.amount ?? 0n)], ["usage", "0.600015"]);
 });
+
+for (const [client, upstream] of DIRECTIONS) {
+  test(`${client} on ${upstream}: a stream with neither output nor a count is absorbed for having none`, async () => {
+    const account = await here.account();
+    here.simulator.program({ texts: [], noUsage: true });
+    await asked(here, client, account, limited(client, upstream, 4_000, { stream: true }));
+    await assertAtRest(here, account);
+    const [line, ...more] = await usageLines(here, account);
+    assert.deepEqual([more.length, line?.debit, memoOf(line).ended], [0, "absorbed:no_output", "no_output"]);
+    const [attempt] = memoOf(line).attempts as Fields[];
+    assert.deepEqual([attempt?.paid_by, attempt?.why], ["absorbed", "no_output"]);
+    const metrics = await (await fetch(`${here.adminUrl}/metrics`)).text();
+    assert.match(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="no_output"/);
+    assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
+  });
+}

@@ -74,6 +74,7 @@ test("an amount follows from its memo: tiers, steps, tools, multipliers, estimat
           maxOutputTokens: 100_000,
           toolCalls: { held: 2, max: 5 },
         } as unknown as Model,
+        tokensTaken: 10,
         terms: {
           inputTokens: 10,
           inputEstimate: 7,

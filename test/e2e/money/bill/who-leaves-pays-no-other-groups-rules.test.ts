@@ -1,0 +1,52 @@
+/**
+ * Promise 3: who leaves before the first byte pays the input that was sent for it. Rules of a group may add text that its own
+ * keys pay for, and that the token bucket, one figure for every group, counts for all. Charged before: the text of the
+ * other group's rules, 0.018 USD in place of 0.006, all of the hold.
+ */
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { memoOf } from "../../protocol/whole/asking.ts";
+import { HandClock } from "../../protocol/whole/hand-clock.ts";
+import { pricedConfig } from "./house.ts";
+import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./leavers.ts";
+
+const TEXT = "a".repeat(24_000);
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({
+    config: (places) =>
+      `client_gone_allowance: "0"\n${pricedConfig(places)}`
+        .replace(/^( {2}double-money: .*)\}$/m, `$1, rules: [{system: {text: ${TEXT}}}]}`)
+        .replace("requests_per_minute: 2, tokens_per_minute: 100000, concurrency: 2", "tokens_per_minute: 100000"),
+    clock: new HandClock(),
+  });
+});
+after(() => here.close());
+
+for (const stream of [true, false]) {
+  for (const [group, input, usd] of [
+    ["money", 2_000, "0.006"],
+    ["limited-money", 2_000, "0.006"],
+    // And what frames the text.
+    ["double-money", 10_022, "0.060132"],
+  ] as const) {
+    test(`${group}, ${stream ? "streamed" : "whole"}: ${input} tokens of input, ${usd}`, async () => {
+      const account = await here.account({ group });
+      await leaveAtOnce(here, "chat", account, 1, bodyOfTokens("chat", 2_000, { stream }));
+      const lines = await linesOf(here, account);
+      assert.deepEqual([lines.length, sumOf(lines, "usage"), sumOf(lines, "absorbed")], [1, usd, "0.00"]);
+      assert.equal(memoOf(lines[0]).input, input);
+    });
+  }
+}
+
+test("the bucket gives back what it was asked for, not what is billed", async () => {
+  const account = await here.account({ group: "limited-money" });
+  await leaveAtOnce(here, "chat", account, 1, bodyOfTokens("chat", 2_000));
+  const limits = await here.store.readLimits(account.tag, "limited-money");
+  const debt = limits?.tokens?.debt ?? 0;
+  // Some of it may have drained meanwhile; 8,000 tokens more, or less, are the other group's text.
+  assert.ok(debt > 1_000 * 60_000 && debt <= 2_000 * 60_000, `${debt}`);
+});

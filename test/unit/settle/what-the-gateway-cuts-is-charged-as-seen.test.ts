@@ -1,0 +1,54 @@
+/**
+ * ARCHITECTURE.md promise 3: of a stream that the upstream or the gateway broke off its client pays what was seen. Charged
+ * before: with a model that thinks, also what it may have hidden, where a defect of the gateway or the end of a drain had
+ * cut it.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { costSoFar, type Ending, settlementOf } from "../../../src/settle/charge.ts";
+import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
+import type { MeasuredReply } from "../../../src/settle/meter.ts";
+import type { Group, Route } from "../../../src/values/catalog.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const TERMS: ChargeTerms = {
+  ...{ requestId: "cut" as RequestId, tag: "cut" as AccountTag, keyId: "key", model: MODEL },
+  group: CATALOG.groups.get("money") as Group,
+  tokensTaken: 10,
+  terms: { inputTokens: 10, inputEstimate: 8, choices: 1, tier: undefined, tools: [], options: [] },
+  ...{ hold: nanoUsd(900_000_000n), outputMost: 5_000, entitlement: undefined, unmetered: false },
+  ...{ storeTimeMs: 0, catalogVersion: "1" },
+};
+
+/** A word, and ten seconds in which 150 tokens each may have been thought. */
+const MEASURED: MeasuredReply = {
+  ...{ usage: undefined, final: false, silentMs: 10_000 },
+  produced: { bytes: 4, tokens: 1, deltas: 1 },
+};
+
+function outputCharged(cause: string, thinks: "yes" | "no", complete = false): unknown {
+  const ending: Ending = {
+    ...{ delivered: true, complete, cause, measured: MEASURED },
+    ...{ route: MODEL.routes[0] as Route, pace: { thinks, hiddenPerS: 150, visibleFactor: 1 } },
+  };
+  return JSON.parse(settlementOf(TERMS, ending).ask.memo).output;
+}
+
+test("what the gateway or the upstream cut is charged as it was seen, whatever the model may have hidden", () => {
+  const causes = ["internal", "draining", "orphaned", "upstream_invalid", "upstream_timeout", "upstream_unavailable"];
+  for (const cause of causes) assert.deepEqual([cause, outputCharged(cause, "yes")], [cause, 1]);
+});
+
+test("what its client left, what funds cut and what ended by itself is charged with what may have been hidden", () => {
+  assert.deepEqual([outputCharged("client_gone", "yes"), outputCharged("client_gone", "no")], [1_501, 1]);
+  assert.deepEqual([outputCharged("brake", "yes"), outputCharged("brake", "no")], [1_501, 1]);
+  assert.deepEqual([outputCharged("complete", "yes", true), outputCharged("complete", "no", true)], [1_501, 1]);
+});
+
+test("a hold grows with what may be hidden, since that is what funds pay for", () => {
+  const pace = { thinks: "yes", hiddenPerS: 150, visibleFactor: 1 } as const;
+  assert.equal(costSoFar(TERMS, MEASURED, { cause: "brake", pace }).usage.output, 1_501);
+});
