@@ -70,14 +70,10 @@ export function takeAllowed(
   return { debt: left + cost, atMs: laterMs };
 }
 
-/**
- * One charge above its hold is forgotten in each such time, one after the other: twelve, the most that are counted, hold an
- * account at the dearest for ten weeks, and never for ever.
- */
-const OVERRUN_MS = 7 * 86_400_000;
-const OVERRUNS_MAX = 12;
-/** So many of them are one too many. */
+/** So many charges above their holds are one too many. No more are counted: an account is free a week after the last of them. */
 const OVERRUNS_DEAR = 3;
+/** One charge above its hold is forgotten in each such time, one after the other. */
+const OVERRUN_MS = 7 * 86_400_000;
 
 /** Whether a charge is above its hold by more than a trifle, an eighth of it. */
 export function isOverrun(owed: number, hold: number): boolean {
@@ -87,7 +83,7 @@ export function isOverrun(owed: number, hold: number): boolean {
 /** Counts a charge above its hold (the debt is milliseconds, which drain by themselves). */
 export function addOverrun(bucket: Bucket | undefined, nowMs: number): Bucket {
   const { debt, atMs } = drain(bucket, 1, nowMs);
-  return { debt: Math.min(OVERRUNS_MAX * OVERRUN_MS, debt + OVERRUN_MS), atMs };
+  return { debt: Math.min(OVERRUNS_DEAR * OVERRUN_MS, debt + OVERRUN_MS), atMs };
 }
 
 /** Whether so many are not forgotten yet that the account is held at the dearest. */

@@ -34,7 +34,7 @@ local function take_allowed(stored, allowance, cost, now)
   return text(left + cost) .. ':' .. text(later)
 end
 
--- Charges above their holds, counted in milliseconds that drain by themselves: seven days each, twelve of them at the most.
+-- Charges above their holds, counted in milliseconds that drain by themselves: seven days each, three of them at the most.
 -- Three within the time are one too many.
 local OVERRUN_MS = 604800000
 
@@ -44,7 +44,7 @@ end
 
 local function add_overrun(stored, now)
   local count = drain(stored, 1, now)
-  return text(math.min(12 * OVERRUN_MS, count.debt + OVERRUN_MS)) .. ':' .. text(count.at)
+  return text(math.min(3 * OVERRUN_MS, count.debt + OVERRUN_MS)) .. ':' .. text(count.at)
 end
 
 local function is_held_dear(stored, now)
