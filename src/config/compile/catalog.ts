@@ -19,6 +19,7 @@ import { actionsFor, addedBytes, type Rule } from "../../values/rules.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { type Path, suggestion } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
+import { readCost } from "./cost.ts";
 import { readPassedMembers } from "./passed-members.ts";
 import { readPrice, readUsd } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -158,7 +159,9 @@ function readRoute(
     upstreamModel: route.model ?? of.name,
     weight: route.weight ?? DEFAULTS.routeWeight,
     priority: route.priority ?? DEFAULTS.routePriority,
-    cost: route.cost ? readPrice(reader, [...path, "cost"], route.cost) : of.price,
+    cost: route.cost
+      ? readCost(reader, [...path, "cost"], route.cost, { file: of.model.price, read: of.price })
+      : of.price,
     capabilities: {
       ...defaultCapabilities(protocol),
       ...namedCapabilities(of.model.capabilities),

@@ -10,7 +10,12 @@ const TIER_NAMES = {
 };
 
 const derivedPrices = {
-  cached_input: optional(usd({ description: "Input read from the upstream's cache. Default: the input price." })),
+  cached_input: optional(
+    usd({
+      description:
+        "Input read from the upstream's cache. Default: the input price; must be named in tiers, steps and costs where the price above is below its input.",
+    }),
+  ),
   cache_write: optional(
     usd({ description: "Input written to the upstream's cache (5 minutes). Default: 1.25 x input." }),
   ),

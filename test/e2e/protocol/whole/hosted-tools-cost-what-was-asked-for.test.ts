@@ -15,7 +15,8 @@ const SEARCH = 10_000_000n;
 function config({ upstreamUrl, dir }: ConfigPlaces): string {
   const price =
     '{input: "1", output: "10", tools: {web_search: "0.01", web_search_options: "0.01", code_interpreter: "0.03"}}';
-  const cost = '{input: "1", output: "10", tools: {web_search: "0.008"}}';
+  const cost =
+    '{input: "1", output: "10", tools: {web_search: "0.008", web_search_options: "0.008", code_interpreter: "0"}}';
   const model = (protocol: Protocol) =>
     `  ${protocol}-1: {plans: [free], price: ${price}, context_tokens: 200000, tool_calls: {held: 3, max: 20}, routes: [{upstream: up-${protocol}, cost: ${cost}}]}`;
   const upstream = (protocol: Protocol) =>
