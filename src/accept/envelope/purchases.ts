@@ -1,5 +1,6 @@
 /** What a request asks for beside tokens: dearer tokens, extras, other models (ARCHITECTURE.md promise 14). */
 import { type Refusal, refusal } from "../../values/errors.ts";
+import { STANDARD_TIERS } from "../../values/members/tiers.ts";
 import { MEMBERS } from "../../values/members.ts";
 import type { Protocol, ProtocolFacts } from "../../values/protocol.ts";
 import { type Json, member } from "./conversation.ts";
@@ -12,14 +13,13 @@ export interface Tier {
   readonly param: string;
 }
 
-/** Members that name a tier, and the words that mean the standard one. */
+/** Members that name a tier, in the order in which `values/members/tiers.ts` knows their words. */
 const TIERS: readonly { readonly param: string; readonly read: (json: Json) => unknown }[] = [
   { param: "service_tier", read: (json) => json.service_tier },
   { param: "speed", read: (json) => json.speed },
   { param: "inference_geo", read: (json) => json.inference_geo },
   { param: "reasoning.mode", read: (json) => member(json.reasoning, "mode") },
 ];
-const STANDARD: ReadonlySet<string> = new Set(["auto", "default", "standard", "standard_only", "global"]);
 
 /** A member that names a tier and is no word. */
 export function tierFault(json: Json): { readonly param: string; readonly demand: string } | undefined {
@@ -38,7 +38,7 @@ export function tierOf(json: Json): Tier | undefined {
   const asked: Tier[] = [];
   for (const { param, read } of TIERS) {
     const value = read(json);
-    if (typeof value === "string" && !STANDARD.has(value)) asked.push({ name: value, param });
+    if (typeof value === "string" && !STANDARD_TIERS.has(value)) asked.push({ name: value, param });
   }
   asked.push(...outputsOf(json));
   const [first] = asked;

@@ -3,6 +3,7 @@ import { divideUp, parseUsd } from "../../values/money.ts";
 import type { Price, TierPrices, UnitPrices } from "../../values/price.ts";
 import type { Path } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
+import { checkPriceNames } from "./price-names.ts";
 import type { Loose, Reader } from "./reader.ts";
 
 export type PriceFile = NonNullable<ConfigFile["models"][string]>["price"];
@@ -22,6 +23,7 @@ export function readPrice(
   { cachedIsCheaper = false }: { readonly cachedIsCheaper?: boolean } = {},
 ): Price {
   const { tiers = {}, above_tokens = [], tools = {}, options = {} } = price ?? {};
+  checkPriceNames(reader, path, price ?? {});
   for (const name of Object.keys(options)) {
     if (name in tools)
       reader.refuse([...path, "options", name], "must not be a tool's name too: both are charged by it");

@@ -142,6 +142,19 @@ test("a cost may say that something costs nothing, and has no steps", () => {
   assert.deepEqual(big?.routes[0]?.cost.aboveTokens, []);
 });
 
+test("a server's own tools and tiers may have a price, and so may each member that asks for an extra", () => {
+  const tiers = "reserved fast+us fast+fast uk turbo+uk audio+image image+audio flex+pro+audio".split(" ");
+  const tools = "web_search web_search_premium x_search ocr link_reader web_search_options enable_search".split(" ");
+  const priced = (names: readonly string[], price: string) => names.map((name) => `"${name}": ${price}`).join(", ");
+  const price = `{input: "1", output: 10, tiers: {${priced(tiers, '{input: "1", output: "1"}')}},
+      tools: {${priced(tools, '"0.01"')}}, options: {n: "0", best_of: "0", lora_path: "0", access_programs: "0"}}`;
+  const read = settingsOf(least.replace('{input: "0.000000003", output: 10}', price)).catalog.models.get(
+    "big-1",
+  )?.price;
+  assert.equal(read?.tiers.size, tiers.length);
+  assert.equal(read?.tools.size, tools.length + 4);
+});
+
 test("the demonstration is good, its simulator's address with or without /v1", () => {
   for (const upstreamUrl of ["http://127.0.0.1:9000", "http://127.0.0.1:9000/v1/"]) {
     const settings = settingsOf(demoConfig({ upstreamUrl, dataDir: "./data: #1" }));
