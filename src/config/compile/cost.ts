@@ -7,8 +7,9 @@ import { type Path, shownKey } from "../problems.ts";
 import { type PriceFile, readPrice } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
 
-/** A model's price, as written and as read. */
+/** A model's price, where it is, as written and as read. */
 interface PriceOf {
+  readonly path: Path;
   readonly file: Loose<PriceFile> | undefined;
   readonly read: Price;
 }
@@ -17,6 +18,8 @@ interface PriceOf {
 export function readCost(reader: Reader, path: Path, cost: Loose<PriceFile>, price: PriceOf): Price {
   const demand = (isThere: boolean, key: Path, why: string) => {
     if (isThere || key.some((_, at) => reader.isRefused([...path, ...key.slice(0, at)]))) return;
+    // A name that must go from the price is not to be written here too.
+    if (reader.isRefused([...price.path, ...key])) return;
     reader.complain([...path, ...key], `"${shownKey(String(key.at(-1)))}" is missing: the model's price ${why}`, "key");
   };
   const { tools = {}, options = {}, tiers = {} } = price.file ?? {};
