@@ -15,7 +15,6 @@ const WORDS: readonly ReadonlySet<string>[] = [
   new Set(["pro"]), // reasoning.mode
   new Set(["audio", "image", "video"]), // modalities, audio
 ];
-const OUTPUTS = WORDS.length - 1;
 const KNOWN: ReadonlySet<string> = new Set(WORDS.flatMap((words) => [...words]));
 
 /** Why no request can ever be of this tier, and the name that was meant where one is near; undefined: one can. */
@@ -35,23 +34,11 @@ export function tierNameFault(name: string): { readonly why: string; readonly me
 
 /** The words in the order in which a request's are joined; where one of them is not known, as they are. */
 function inOrder(parts: readonly string[]): readonly string[] {
-  if (isInOrder(parts)) return parts;
-  return [...parts].sort((one, other) => placeOf(one, 0) - placeOf(other, 0));
+  if (parts.some((part) => !KNOWN.has(part))) return parts;
+  return [...parts].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
-function isInOrder(parts: readonly string[]): boolean {
-  if (parts.some((part) => !KNOWN.has(part))) return true;
-  let from = 0;
-  for (const part of parts) {
-    const place = placeOf(part, from);
-    if (place === -1) return false;
-    // A member has one word; outputs alone may be several.
-    from = place === OUTPUTS ? OUTPUTS : place + 1;
-  }
-  return true;
-}
-
-/** The first member from `from` on that has the word, or -1. */
-function placeOf(word: string, from: number): number {
-  return WORDS.findIndex((words, index) => index >= from && words.has(word));
+/** The first member that has the word. */
+function placeOf(word: string): number {
+  return WORDS.findIndex((words) => words.has(word));
 }

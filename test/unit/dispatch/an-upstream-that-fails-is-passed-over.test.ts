@@ -7,6 +7,7 @@ import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import {
   ask,
   assertAnswered,
+  byName,
   closedPort,
   FakeClock,
   HEALTH,
@@ -215,6 +216,9 @@ for (const status of [404, 405]) {
     clock.advance(30_000);
     await once();
     assert.equal(warnings.length, 2);
+    dispatcher.replace(byName([upstream("lost", `${lost}/v2`, { health: STRICT })]));
+    await once();
+    assert.equal(warnings[2]?.asked, `POST ${lost}/v2/chat/completions`, "what is configured anew is told at once");
   });
 }
 
