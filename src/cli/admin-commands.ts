@@ -158,9 +158,15 @@ export async function showLedger(
 ): Promise<Outcome> {
   const search = query({ after: page.after, limit: page.limit });
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
-  const rows = itemsOf(body);
+  const rows = itemsOf(body).map(withCause);
   const text = rows.length === 0 ? "No ledger lines.\n" : table(LEDGER_COLUMNS, rows);
   return withMore(body, text, (next) => `More lines: tollgate ledger show --account ${account} --after ${next}\n`);
+}
+
+/** Nobody writes a note on what no client pays: its cause is why it is there. */
+function withCause(line: Fields): Fields {
+  const [, cause] = /^absorbed:(.+)$/.exec(String(line.debit)) ?? [];
+  return cause !== undefined && line.note === "" ? { ...line, note: cause } : line;
 }
 
 function movementWords(body: Fields, done: string): string {

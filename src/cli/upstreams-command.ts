@@ -15,7 +15,11 @@ const COLUMNS: readonly Column[] = [
   { title: "REMOTE", member: "remote", right: true },
   { title: "429", member: "rate_limited", right: true },
   { title: "FORBIDDEN", member: "forbidden", right: true },
+  { title: "404/405", member: "not_found", right: true },
 ];
+
+const COUNTED =
+  "OK to 404/405 count the attempts of the last health.window of each upstream (30s unless configured).\n";
 
 export async function showUpstreams(admin: AdminClient): Promise<Outcome> {
   const { body } = await admin.call("GET", "/upstreams");
@@ -25,7 +29,7 @@ export async function showUpstreams(admin: AdminClient): Promise<Outcome> {
     in_flight: `${cell(item.in_flight)}/${cell(item.max_concurrency)}`,
     ...(item.outcomes as Fields),
   }));
-  return { json: body, text: table(COLUMNS, rows) + items.flatMap(limits).join("") };
+  return { json: body, text: table(COLUMNS, rows) + items.flatMap(limits).join("") + COUNTED };
 }
 
 function limits({ name, limited_models: limited }: Fields): string[] {

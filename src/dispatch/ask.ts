@@ -154,4 +154,6 @@ export interface DispatchWarning {
   readonly model: string;
   readonly status: number | undefined;
   readonly reason: string;
+  /** Method and address. */
+  readonly asked: string;
 }

@@ -2,6 +2,8 @@
  * The attempt loop: picks routes in order, one attempt at a time, and fails over while nothing has been accepted.
  * What happens once per request is here; what happens once per attempt is in `attempt.ts`.
  */
+
+import { sparingly } from "../telemetry/sparingly.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
@@ -63,6 +65,8 @@ class RoutingDispatcher implements Dispatcher {
   readonly #budget = new RetryBudget();
   readonly #affinity: Affinity;
   readonly #pool: UpstreamPool;
+  /** What was last said to the operator, by upstream, kind and model: each of their requests would say it again. */
+  readonly #said = new Map<string, (reason: string) => void>();
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -101,6 +105,7 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   replace(upstreams: ReadonlyMap<string, UpstreamSettings>): void {
+    this.#said.clear();
     this.#pool.replace(upstreams);
   }
 
@@ -204,8 +209,17 @@ class RoutingDispatcher implements Dispatcher {
     if (kind === undefined) return;
     // A 404 or 405 of a side endpoint says that the upstream has none, not that it was asked for a wrong model.
     if (ask.pathSuffix !== undefined && (kind === "model_not_found" || kind === "unexpected_status")) return;
-    const { upstream, upstreamModel } = choice.route;
-    this.#options.onWarning({ kind, upstream, model: upstreamModel, status: failed.status, reason: failed.reason });
+    const { upstream, upstreamModel: model } = choice.route;
+    const { status } = failed;
+    const { asked } = choice.upstream;
+    const about = JSON.stringify([upstream, kind, model, status]);
+    const say =
+      this.#said.get(about) ??
+      sparingly(this.#options.clock, (reason) =>
+        this.#options.onWarning({ kind, upstream, model, status, reason, asked }),
+      );
+    this.#said.set(about, say);
+    say(failed.reason);
   }
 }
 

@@ -18,8 +18,8 @@ interface FailureRow {
   readonly cause: Cause;
   readonly next: Next;
   /**
-   * `none`: the caller's own doing, or this machine's trouble, or about one model's name: no evidence about the
-   * upstream. `alive`: it answered, and found the caller at fault.
+   * `none`: the caller's own doing, or this machine's trouble: no evidence about the upstream. `alive`: it answered, and
+   * found the caller at fault. `not_found`: counted, and no evidence either, since it may be about one model's name.
    */
   readonly health: HealthVerdict["kind"];
   readonly warning?: DispatchWarning["kind"];
@@ -49,12 +49,14 @@ export const FAILURES = {
   /** 400, 413, 422: the caller's own fault, which any upstream would find. */
   rejected: row("upstream_rejected", "nowhere", "alive"),
   forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
-  model_not_found: row("upstream_unavailable", "other_route", "none", "model_not_found"),
+  model_not_found: row("upstream_unavailable", "other_route", "not_found", "model_not_found"),
+  /** 405: it has something else, or nothing, where we ask. */
+  method_refused: row("upstream_unavailable", "other_upstream", "not_found", "unexpected_status"),
   request_timeout: row("upstream_timeout", "other_upstream", "remote"),
   rate_limited: row("upstream_rate_limit", "other_upstream", "rate_limited"),
   /** 5xx, 529, and what counts as such: 3xx, 409, 425, and successes without an answer in them. */
   server_error: row("upstream_unavailable", "anywhere", "remote"),
-  /** A 4xx that is about our own way of asking (405, 406, 411, 415, ...), not the caller's. */
+  /** A 4xx that is about our own way of asking (406, 411, 415, ...), not the caller's. */
   unexpected_status: row("upstream_unavailable", "other_upstream", "none", "unexpected_status"),
   /** The reply's first event, or the whole reply, is an error; one row for each cause that an inspector may name. */
   fault_unavailable: row("upstream_unavailable", "anywhere", "remote"),
@@ -146,6 +148,7 @@ export function kindOfStatus(status: number): FailureKind {
   if (status === 400 || status === 413 || status === 422) return "rejected";
   if (status === 401 || status === 402 || status === 403) return "forbidden";
   if (status === 404) return "model_not_found";
+  if (status === 405) return "method_refused";
   if (status === 408) return "request_timeout";
   if (status === 429) return "rate_limited";
   if (status === 409 || status === 425 || status < 400 || status >= 500) return "server_error";

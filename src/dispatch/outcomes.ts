@@ -2,9 +2,10 @@
 
 /**
  * How an attempt reflects on its upstream: `local` was felt on our side of the wire (connect, reset, timeout), `remote`
- * was said or done by the server (5xx, 529, a broken reply); 429 and refused credentials are neither.
+ * was said or done by the server (5xx, 529, a broken reply); 429, refused credentials, and a path or model that it does
+ * not have (404, 405) are neither.
  */
-const OUTCOME_KINDS = ["ok", "local", "remote", "rate_limited", "forbidden"] as const;
+const OUTCOME_KINDS = ["ok", "local", "remote", "rate_limited", "forbidden", "not_found"] as const;
 export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
 export type OutcomeCounts = Readonly<Record<OutcomeKind, number>>;
 

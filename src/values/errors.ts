@@ -163,7 +163,7 @@ export const ERROR_ROWS = {
     "The body must be plain JSON in UTF-8",
     "Send Content-Type: application/json and no Content-Encoding.",
   ),
-  not_json: row(400, "invalid_request_error", "The request body is not valid JSON", FIX_BODY),
+  not_json: row(400, "invalid_request_error", "The request body is not a valid JSON object", FIX_BODY),
   duplicate_field: row(400, "invalid_request_error", "A field appears twice in the request body", FIX_BODY),
   wrong_protocol: row(
     400,

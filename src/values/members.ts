@@ -16,6 +16,13 @@ export type { MemberStanding, Shape } from "./members/shape.ts";
 /** The members of a request by protocol. */
 export const MEMBERS: Readonly<Record<Protocol, Shape>> = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
 
+/** The members of any protocol that ask for an extra: what `price.options` may name. */
+export const OPTION_MEMBERS: ReadonlySet<string> = new Set(
+  Object.values(MEMBERS).flatMap(({ standings }) =>
+    [...standings].flatMap(([name, standing]) => (standing === "option" ? [name] : [])),
+  ),
+);
+
 /** Members that an upstream gets though they are not listed, by its configuration. */
 export interface PassedMembers {
   /** Whether all do. */

@@ -3,6 +3,8 @@
  * under a name of its own, which may differ.
  */
 
+import { slipOf } from "./nearest.ts";
+
 /** Calls of one tool in one request above which a count is a lie: no server runs so many before it answers. */
 export const TOOL_CALLS_BELIEVED_MAX = 10_000;
 
@@ -18,6 +20,39 @@ const FAMILIES: ReadonlyMap<string, string> = new Map([
 /** The one name for all names of a tool. */
 function toolFamily(name: string): string {
   return FAMILIES.get(name) ?? name;
+}
+
+/** The name under which a type of tool has its price: `web_search_20250305` and `web_search` have one. */
+export function toolPriceName(toolType: string): string {
+  return toolType.replace(/_(?:preview(?:_\d[\d_]*)?|\d{4}_?\d{2}_?\d{2})$/, "");
+}
+
+/** Tools that servers are known to run. They make up others, so a price may have any name; these tell a slip. */
+const KNOWN_TOOLS: ReadonlySet<string> = new Set([
+  ...FAMILIES.keys(),
+  ...FAMILIES.values(),
+  ..."web_search x_search file_search tool_search browser_search collections_search".split(" "),
+  ..."web_fetch code_execution code_interpreter image_generation computer shell local_shell mcp advisor".split(" "),
+]);
+
+/** Types that the client runs on every protocol: no server counts them. */
+const CLIENTS_OWN: ReadonlySet<string> = new Set(["function", "custom"]);
+
+/**
+ * Why calls are never charged under a price name, and the name that was meant where one is near; undefined: they can be.
+ * @param members that ask for an extra: they may be priced as the tool that they switch on.
+ */
+export function toolNameFault(
+  name: string,
+  members: ReadonlySet<string>,
+): { readonly why: string; readonly meant?: string } | undefined {
+  const known = KNOWN_TOOLS.has(name) || members.has(name);
+  if (CLIENTS_OWN.has(name)) return { why: "must be a tool that the server runs; this one is the client's own" };
+  const undated = toolPriceName(name);
+  if (undated !== name)
+    return { why: "must be a tool's name without date and preview: all versions have one price", meant: undated };
+  const meant = known ? undefined : slipOf(name, KNOWN_TOOLS);
+  return meant === undefined ? undefined : { why: "must be a tool as requests and servers name it", meant };
 }
 
 /** Why nobody is charged for calls that a server counts. */

@@ -33,6 +33,10 @@ export interface ArchiveFile {
 export async function listArchive(dir: string, isNew = false): Promise<ArchiveFile[]> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (isNew && error.code === "ENOENT") return [];
+    if (error.code === "ENOENT") {
+      const made = "`tollgate ledger archive` makes it with its first file";
+      throw new CliFailure(1, `There is no archive in ${dir} yet: the folder is not there (${made}).`);
+    }
     throw new CliFailure(1, `The archive folder ${dir} cannot be read (${error.code}).`);
   });
   const files = names.flatMap((name) => {

@@ -21,11 +21,11 @@ const KNOWN: Readonly<Record<Exclude<Role, "beside">, readonly string[]>> = {
   model: ["modelversion", "modelpermaslug", "model", "modelname", "lineitem", "skudescription", "metername"],
   input: [
     ...["usageinputtokensnocache", "uncachedinputtokens", "inputtokens", "prompttokens", "tokensprompt"],
-    ...["ncontexttokenstotal", "totalinputtokens"],
+    ...["ncontexttokenstotal", "totalinputtokens", "input"],
   ],
   output: [
     ...["usageoutputtokens", "outputtokens", "completiontokens", "tokenscompletion", "ngeneratedtokenstotal"],
-    "totaloutputtokens",
+    ...["totaloutputtokens", "output"],
   ],
   cost: [
     ...["costusd", "costtotal", "amountvalue", "costinusd", "unroundedcost", "costinbillingcurrency", "totalcost"],

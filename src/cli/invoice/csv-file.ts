@@ -49,10 +49,19 @@ function failureOf(path: string, error: unknown): unknown {
     return badLine(path, line, REASONS[error.code] ?? error.message);
   }
   if (error instanceof Error && "code" in error && "syscall" in error) {
-    return new CliFailure(2, `${path}: ${error.message}.`);
+    return new CliFailure(
+      2,
+      `The file ${path} ${FILE_REASONS[String(error.code)] ?? `cannot be read (${error.code})`}.`,
+    );
   }
   return error;
 }
+
+const FILE_REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "is not there",
+  EISDIR: "is a folder",
+  EACCES: "may not be read by this user",
+};
 
 const REASONS: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: "a quote is opened here and never closed",

@@ -19,6 +19,7 @@ import { actionsFor, addedBytes, type Rule } from "../../values/rules.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { type Path, suggestion } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
+import { readCost } from "./cost.ts";
 import { readPassedMembers } from "./passed-members.ts";
 import { readPrice, readUsd } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -105,7 +106,8 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
   for (const [index, plan] of (model.plans ?? []).entries()) {
     reader.reference([...path, "plans", index], plan, "plan", places.known.plans);
   }
-  const price = readPrice(reader, [...path, "price"], model.price);
+  const pricePath = [...path, "price"];
+  const price = readPrice(reader, pricePath, model.price);
   const contextTokens = model.context_tokens ?? LIMITS.tokensMax;
   const maxOutputTokens = model.max_output_tokens ?? Math.min(DEFAULTS.maxOutputTokens, contextTokens);
   if (maxOutputTokens > contextTokens) {
@@ -117,7 +119,7 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
   }
   const toolCalls = readToolCalls(reader, [...path, "tool_calls"], model);
   const routes = (model.routes ?? []).flatMap((route, index) =>
-    route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, ...places })] : [],
+    route ? [readRoute(reader, [...path, "routes", index], route, { name, model, price, pricePath, ...places })] : [],
   );
   const rules = readRules(reader, [...path, "rules"], model.rules);
   return {
@@ -147,7 +149,7 @@ function readRoute(
   reader: Reader,
   path: Path,
   route: RouteFile,
-  of: Places & { name: string; model: ModelFile; price: Price },
+  of: Places & { name: string; model: ModelFile; price: Price; pricePath: Path },
 ): Route {
   const upstream = route.upstream ?? "";
   reader.reference([...path, "upstream"], route.upstream, "upstream", of.known.upstreams);
@@ -158,7 +160,9 @@ function readRoute(
     upstreamModel: route.model ?? of.name,
     weight: route.weight ?? DEFAULTS.routeWeight,
     priority: route.priority ?? DEFAULTS.routePriority,
-    cost: route.cost ? readPrice(reader, [...path, "cost"], route.cost) : of.price,
+    cost: route.cost
+      ? readCost(reader, [...path, "cost"], route.cost, { path: of.pricePath, file: of.model.price, read: of.price })
+      : of.price,
     capabilities: {
       ...defaultCapabilities(protocol),
       ...namedCapabilities(of.model.capabilities),

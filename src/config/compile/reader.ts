@@ -41,6 +41,11 @@ export class Reader {
     return !this.#document.problems.paths().some((other) => path.every((part, index) => other[index] === part));
   }
 
+  /** Whether the value at a path, as a whole, has been complained about. */
+  isRefused(path: Path): boolean {
+    return this.#document.problems.has(path);
+  }
+
   /** Whether YAML takes the value for a number with a point: such a number is binary. */
   isFloat(path: Path): boolean {
     return this.#document.kindAt(path) === "float";

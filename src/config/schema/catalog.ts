@@ -117,8 +117,8 @@ const route = section(
     ),
     cost: optional(
       price(
-        "What the upstream charges you; prices cost, margin and what you absorb. Default: the model's price, and that " +
-          "as a whole: tools and options that it leaves out cost nothing.",
+        "What the upstream charges you; prices cost, margin and what you absorb. Default: the model's price. " +
+          "It must have each tool, option and tier of the price (0 where it costs nothing), and steps where the price has them ([]: none).",
       ),
     ),
     capabilities: optional(capabilities("What this route can do, where it differs from the model's.")),

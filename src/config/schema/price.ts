@@ -10,7 +10,12 @@ const TIER_NAMES = {
 };
 
 const derivedPrices = {
-  cached_input: optional(usd({ description: "Input read from the upstream's cache. Default: the input price." })),
+  cached_input: optional(
+    usd({
+      description:
+        "Input read from the upstream's cache. Default: the input price; must be named in tiers, steps and costs where the price above is below its input.",
+    }),
+  ),
   cache_write: optional(
     usd({ description: "Input written to the upstream's cache (5 minutes). Default: 1.25 x input." }),
   ),
@@ -51,7 +56,9 @@ export const price = (description: string) =>
           {
             description:
               "Prices that replace these when a request names the service tier, speed, region (inference_geo: us), " +
-              "reasoning mode (pro) or output (audio) of this name; several at once are joined by +.",
+              "reasoning mode (pro) or output (audio) of this name; several at once are joined by +, in that order. " +
+              "Any word that a request may say is a tier, but those for the standard prices (auto, default, standard, " +
+              "standard_only, global) and what looks like a slip of a known one.",
             max: LIMITS.tiersPerPriceMax,
             names: TIER_NAMES,
           },
@@ -65,7 +72,10 @@ export const price = (description: string) =>
       tools: optional(
         mapOf(
           {
-            description: "US dollars per call of a hosted tool. A tool without a price is refused.",
+            description:
+              "US dollars per call of a hosted tool. A tool without a price is refused. The name is the tool's type without " +
+              "date or preview (web_search_20250305: web_search), or a member that switches the tool on; servers make up tools, " +
+              "so any name is taken but the client's own (function, custom) and what looks like a slip of a known one.",
             max: LIMITS.toolsPerPriceMax,
             names: PLAIN_NAMES,
             examples: [{ web_search: "0.01" }],
@@ -78,7 +88,7 @@ export const price = (description: string) =>
           {
             description:
               "US dollars per request that asks for an extra by this member of its body; 0 allows it for nothing. " +
-              "One without a price is refused.",
+              "One without a price is refused. Only members that docs/members.md lists as options are ever charged.",
             max: LIMITS.optionsPerPriceMax,
             names: PLAIN_NAMES,
             examples: [{ search_parameters: "0.025" }],

@@ -207,7 +207,9 @@ export const UpstreamList = object("UpstreamList", {
       queued: count("Requests in line for it.", 0),
       outcomes: {
         type: "object",
-        description: "Outcomes of attempts within its window, by kind.",
+        description:
+          "Outcomes of attempts within the last `health.window` of the upstream, by kind: ok, local, remote, rate_limited, " +
+          "forbidden, not_found (404 or 405: no such path or model there).",
         additionalProperties: { type: "integer" },
       },
       limited_models: list(

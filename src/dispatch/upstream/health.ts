@@ -119,6 +119,7 @@ export class Health {
     if (kind === "none") return;
     const nowMs = this.#parts.clock.monotonicMs();
     if (kind !== "alive") this.#outcomes.add(kind, nowMs);
+    if (kind === "not_found") return;
     if (kind === "ok" || kind === "alive") this.#answered(verdict, nowMs);
     else if (kind === "rate_limited") this.#limited(verdict, nowMs);
     else this.#failed(kind, verdict, nowMs);

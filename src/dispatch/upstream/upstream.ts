@@ -49,6 +49,7 @@ export class Upstream {
   readonly health: Health;
   readonly firstBytes = new FirstByteTimes();
   readonly #pool: Pool;
+  readonly #origin: string;
   readonly #path: string;
   readonly #query: string;
   readonly #head: ReturnType<typeof compileRequestHead>;
@@ -68,6 +69,7 @@ export class Upstream {
       },
       onReturned: () => parts.onReturned(settings.name),
     });
+    this.#origin = base.origin;
     this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath;
     this.#query = base.search;
     this.#head = compileRequestHead(settings);
@@ -88,6 +90,11 @@ export class Upstream {
         ...tlsOptions(settings.tls),
       },
     });
+  }
+
+  /** What is asked of it, for its operator: method and address, without a query. */
+  get asked(): string {
+    return `POST ${this.#origin}${this.#path}`;
   }
 
   /** Sends one request. What happens to it, refusals of undici included, goes to the handler only. */

@@ -2,6 +2,7 @@
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
+import type { DispatchWarning } from "../ask.ts";
 import type { DispatcherOptions } from "../dispatcher.ts";
 import type { UpstreamReport } from "./pool.ts";
 
@@ -12,7 +13,7 @@ type Listening = Pick<Required<DispatcherOptions>, "onWarning" | "onEjected" | "
 /** The dispatcher's listeners. */
 export function watchUpstreams({ metrics, log }: { readonly metrics: Metrics; readonly log: Log }): Listening {
   return {
-    onWarning: (warning) => log.warn({ ...warning }, "an upstream needs the operator"),
+    onWarning: (warning) => log.warn({ ...warning, ...lookAt(warning) }, "an upstream needs the operator"),
     onEjected(upstream, { reason, restMs, repeated }) {
       metrics.upstreamEjections.inc({ upstream, reason });
       log.warn({ upstream, reason, rest_ms: Math.round(restMs), repeated }, "an upstream is passed over for now");
@@ -20,6 +21,12 @@ export function watchUpstreams({ metrics, log }: { readonly metrics: Metrics; re
     onReturned: (upstream) => log.info({ upstream }, "an upstream answers again"),
     onWaited: (upstream, waitedMs) => metrics.queueWait.observe({ upstream }, waitedMs / MS_PER_S),
   };
+}
+
+/** Where the mistake is as a rule, when an upstream has nothing where it is asked. */
+function lookAt({ status }: DispatchWarning): { readonly look_at?: string } {
+  if (status !== 404 && status !== 405) return {};
+  return { look_at: "base_url of the upstream (most end in /v1), then model of the route" };
 }
 
 /** Sets the gauges when somebody looks: an upstream's rest ends by time alone, and no event says so. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type ReadBody, readEnvelope } from "../../../src/accept/envelope.ts";
-import { isRefusal, type Refusal } from "../../../src/values/errors.ts";
+import { answerOf, isRefusal, type Refusal } from "../../../src/values/errors.ts";
 import type { Protocol } from "../../../src/values/protocol.ts";
 
 const MESSAGE = { role: "user", content: "hi" };
@@ -101,6 +101,14 @@ for (const [name, protocol, body, expected] of REFUSED) {
     assert.equal(fault(protocol, body), expected);
   });
 }
+
+test("JSON that is no object is not called invalid JSON: an object is asked for", () => {
+  for (const body of ["[]", "null", '"text"', "1"]) {
+    const { message } = answerOf(read("chat", body) as Refusal);
+    assert.match(message, /JSON object/);
+    assert.doesNotMatch(message, /not valid JSON/);
+  }
+});
 
 for (const hidden of ["type", "source", "data"]) {
   test(`"${hidden}" is not hidden by V8's memory of names with a backslash (nodejs/node#63785)`, () => {

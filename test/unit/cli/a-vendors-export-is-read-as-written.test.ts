@@ -52,6 +52,11 @@ const OF_VENDORS: Readonly<Record<string, { text: string; rows: string[]; tells:
     rows: ["2026-08-05 Big 1 0 0 1000140000000"],
     tells: ["cost"],
   },
+  "a table of one's own": {
+    text: "Day,Model,Input,Output,Cost\n2026-08-05,big-1,10,5,0.25\n",
+    rows: ["2026-08-05 big-1 10 5 250000000"],
+    tells: ["input", "output", "cost"],
+  },
   "OpenAI's usage": {
     text: `start_time,end_time,start_time_iso,end_time_iso,num_model_requests,model,input_tokens,output_tokens,input_cached_tokens
 1790553600,1790640000,2026-09-28T00:00:00+00:00,2026-09-29T00:00:00+00:00,5,big-1-2026-01-01,1000,500,800
@@ -157,8 +162,11 @@ test("what is no such file is refused with its line and the reason", async () =>
     await refusedFor(text, reason);
   }
   const nowhere = join(dir, "nowhere.csv");
-  await assert.rejects(readInvoice(nowhere, { columns: new Map() }), /nowhere\.csv: ENOENT/);
-  await assert.rejects(readInvoice(dir, { columns: new Map() }), /EISDIR/);
+  await assert.rejects(
+    readInvoice(nowhere, { columns: new Map() }),
+    /^CliFailure: The file .*nowhere\.csv is not there\.$/,
+  );
+  await assert.rejects(readInvoice(dir, { columns: new Map() }), /is a folder\.$/);
 });
 
 test("days, counts and amounts are read for certain or not at all", () => {

@@ -41,7 +41,7 @@ test("the example file is good and reads as it says", () => {
   assert.equal(big?.price.cacheWrite, 1_562_500_000n);
   assert.equal(big?.price.tiers.get("priority")?.cacheWrite1h, 5_000_000_000n);
   assert.equal(big?.price.tiers.get("priority")?.aboveTokens?.[0]?.prices.cacheWrite, 6_250_000_000n);
-  assert.equal(big?.price.aboveTokens[0]?.prices.cachedInput, 2_500_000_000n);
+  assert.equal(big?.price.aboveTokens[0]?.prices.cachedInput, 250_000_000n);
   assert.deepEqual(big?.toolCalls, { held: 10, max: 50 });
   assert.equal(big?.price.tools.get("web_search"), 10_000_000n);
   assert.equal(big?.price.tools.get("search_parameters"), 25_000_000n);
@@ -117,6 +117,42 @@ test("what an image or a file is held at has a least and a most, and one of the 
   assert.deepEqual(tokens("{}"), { image: 1_600, file: 3_000, imageMax: undefined, fileMax: undefined });
   assert.deepEqual(tokens("{image_max: 800, file_max: 9}"), { image: 800, file: 9, imageMax: 800, fileMax: 9 });
   assert.deepEqual(tokens("{image: 5, image_max: 5}"), { image: 5, file: 3_000, imageMax: 5, fileMax: undefined });
+});
+
+test("a cost may say that something costs nothing, and has no steps", () => {
+  const price = `{input: "2", cached_input: "1", output: 10, tools: {web_search: "0.01"}, options: {provider: "0"},
+      tiers: {flex: {input: "1", cached_input: "1", output: "5", above_tokens: [{tokens: 9, input: "3", output: "9"}]},
+      free: {input: "0", output: "0"}}, above_tokens: [{tokens: 9, input: "3", cached_input: "2", output: "9"}]}`;
+  const cost = `{input: "1", cached_input: "1", output: "2", tools: {web_search: "0", provider: "0"}, above_tokens: [],
+      tiers: {flex: {input: "0", output: "0", above_tokens: []}, free: {input: "0", output: "0"}}}`;
+  const { catalog } = settingsOf(
+    least
+      .replace('{input: "0.000000003", output: 10}', price)
+      .replace("[{upstream: east}", `[{upstream: east, cost: ${cost}}`),
+  );
+  const big = catalog.models.get("big-1");
+  assert.equal(big?.price.tiers.get("flex")?.aboveTokens?.[0]?.prices.cachedInput, 3_000_000_000n, "as its tier says");
+  assert.deepEqual(
+    [...(big?.routes[0]?.cost.tools ?? [])],
+    [
+      ["web_search", 0n],
+      ["provider", 0n],
+    ],
+  );
+  assert.deepEqual(big?.routes[0]?.cost.aboveTokens, []);
+});
+
+test("a server's own tools and tiers may have a price, and so may each member that asks for an extra", () => {
+  const tiers = "reserved fast+us fast+fast uk turbo+uk audio+image image+audio flex+pro+audio".split(" ");
+  const tools = "web_search web_search_premium x_search ocr link_reader web_search_options enable_search".split(" ");
+  const priced = (names: readonly string[], price: string) => names.map((name) => `"${name}": ${price}`).join(", ");
+  const price = `{input: "1", output: 10, tiers: {${priced(tiers, '{input: "1", output: "1"}')}},
+      tools: {${priced(tools, '"0.01"')}}, options: {n: "0", best_of: "0", lora_path: "0", access_programs: "0"}}`;
+  const read = settingsOf(least.replace('{input: "0.000000003", output: 10}', price)).catalog.models.get(
+    "big-1",
+  )?.price;
+  assert.equal(read?.tiers.size, tiers.length);
+  assert.equal(read?.tools.size, tools.length + 4);
 });
 
 test("the demonstration is good, its simulator's address with or without /v1", () => {

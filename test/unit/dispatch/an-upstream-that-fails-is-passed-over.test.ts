@@ -7,6 +7,7 @@ import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import {
   ask,
   assertAnswered,
+  byName,
   closedPort,
   FakeClock,
   HEALTH,
@@ -194,6 +195,33 @@ test("a refused credential is cooled down at once", () => {
   );
 });
 
+for (const status of [404, 405]) {
+  test(`${status} is counted, takes nobody out of rotation, and is told once a minute with what was asked`, async (t) => {
+    const lost = await httpServer(t, (_request, response) => {
+      response.writeHead(status, { "content-type": "text/html" }).end("<h1>nginx</h1>");
+    });
+    const clock = new FakeClock();
+    const { dispatcher, warnings } = rig(t, [upstream("lost", `${lost}/v1`, { health: STRICT })], clock);
+    const once = (more = {}) => dispatcher.run(ask([route("lost")], { ...ONE_JSON, ...more }));
+    for (let i = 0; i < 12; i++) assert.equal(refusalIn(await once()).cause, "upstream_unavailable");
+    await once({ pathSuffix: "/input_tokens" });
+    const [state] = dispatcher.report();
+    assert.deepEqual([state?.standing, state?.outcomes.not_found, state?.outcomes.remote], ["healthy", 12, 0]);
+    assert.deepEqual(
+      warnings.map(({ asked, status: answered }) => [asked, answered]),
+      [[`POST ${lost}/v1/chat/completions`, status]],
+    );
+    clock.advance(STRICT.windowMs);
+    assert.equal(dispatcher.report()[0]?.outcomes.not_found, 0, "only those of the window count");
+    clock.advance(30_000);
+    await once();
+    assert.equal(warnings.length, 2);
+    dispatcher.replace(byName([upstream("lost", `${lost}/v2`, { health: STRICT })]));
+    await once();
+    assert.equal(warnings[2]?.asked, `POST ${lost}/v2/chat/completions`, "what is configured anew is told at once");
+  });
+}
+
 const ONE_JSON = { stream: false, deadlineMs: 1_000_000, owner: { account: "a", key: "a1" } } as const;
 const HOT = { ...HEALTH, failures: 2, coolDownMs: 4_000 };
 
@@ -219,7 +247,7 @@ test("requests pass an ill upstream over, a probe brings it back, and its failur
   const [state] = dispatcher.report();
   assert.equal(state?.standing, "ejected");
   assert.equal(state?.restMs, 4_000);
-  assert.deepEqual({ ...state?.outcomes }, { ok: 0, local: 0, remote: 2, rate_limited: 0, forbidden: 0 });
+  assert.deepEqual({ ...state?.outcomes }, { ok: 0, local: 0, remote: 2, rate_limited: 0, forbidden: 0, not_found: 0 });
   clock.advance(4_000);
   assert.equal(await once(), "bad good", "the probe fails");
   clock.advance(4_000);

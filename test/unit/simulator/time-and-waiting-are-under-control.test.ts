@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../../../src/values/time.ts";
@@ -123,8 +124,22 @@ test("the command says where it listens and that it is a simulation, and leaves 
   }
 });
 
-test("the command refuses a port that is none", async () => {
+test("the command says how it is used, and refuses what is no use of it without a stack trace", async () => {
   const file = fileURLToPath(new URL("../../../src/simulator/program.ts", import.meta.url));
-  const child = spawn(process.execPath, [file, "--port", "http"], { stdio: "ignore" });
-  assert.deepEqual(await once(child, "exit"), [2, null]);
+  const said = async (...args: string[]) => {
+    const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+    return { out, err, code: code as number };
+  };
+  for (const flag of ["--help", "-h"]) {
+    const { out, err, code } = await said(flag);
+    assert.deepEqual([code, err], [0, ""]);
+    assert.match(out, /^Usage: npm run upstream -- \[--port PORT\]/);
+  }
+  for (const args of [["--port", "http"], ["--port", ""], ["--prot", "1"], ["9000"], ["--port"]]) {
+    const { out, err, code } = await said(...args);
+    assert.deepEqual([code, out], [2, ""], args.join(" "));
+    assert.match(err, /Usage: npm run upstream/);
+    assert.doesNotMatch(err, /^ +at /m);
+  }
 });

@@ -5,9 +5,23 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
+import { runCli } from "../../../../src/cli/cli.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "./asking.ts";
+
+/** The ledger as the operator reads it. */
+async function shownLedger(account: string): Promise<string> {
+  let out = "";
+  const write = (text: string) => (out += text);
+  const unexpected = () => Promise.reject(new Error("not expected to run"));
+  const status = await runCli(["ledger", "show", "--account", account], {
+    ...{ stdout: { write }, stderr: { write }, fetch, serve: unexpected, check: unexpected },
+    env: { TOLLGATE_ADMIN_URL: here.adminUrl, TOLLGATE_ADMIN_TOKEN: here.gateway.adminToken },
+  });
+  assert.equal(status, 0, out);
+  return out;
+}
 
 const TOKENS = 400n * 1_000n + 50n * 10_000n;
 const SEARCH = 10_000_000n;
@@ -15,7 +29,8 @@ const SEARCH = 10_000_000n;
 function config({ upstreamUrl, dir }: ConfigPlaces): string {
   const price =
     '{input: "1", output: "10", tools: {web_search: "0.01", web_search_options: "0.01", code_interpreter: "0.03"}}';
-  const cost = '{input: "1", output: "10", tools: {web_search: "0.008"}}';
+  const cost =
+    '{input: "1", output: "10", tools: {web_search: "0.008", web_search_options: "0.008", code_interpreter: "0"}}';
   const model = (protocol: Protocol) =>
     `  ${protocol}-1: {plans: [free], price: ${price}, context_tokens: 200000, tool_calls: {held: 3, max: 20}, routes: [{upstream: up-${protocol}, cost: ${cost}}]}`;
   const upstream = (protocol: Protocol) =>
@@ -115,6 +130,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
       const [line, rest] = await usageLines(here, account);
       assert.equal(line?.amount, TOKENS);
       assert.equal(rest?.amount, absorbed * 8_000_000n);
+      assert.match(await shownLedger(account.name), / absorbed .* unpaid_tool_calls *$/m);
       assert.equal((await here.store.getAccount(account.tag))?.balance, 1_000_000_000n - TOKENS);
       assert.deepEqual(await metric("tollgate_dead_letters"), ["tollgate_dead_letters 0"]);
     });

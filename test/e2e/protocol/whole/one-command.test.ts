@@ -14,6 +14,9 @@ const MAIN = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
 /** Any free ports, so that a gateway on this machine is not in the way. */
 const PORTS = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
 
+/** The environment without the settings of whoever runs the tests: an exported TOLLGATE_DATA is another gateway's. */
+const INHERITED = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TOLLGATE_")));
+
 /** What the example configuration takes from the environment. */
 const SECRETS = Object.fromEntries(
   ["TOLLGATE_ADMIN_TOKEN", "TOLLGATE_SEALING_KEY", "EAST_KEY", "WEST_KEY"].map((name) => [name, name.padEnd(40, "x")]),
@@ -29,7 +32,7 @@ async function startDemo(cwd: string): Promise<Demo> {
   const child = spawn(process.execPath, [MAIN, "serve"], {
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...PORTS },
+    env: { ...INHERITED, ...PORTS },
   });
   let printed = "";
   const welcomed = Promise.withResolvers<void>();
@@ -85,7 +88,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     writeFileSync(join(dir, "data", "admin-token"), "of-another-gateway\n");
     const made = await run(process.execPath, [MAIN, ...another.split(" ")], {
       cwd: dir,
-      env: { ...process.env, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },
+      env: { ...INHERITED, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },
     });
     const fresh = /sk-[0-9A-Za-z]{48}/.exec(made.stdout)?.[0] ?? "";
     for (const one of [key, fresh]) {
@@ -106,7 +109,7 @@ test("check says what is good and what is wrong, with line and key", async () =>
   const dir = mkdtempSync(join(tmpdir(), "tollgate-check-"));
   try {
     const check = (...args: string[]) =>
-      run(process.execPath, [MAIN, "check", ...args], { cwd: dir, env: { ...process.env, ...SECRETS } }).then(
+      run(process.execPath, [MAIN, "check", ...args], { cwd: dir, env: { ...INHERITED, ...SECRETS } }).then(
         ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
         (error: { code: number; stdout: string; stderr: string }) => error,
       );

@@ -10,6 +10,14 @@ before(async () => {
   here = await startGatewayHere({
     config: (places) =>
       testConfig(places)
+        .replace(
+          "upstreams:\n",
+          `upstreams:\n  lost: {protocol: chat, base_url: ${JSON.stringify(new URL(places.upstreamUrl).origin)}}\n`,
+        )
+        .replace(
+          "models:\n",
+          'models:\n  chat-lost: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: lost}]}\n',
+        )
         .replace("up-messages: {", "up-messages: {max_concurrency: 1, ")
         .replace("[{upstream: up-responses}]", "[{upstream: up-responses}, {upstream: up-chat, priority: 1}]"),
   });
@@ -70,8 +78,25 @@ test("a refused credential shows in log, metrics, admin API and command line", a
   const { health, reason, rest_seconds: rest, outcomes } = await shown("up-responses");
   assert.deepEqual([health, reason, outcomes.forbidden], ["ejected", "forbidden", 1]);
   assert.ok(rest >= 1 && rest <= 6, `${rest}`);
-  assert.match(await tollgate("upstreams"), /^up-responses +ejected +forbidden +[1-6] +0\/200 +0 +0 +0 +0 +0 +1$/m);
+  assert.match(await tollgate("upstreams"), /^up-responses +ejected +forbidden +[1-6] +0\/200 +0 +0 +0 +0 +0 +1 +0$/m);
   assert.doesNotMatch(await tollgate("upstreams"), /canary/);
+});
+
+test("a base_url without its /v1 shows in the table, and in the log once", async () => {
+  const account = await here.account();
+  for (let i = 0; i < 3; i++) {
+    const reply = await ask(here, "chat", account.key, { model: "chat-lost" });
+    assert.equal(reply.status, 403);
+    assert.match(await reply.text(), /upstream_unavailable/);
+  }
+  await assertAtRest(here, account);
+  const said = here.log.filter((line) => line.upstream === "lost" && line.msg === "an upstream needs the operator");
+  assert.equal(said.length, 1);
+  assert.match(String(said[0]?.asked), /^POST http:\/\/127\.0\.0\.1:\d+\/chat\/completions$/);
+  assert.deepEqual([said[0]?.status, /base_url/.test(String(said[0]?.look_at))], [404, true]);
+  const text = await tollgate("upstreams");
+  assert.match(text, /^lost +healthy +- +0 +0\/200 +0 +0 +0 +0 +0 +0 +3$/m);
+  assert.match(text, /last health\.window/);
 });
 
 test("who waits shows, is served in turn, and its wait is measured", async () => {
