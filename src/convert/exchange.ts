@@ -105,6 +105,8 @@ export interface UpstreamFault {
   readonly reason: string;
   /** What the upstream counted for it, where it is a whole reply, or a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
+  /** Whether a client can bring it about by what it asks for: the bill is then that of a client that left. */
+  readonly canBeAskedFor?: boolean | undefined;
 }
 
 /** A whole reply, converted. */

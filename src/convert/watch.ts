@@ -51,6 +51,12 @@ export function invalid(reason: string): UpstreamFault {
   return { cause: "upstream_invalid", code: "server_error", reason };
 }
 
+/** An event that is larger than any may be: the client may have asked for what fills it, such as probabilities. */
+export const OVERSIZED: UpstreamFault = Object.freeze({
+  ...invalid("an event is over the size limit"),
+  canBeAskedFor: true,
+});
+
 /** A body that ended before its stop reason. */
 export const TRUNCATED: UpstreamFault = Object.freeze({
   cause: "upstream_invalid",

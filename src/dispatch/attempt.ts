@@ -16,9 +16,7 @@ import { readUpstreamWords } from "./upstream/words.ts";
 /** The longest whole reply that is read. */
 export const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
 
-/**
- * Bytes of a stream that may pass the inspector undecided; one event is at most 1 MiB (docs/failure-model.md row C5).
- */
+/** Bytes of a stream that may pass the inspector undecided (docs/failure-model.md row C5). */
 const INSPECTED_BYTES_MAX = 4 * 1024 * 1024;
 
 /** How much of a refusal's body is read, and for how long: it is for a message, and a failover waits for it. */

@@ -85,11 +85,14 @@ export function leavingOf(
   const drains = upstream?.onClientGone === "drain";
   const graceMs = upstream?.clientGoneGraceMs ?? 0;
   const pace = paceOf(run, route, parts);
-  if (!drains && (!delivered || graceMs === 0 || pace.thinks === "no")) return undefined;
+  // A server's own tools are billed by the call, and what they find as input: nothing of it is seen before the count.
+  const hidesTools = admitted.terms.tools.length > 0;
+  const hides = pace.thinks !== "no" || hidesTools;
+  if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
   return {
     forMs: drains ? Number.POSITIVE_INFINITY : graceMs,
     bytesMax: BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
-    doubt: drains ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
+    doubt: drains || hidesTools ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
       return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace, tier }).cost < permit.hold;

@@ -84,7 +84,7 @@ class StreamRelay {
   /** Whether any frame was handed to a socket not known to be closed. */
   #handed = false;
   #ending = false;
-  /** Set when an upstream has gone on for too long after a stop string of the client's. */
+  /** Set when the client has brought the end about: by a stop string after which the upstream went on for too long. */
   #stopped = false;
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
@@ -261,6 +261,7 @@ class StreamRelay {
 
   #fail(fault: UpstreamFault): void {
     this.#parts.body.abort();
+    this.#stopped ||= fault.canBeAskedFor === true;
     this.#end(fault.cause, false, this.#parts.failure(fault.cause));
   }
 

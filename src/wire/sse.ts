@@ -15,8 +15,11 @@ export interface SseEvent {
   readonly data: Uint8Array | undefined;
 }
 
-/** The most bytes that one frame may have by default (docs/failure-model.md rows 65 and C5). */
-export const SSE_EVENT_BYTES_MAX = 1_048_576;
+/**
+ * The most bytes that one frame may have by default (docs/failure-model.md rows 65 and C5). The last event of a responses stream
+ * repeats the whole reply; more than this would hold the loop for too long.
+ */
+export const SSE_EVENT_BYTES_MAX = 4 * 1_024 * 1_024;
 
 const LF = 0x0a;
 const CR = 0x0d;

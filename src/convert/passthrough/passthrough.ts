@@ -36,7 +36,7 @@ import { countOutput } from "../responses/produced.ts";
 import { readUsage as readResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { translationHeader } from "../translate/header.ts";
-import { invalid, reported, type SeenEvent, type Watcher } from "../watch.ts";
+import { invalid, OVERSIZED, reported, type SeenEvent, type Watcher } from "../watch.ts";
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
@@ -149,7 +149,7 @@ class PassthroughStream implements StreamConverter {
   }
 
   get fault(): UpstreamFault | undefined {
-    return this.#watcher.fault ?? (this.#reader.overflowed ? invalid("an event is over the size limit") : undefined);
+    return this.#watcher.fault ?? (this.#reader.overflowed ? OVERSIZED : undefined);
   }
 
   get ended(): boolean {

@@ -11,7 +11,7 @@ import type { ReplyEvent } from "../hub.ts";
 import { ReplyOrder } from "../order.ts";
 import { Sequencer } from "../sequence.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
-import { invalid } from "../watch.ts";
+import { invalid, OVERSIZED } from "../watch.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
 /** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
@@ -75,7 +75,7 @@ export class TranslatedStream implements StreamConverter {
   push(chunk: Uint8Array): readonly ClientFrames[] {
     if (this.#isOver) return [];
     this.#read(this.#reader.push(chunk));
-    if (this.#reader.overflowed) this.#fail(invalid("an event is over the size limit"));
+    if (this.#reader.overflowed) this.#fail(OVERSIZED);
     return this.#take();
   }
 

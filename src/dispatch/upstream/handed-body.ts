@@ -72,7 +72,10 @@ export class HandedBody implements UpstreamBody {
     if (this.#waitingBytes >= BUFFERED_BYTES_MAX) this.#call.pause();
   }
 
-  /** From the upstream: the body is over. */
+  /**
+   * From the upstream: the body is over. What waits is given at once, even to a sink that has paused, since nothing comes
+   * after it: a client that does not read must not keep its own bill open.
+   */
   finish(ending: "end" | ReplyFault): void {
     assert(this.#ending === undefined, "one end only");
     this.#ending = ending;
@@ -80,7 +83,11 @@ export class HandedBody implements UpstreamBody {
   }
 
   #open(): boolean {
-    return this.#sink !== undefined && !this.#paused && !this.#over && !this.#flushing;
+    return this.#sink !== undefined && !this.#isPaused && !this.#over && !this.#flushing;
+  }
+
+  get #isPaused(): boolean {
+    return this.#paused && this.#ending === undefined;
   }
 
   /** Gives what waits, for as long as the sink does not pause; then starts the upstream again, or ends. */
@@ -88,14 +95,14 @@ export class HandedBody implements UpstreamBody {
     if (!this.#open()) return;
     this.#flushing = true;
     let given = 0;
-    while (given < this.#waiting.length && !this.#paused && !this.#over) {
+    while (given < this.#waiting.length && !this.#isPaused && !this.#over) {
       const chunk = this.#waiting[given++] as Uint8Array;
       this.#waitingBytes -= chunk.length;
       this.#sink?.data(chunk);
     }
     if (!this.#over) this.#waiting.splice(0, given);
     this.#flushing = false;
-    if (this.#paused || this.#over) return;
+    if (this.#isPaused || this.#over) return;
     if (this.#ending === undefined) this.#call.resume();
     else this.#close(this.#ending);
   }

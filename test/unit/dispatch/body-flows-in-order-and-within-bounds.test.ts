@@ -38,10 +38,12 @@ test("a stream arrives whole however late it is consumed, with any number of pau
   const { body } = result;
   let text = "";
   let paused = false;
+  let inPause = 0;
   const ended = Promise.withResolvers<void>();
   body?.consume({
     data: (chunk) => {
-      assert.equal(paused, false, "data while paused");
+      // What is given in a pause is what waited when the upstream had ended.
+      if (paused) inPause += chunk.length;
       text += Buffer.from(chunk).toString();
       paused = true;
       body.pause();
@@ -54,6 +56,7 @@ test("a stream arrives whole however late it is consumed, with any number of pau
     error: (fault) => ended.reject(new Error(fault.reason)),
   });
   await ended.promise;
+  assert.ok(inPause <= 2 * BUFFERED_BYTES_MAX, `${inPause} bytes`);
   assert.equal(`${result.token.chunks}${text}`, `data: first\n\n${parts.join("")}`);
 });
 
@@ -105,7 +108,7 @@ test("C3: a reset mid-body is one error, after all data that came", async (t) =>
   assert.equal(rest.fault?.cause, "upstream_unavailable");
 });
 
-test("C3: an error that comes while the reader pauses waits its turn behind the data", async (t) => {
+test("C3: an upstream that is over is told of at once, also to a reader that pauses, behind the data", async (t) => {
   const base = await rawServer(t, ({ socket }) => {
     socket.write(OPEN);
     socket.write(chunked("data: second\n\n"), () => socket.destroy());
@@ -125,9 +128,6 @@ test("C3: an error that comes while the reader pauses waits its turn behind the 
       over.resolve();
     },
   });
-  while (dispatcher.inFlight().get("east") !== 0) await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual(heard, []);
-  body?.resume();
   await over.promise;
   assert.equal(result.token.chunks.join("") + heard.join(""), "data: first\n\ndata: second\n\nupstream_unavailable");
 });

@@ -205,7 +205,7 @@ test("days that differ by more than the share are named, on either side", async 
 });
 
 test("figures that no known column tells are named as not compared", async () => {
-  const ran = await reconciled(`date,model,input,cost\n${day},duo-east,3040,0.00302\n`);
+  const ran = await reconciled(`date,model,text,cost\n${day},duo-east,3040,0.00302\n`);
   assert.equal(ran.status, 0, ran.err);
   assert.match(ran.out, /Not compared, as no known column tells it: input, output\./);
 });

@@ -7,6 +7,7 @@ import test from "node:test";
 import type { BodySink } from "../../../../src/dispatch/ask.ts";
 import { relayStream, type StreamEnd } from "../../../../src/request/relay.ts";
 import type { Clock } from "../../../../src/values/time.ts";
+import { SSE_EVENT_BYTES_MAX } from "../../../../src/wire/sse.ts";
 import { exchangeOf, framesOf, routeOf, smallBody, sse } from "./rig.ts";
 
 const OPENING = sse("responses", [
@@ -138,4 +139,12 @@ test("a stop string in the very first bytes bounds the upstream all the same", a
   relay.pass(10_000);
   assert.equal((await relay.end).reason, "complete");
   assert.deepEqual(relay.told(), { text: "yes ", stop: "stop_sequence" });
+});
+
+test("an event that is too large may be of the client's asking: the bill is that of a client that left", async () => {
+  const relay = new Relay();
+  relay.say(OPENING.replace("STOP", "GO"));
+  relay.say(`data: ${"x".repeat(SSE_EVENT_BYTES_MAX)}`);
+  const end = await relay.end;
+  assert.deepEqual([end.reason, end.stopped, end.delivered], ["upstream_invalid", true, true]);
 });

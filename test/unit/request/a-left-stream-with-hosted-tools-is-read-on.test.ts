@@ -1,0 +1,32 @@
+/**
+ * docs/decisions/what-leaving-costs.md: what a server's own tools cost is in its last count only, so the upstream of a client
+ * that leaves is read on for it where the request offered one, also where the model is known to show all it writes.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Permit } from "../../../src/admit/permit.ts";
+import { leavingOf } from "../../../src/request/leaving.ts";
+import type { PipelineParts, Run } from "../../../src/request/run.ts";
+
+const GRACE_MS = 10_000;
+const COUNTS = { usage: undefined, final: false, produced: { bytes: 4, tokens: 1, deltas: 1 }, silentMs: 0 };
+
+function leave(tools: readonly string[], delivered = true) {
+  const admitted = { outputMost: 100, terms: { choices: 1, tools } } as unknown as Permit;
+  const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
+  const pace = { thinks: "no", hiddenPerS: 0, visibleFactor: 1 };
+  const parts = { settings: () => ({ upstreams }), observed: { paceOf: () => pace } } as unknown as PipelineParts;
+  const route = { upstream: "east", capabilities: { thinking: "none" } };
+  const left = { route, tier: undefined, counts: COUNTS, delivered } as unknown as Parameters<typeof leavingOf>[2];
+  return leavingOf({ asksToThink: false } as Run, admitted, left, parts);
+}
+
+test("without a hosted tool it is stopped, with one it is read on for the whole grace", () => {
+  assert.equal(leave([]), undefined);
+  const leaving = leave(["web_search"]);
+  assert.deepEqual([leaving?.forMs, leaving?.doubt], [GRACE_MS, undefined]);
+});
+
+test("who was given nothing pays nothing, and is not read on for", () => {
+  assert.equal(leave(["web_search"], false), undefined);
+});
