@@ -66,6 +66,8 @@ interface LeftStream {
   readonly delivered: boolean;
 }
 
+/** Held input above the likely one for which a count is worth waiting for. */
+const INPUT_DOUBT_TOKENS = 10_000;
 /** Bytes that an upstream may spend on a token that nobody reads: a frame of its own, with probabilities. */
 const BYTES_PER_TOKEN = 4_096;
 
@@ -87,12 +89,16 @@ export function leavingOf(
   const pace = paceOf(run, route, parts);
   // A server's own tools are billed by the call, and what they find as input: nothing of it is seen before the count.
   const hidesTools = admitted.terms.tools.length > 0;
-  const hides = pace.thinks !== "no" || hidesTools;
+  // Nor is it of a file that may be much longer than it looks.
+  const { inputTokens, inputEstimate } = admitted.terms;
+  const hidesInput = inputTokens - inputEstimate > INPUT_DOUBT_TOKENS;
+  const hides = pace.thinks !== "no" || hidesTools || hidesInput;
   if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
   return {
     forMs: drains ? Number.POSITIVE_INFINITY : graceMs,
     bytesMax: BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
-    doubt: drains || hidesTools ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
+    doubt:
+      drains || hidesTools || hidesInput ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
       return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace, tier }).cost < permit.hold;

@@ -6,6 +6,7 @@
 import { isObject, type Json, type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
+import { isZip, zipBytes } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
@@ -112,7 +113,14 @@ function pieceOf(
   if (format !== undefined) return { kind: "image", tokens: imageTokens(encoded, format) };
   if (hint === "audio" || isSound(head)) return { kind: "file", tokens: soundTokens(encoded, head) };
   if (kind === "image") return { kind, tokens: undefined };
-  return { kind, tokens: Math.ceil(encoded.bytes / (isText(head) ? TEXT_BYTES_PER_TOKEN : 1)) };
+  if (isZip(head)) return { kind, tokens: zipTokens(decoded(encoded, encoded.bytes), budget) };
+  // What is packed in another way may be a thousand times its size.
+  return { kind, tokens: isText(head) ? Math.ceil(encoded.bytes / TEXT_BYTES_PER_TOKEN) : undefined };
+}
+
+function zipTokens(zip: Buffer, budget: ReadingBudget): number | undefined {
+  const bytes = zipBytes(zip, budget);
+  return bytes === undefined ? undefined : Math.ceil(bytes / TEXT_BYTES_PER_TOKEN);
 }
 
 /**
@@ -158,20 +166,38 @@ function imageTokens(encoded: Encoded, format: ImageFormat): number | undefined 
 
 /** The dearest rate that a vendor publishes for sound input. */
 const SOUND_TOKENS_PER_S = 32;
-/** The least that a second takes in the codecs of speech, and in plain samples of common quality at the most. */
-const PACKED_BYTES_PER_S = 1_000;
+/** The least that a second takes in MP3 (8 kbit/s), and in plain samples of common quality at the most. */
+const MP3_BYTES_PER_S = 1_000;
 const SAMPLED_BYTES_PER_S = 192_000;
 
 function isSound(head: Buffer): boolean {
   return /^(?:RIFF[\s\S]{4}WAVE|ID3|OggS|fLaC|\xff[\xe2-\xfb])/.test(head.toString("latin1", 0, 12));
 }
 
-function soundTokens({ bytes }: Encoded, head: Buffer): number {
+/** Undefined for codecs in which an hour of silence takes a few kilobytes (FLAC, Ogg, AAC, MP4, WebM). */
+function soundTokens({ text, bytes }: Encoded, head: Buffer): number | undefined {
   const isSampled = /^RIFF[\s\S]{4}WAVE/.test(head.toString("latin1", 0, 12)) && head.length >= 36;
   // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
   const said = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
-  const perSecond = said > 0 ? Math.min(said, SAMPLED_BYTES_PER_S) : PACKED_BYTES_PER_S;
-  return Math.ceil((bytes / perSecond) * SOUND_TOKENS_PER_S);
+  if (said > 0) return Math.ceil((bytes / Math.min(said, SAMPLED_BYTES_PER_S)) * SOUND_TOKENS_PER_S);
+  return isMp3({ text, bytes }, head) ? Math.ceil((bytes / MP3_BYTES_PER_S) * SOUND_TOKENS_PER_S) : undefined;
+}
+
+const TAG_BYTES = 10;
+
+/** Whether a frame of MP3 begins here, or after the tag with which many such files begin (ID3v2.4 section 3.1). */
+function isMp3(encoded: Encoded, head: Buffer): boolean {
+  const isTagged = head.toString("latin1", 0, 3) === "ID3" && head.length >= TAG_BYTES;
+  if (!isTagged) return isMp3Frame(head, 0);
+  const [a = 0, b = 0, c = 0, d = 0] = head.subarray(6, TAG_BYTES);
+  const frame = TAG_BYTES + ((a << 21) | (b << 14) | (c << 7) | d);
+  return frame < encoded.bytes && isMp3Frame(decoded(encoded, frame + 2), frame);
+}
+
+/** Eleven bits of a frame, a version that exists, and layer III. */
+function isMp3Frame(bytes: Buffer, at: number): boolean {
+  const [first, second = 0] = bytes.subarray(at, at + 2);
+  return first === 0xff && (second & 0xe6) === 0xe2 && (second & 0x18) !== 0x08;
 }
 
 /** Text has no control characters but those of lines; what is packed has many. */

@@ -1,7 +1,7 @@
 /** What an image or a file can cost at most, from its bytes and its header; neither is believed against the other. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deflateSync } from "node:zlib";
+import { deflateRawSync, deflateSync } from "node:zlib";
 import fc from "fast-check";
 import { imageSize } from "../../../src/accept/envelope/image-size.ts";
 import type { MediaPiece } from "../../../src/accept/envelope/media.ts";
@@ -331,10 +331,103 @@ test("sound is held by its seconds: by header and samples, else at the least bit
   };
   assert.equal(tokensOf(audio(wav(16_000, 2, 320_000))), 320); // Ten seconds at 32 tokens.
   assert.equal(tokensOf(audio(wav(0xffffffff, 0xffff, 1_920_000))), 320); // No recording is as fast as its header says.
-  assert.equal(tokensOf(audio(Buffer.alloc(60_000, 1))), 1_920); // A minute at 8 kbit/s.
+  const mp3 = Buffer.concat([Buffer.from([0xff, 0xfb]), Buffer.alloc(59_998)]);
+  assert.equal(tokensOf(audio(mp3)), 1_920); // A minute at 8 kbit/s.
+  const tag = (size: readonly number[]) => Buffer.from([...Buffer.from("ID3\x04\0\0", "latin1"), ...size]);
+  const tagged = Buffer.concat([tag([0, 0, 2, 0]), Buffer.alloc(256), mp3]);
+  assert.equal(tokensOf(audio(tagged)), Math.ceil((tagged.length / 1_000) * 32));
+  // What may be hours: other codecs, also after a tag that promises MP3, and a tag longer than the file.
+  for (const head of ["fLaC", "OggS", "\xff\xf1\x50", "\0\0\0\x20ftypM4A ", "\x1aE\xdf\xa3", "\x01\x01", "\xff\xea"]) {
+    const data = Buffer.concat([Buffer.from(head, "latin1"), Buffer.alloc(4_000)]);
+    assert.equal(tokensOf(audio(data)), undefined, head);
+    assert.equal(tokensOf(audio(Buffer.concat([tag([0, 0, 0, 0]), data]))), undefined, `ID3 ${head}`);
+  }
+  assert.equal(tokensOf(audio(Buffer.concat([tag([0, 1, 0, 0]), mp3.subarray(0, 9_000)]))), undefined);
 });
 
-test("files of text are held like text, all others at a token a byte", () => {
+interface Entry {
+  readonly text: string;
+  /** What its headers say that it has in bytes. */
+  readonly said?: number;
+  readonly method?: number;
+  readonly flags?: number;
+}
+
+function zip(entries: readonly Entry[]): Buffer {
+  const local: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let at = 0;
+  for (const { text, said = text.length, method = 8, flags = 0 } of entries) {
+    const data = method === 0 ? Buffer.from(text) : deflateRawSync(text);
+    const head = Buffer.alloc(30);
+    head.writeUInt32LE(0x04034b50, 0);
+    const entry = Buffer.alloc(46);
+    entry.writeUInt32LE(0x02014b50, 0);
+    entry.writeUInt16LE(flags, 8);
+    entry.writeUInt16LE(method, 10);
+    entry.writeUInt32LE(data.length, 20);
+    entry.writeUInt32LE(said, 24);
+    entry.writeUInt32LE(at, 42);
+    local.push(head, data);
+    directory.push(entry);
+    at += head.length + data.length;
+  }
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06", 0, "latin1");
+  end.writeUInt16LE(entries.length, 10);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...local, ...directory, end]);
+}
+
+test("a ZIP file is held by what is in it, whatever its headers say", () => {
+  const words = "lorem ipsum ".repeat(25_000);
+  assert.equal(tokensOf(file(zip([{ text: words }]))), 100_000);
+  assert.ok(zip([{ text: words }]).length < 2_000, "though it is small");
+  assert.equal(
+    tokensOf(
+      file(
+        zip([
+          { text: words, said: 3 },
+          { text: "abc", method: 0 },
+        ]),
+      ),
+    ),
+    100_001,
+  );
+});
+
+test("a ZIP file that cannot be read is not believed to be small", () => {
+  const good = zip([{ text: "abc" }]);
+  assert.equal(tokensOf(file(good)), 1);
+  const nine = "x".repeat(9 * 1024 * 1024);
+  for (const [what, data] of [
+    ["beyond the budget", zip([{ text: nine }])],
+    ["encrypted", zip([{ text: "abc", flags: 1 }])],
+    ["packed in a rare way", zip([{ text: "abc", method: 14 }])],
+    ["without a directory", good.subarray(0, -22)],
+    ["with nothing in its directory", zip([])],
+    ["cut", Buffer.concat([good.subarray(0, 20), good.subarray(-22)])],
+    ["no ZIP file after its mark", Buffer.from(`PK\x03\x04${"\0".repeat(996)}`)],
+    ["with too many entries", zip(Array.from({ length: 2_001 }, () => ({ text: "a", method: 0 })))],
+  ] as const) {
+    assert.equal(tokensOf(file(data)), undefined, what);
+  }
+});
+
+test("whatever is damaged in a ZIP file, it is read or not believed", () => {
+  const good = zip([{ text: "lorem ipsum ".repeat(50) }, { text: "abc", method: 0 }]);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { maxLength: 8 }), (changes) => {
+      const damaged = Buffer.from(good);
+      for (const [at, byte] of changes) damaged[at] = byte;
+      const tokens = tokensOf(file(damaged));
+      assert.ok(tokens === undefined || tokens >= 0);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("files of text are held like text; what is packed in another way may be of any length", () => {
   assert.equal(tokensOf(file(Buffer.from("a,b,c\n".repeat(500)))), 1_000);
-  assert.equal(tokensOf(file(Buffer.from(`PK\x03\x04${"\0".repeat(996)}`))), 1_000);
+  assert.equal(tokensOf(file(Buffer.from(`\x1f\x8b\x08${"\0".repeat(997)}`, "latin1"))), undefined);
 });

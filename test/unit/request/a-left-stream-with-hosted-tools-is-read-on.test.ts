@@ -11,8 +11,11 @@ import type { PipelineParts, Run } from "../../../src/request/run.ts";
 const GRACE_MS = 10_000;
 const COUNTS = { usage: undefined, final: false, produced: { bytes: 4, tokens: 1, deltas: 1 }, silentMs: 0 };
 
-function leave(tools: readonly string[], delivered = true) {
-  const admitted = { outputMost: 100, terms: { choices: 1, tools } } as unknown as Permit;
+function leave(tools: readonly string[], delivered = true, inputTokens = 100) {
+  const admitted = {
+    outputMost: 100,
+    terms: { choices: 1, tools, inputTokens, inputEstimate: 100 },
+  } as unknown as Permit;
   const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
   const pace = { thinks: "no", hiddenPerS: 0, visibleFactor: 1 };
   const parts = { settings: () => ({ upstreams }), observed: { paceOf: () => pace } } as unknown as PipelineParts;
@@ -25,6 +28,11 @@ test("without a hosted tool it is stopped, with one it is read on for the whole 
   assert.equal(leave([]), undefined);
   const leaving = leave(["web_search"]);
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [GRACE_MS, undefined]);
+});
+
+test("so it is where a file may be much longer than it looks", () => {
+  assert.equal(leave([], true, 10_100), undefined);
+  assert.equal(leave([], true, 10_101)?.forMs, GRACE_MS);
 });
 
 test("who was given nothing pays nothing, and is not read on for", () => {

@@ -1,0 +1,65 @@
+/**
+ * How much there is in a ZIP file (documents, sheets and slides of office programs are ZIP files), as an upper estimate: the
+ * sizes that it names are the sender's to choose, so what it holds is unpacked, within a budget. A file that cannot be read is
+ * not believed to be small. Source of the format: PKWARE APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16.
+ */
+import { inflateRawSync } from "node:zlib";
+import type { ReadingBudget } from "./pdf-size.ts";
+
+const LOCAL_HEADER = 0x04034b50;
+const LOCAL_HEADER_BYTES = 30;
+const DIRECTORY_ENTRY = 0x02014b50;
+const DIRECTORY_ENTRY_BYTES = 46;
+const DIRECTORY_END = Buffer.from("PK\x05\x06", "latin1");
+const DIRECTORY_END_BYTES = 22;
+/** The longest comment after the directory's end. */
+const COMMENT_BYTES_MAX = 65_535;
+const STORED = 0;
+const DEFLATED = 8;
+
+/** Whether these are the first bytes of a ZIP file. */
+export function isZip(head: Buffer): boolean {
+  return head.length >= 4 && head.readUInt32LE(0) === LOCAL_HEADER;
+}
+
+/** Bytes of all that is in the file, unpacked; undefined when it hides them: encrypted, packed in rare ways, damaged. */
+export function zipBytes(zip: Buffer, budget: ReadingBudget): number | undefined {
+  try {
+    return unpackedBytes(zip, budget);
+  } catch {
+    // Offsets beyond the file, or bytes that are not packed as they say.
+    return undefined;
+  }
+}
+
+function unpackedBytes(zip: Buffer, budget: ReadingBudget): number | undefined {
+  const end = zip.lastIndexOf(DIRECTORY_END);
+  if (end < 0 || end + DIRECTORY_END_BYTES + COMMENT_BYTES_MAX < zip.length) return undefined;
+  const entries = zip.readUInt16LE(end + 10);
+  let at = zip.readUInt32LE(end + 16);
+  let total = 0;
+  for (let i = 0; i < entries; i++) {
+    if (budget.streams-- <= 0 || zip.readUInt32LE(at) !== DIRECTORY_ENTRY) return undefined;
+    const bytes = entryBytes(zip, at, budget);
+    if (bytes === undefined) return undefined;
+    total += bytes;
+    at += DIRECTORY_ENTRY_BYTES + zip.readUInt16LE(at + 28) + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
+  }
+  return entries > 0 ? total : undefined;
+}
+
+/** @param at where the directory's entry is. */
+function entryBytes(zip: Buffer, at: number, budget: ReadingBudget): number | undefined {
+  const isEncrypted = (zip.readUInt16LE(at + 8) & 1) === 1;
+  const method = zip.readUInt16LE(at + 10);
+  const packedBytes = zip.readUInt32LE(at + 20);
+  const local = zip.readUInt32LE(at + 42);
+  if (isEncrypted || zip.readUInt32LE(local) !== LOCAL_HEADER) return undefined;
+  const start = local + LOCAL_HEADER_BYTES + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
+  if (start + packedBytes > zip.length) return undefined;
+  if (method === STORED) return packedBytes;
+  if (method !== DEFLATED || budget.bytes <= 0) return undefined;
+  const { length } = inflateRawSync(zip.subarray(start, start + packedBytes), { maxOutputLength: budget.bytes });
+  budget.bytes -= length;
+  return length;
+}
