@@ -9,6 +9,7 @@ import { isPartOfTier } from "../values/members/tier.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
+import { toolPriceName } from "../values/tool-calls.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
 export interface RequestFacts {
@@ -194,12 +195,7 @@ type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
 function extrasOf({ hostedTools, options }: RequestFacts, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
   const isExtra = (option: string) => extras?.has(option) === true;
   const switched = options.filter((option) => tools.has(option) && !isExtra(option));
-  return { tools: [...new Set([...hostedTools.map(priceName), ...switched])], options: options.filter(isExtra) };
-}
-
-/** `web_search_20250305` and `web_search` have one price. */
-function priceName(toolType: string): string {
-  return toolType.replace(/_(?:preview(?:_\d[\d_]*)?|\d{4}_?\d{2}_?\d{2})$/, "");
+  return { tools: [...new Set([...hostedTools.map(toolPriceName), ...switched])], options: options.filter(isExtra) };
 }
 
 /** Where every way to a model is a translation that leaves extras out, they cost nothing: convert has the word. */
@@ -217,7 +213,7 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
   if (!routes.some((route) => buysExtras(route, facts.protocol))) return undefined;
   const option = facts.options.find((name) => !price.tools.has(name));
   if (option !== undefined) return refuse(option, `What "${option}" asks for`);
-  const tool = facts.hostedTools.find((type) => !price.tools.has(priceName(type)));
+  const tool = facts.hostedTools.find((type) => !price.tools.has(toolPriceName(type)));
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
 }
 
