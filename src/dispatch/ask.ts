@@ -106,8 +106,11 @@ export interface BodySink {
 export interface UpstreamBody {
   /** Starts the flow; once only. */
   consume(sink: BodySink): void;
-  /** Stops the flow, and the upstream with it once BUFFERED_BYTES_MAX wait here. */
-  pause(): void;
+  /**
+   * Stops the flow, and the upstream with it once BUFFERED_BYTES_MAX wait here. When the upstream is over these are given all the
+   * same, unless the pause is firm.
+   */
+  pause(firmly?: boolean): void;
   resume(): void;
   /** Destroys the upstream's connection in this very tick; the sink is not called again. */
   abort(): void;

@@ -117,7 +117,8 @@ export class StreamWatch {
     const { body, clock } = this.#parts;
     const held = this.#paused || this.#awaitsStore;
     this.#silence.holdBack(held, clock.monotonicMs());
-    if (held) body.pause();
+    // A client that does not read must not keep its bill open; what the store has not granted yet must not flow.
+    if (held) body.pause(this.#awaitsStore);
     else body.resume();
   }
 

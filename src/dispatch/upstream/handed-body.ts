@@ -15,6 +15,7 @@ export class HandedBody implements UpstreamBody {
   #waitingBytes = 0;
   #sink: BodySink | undefined = undefined;
   #paused = false;
+  #firmly = false;
   #flushing = false;
   /** What is owed once the buffer is empty. */
   #ending: "end" | ReplyFault | undefined = undefined;
@@ -34,8 +35,10 @@ export class HandedBody implements UpstreamBody {
     this.#flush();
   }
 
-  pause(): void {
+  pause(firmly = false): void {
     this.#paused = true;
+    this.#firmly = firmly;
+    this.#flush();
   }
 
   resume(): void {
@@ -73,8 +76,8 @@ export class HandedBody implements UpstreamBody {
   }
 
   /**
-   * From the upstream: the body is over. What waits is given at once, even to a sink that has paused, since nothing comes
-   * after it: a client that does not read must not keep its own bill open.
+   * From the upstream: the body is over. What waits is given at once, even to a sink that has paused but not firmly, since
+   * nothing comes after it: a client that does not read must not keep its own bill open.
    */
   finish(ending: "end" | ReplyFault): void {
     assert(this.#ending === undefined, "one end only");
@@ -87,7 +90,7 @@ export class HandedBody implements UpstreamBody {
   }
 
   get #isPaused(): boolean {
-    return this.#paused && this.#ending === undefined;
+    return this.#paused && (this.#firmly || this.#ending === undefined);
   }
 
   /** Gives what waits, for as long as the sink does not pause; then starts the upstream again, or ends. */

@@ -38,11 +38,15 @@ async function scene(t: TestContext): Promise<Scene> {
     redis,
     here,
     async admin(method, path, body) {
-      const answer = await fetch(`${here.adminUrl}/admin/v1${path}`, {
-        method,
-        headers: { authorization: `Bearer ${here.gateway.adminToken}`, "content-type": "application/json" },
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      });
+      const ask = () =>
+        fetch(`${here.adminUrl}/admin/v1${path}`, {
+          method,
+          headers: { authorization: `Bearer ${here.gateway.adminToken}`, "content-type": "application/json" },
+          ...(body ? { body: JSON.stringify(body) } : {}),
+        });
+      let answer = await ask();
+      // As operators should: again, while nothing has confirmed it in time.
+      while (answer.status === 503) answer = await ask();
       const text = await answer.text();
       assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
       return JSON.parse(text) as Record<string, unknown>;

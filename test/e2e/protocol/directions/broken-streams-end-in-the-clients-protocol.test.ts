@@ -29,7 +29,7 @@ const FAULTS: readonly (readonly [string, Fault])[] = [
   ["sends half a frame and ends", { garbageAfterEvents: { n: 9, text: 'data: {"half' } }],
   ["reports an error", { errorEventAfter: { n: 9, type: "api_error", message: SECRET } }],
   ["reports an overload", { errorEventAfter: { n: 9, type: "overloaded_error", message: SECRET } }],
-  ["sends an event over the limit", { hugeEvent: 2 * 1024 * 1024 }],
+  ["sends an event over the limit", { hugeEvent: 5 * 1024 * 1024 }],
 ];
 
 /** What the broken reply was going to be. */

@@ -74,7 +74,7 @@ const FAULTS: readonly [string, Fault][] = [
   ["sends half a frame and ends", { garbageAfterEvents: { n: 6, text: 'data: {"half' } }],
   ["reports an error", { errorEventAfter: { n: 6, type: "api_error", message: "secret upstream words" } }],
   ["reports an overload", { errorEventAfter: { n: 6, type: "overloaded_error" } }],
-  ["sends an event over the limit", { hugeEvent: 2 * 1024 * 1024 }],
+  ["sends an event over the limit", { hugeEvent: 5 * 1024 * 1024 }],
 ];
 
 for (const protocol of PROTOCOL_LIST) {
