@@ -39,8 +39,8 @@ export async function openRedis(settings: RedisSettings, limits: StepLimits, fit
 interface Context {
   readonly runner: Runner;
   readonly scripts: Scripts;
-  /** For writes of several steps: waits for replicas; undefined where none is waited for. */
-  readonly confirm: Confirm | undefined;
+  /** For the steps of one write: waits for replicas; undefined where none is waited for. Made anew for each write. */
+  readonly confirm: () => Confirm | undefined;
 }
 
 /** Answers from the server: by a script, where something is decided or written. */
@@ -69,8 +69,8 @@ const CALLS: Calls<Context> = {
   createCodes: ({ runner, scripts }, facts, made) => codes.createCodes(runner, scripts, facts, made),
   listCodes: ({ runner }, cursor, limit) => codes.listCodes(runner, cursor, limit),
   getCode: ({ runner }, id) => codes.getCode(runner, id),
-  voidCode: ({ runner, scripts, confirm }, id) => codes.voidCode(runner, scripts, id, confirm),
-  redeem: ({ runner, scripts, confirm }, ask) => codes.redeem(runner, scripts, ask, confirm),
+  voidCode: ({ runner, scripts, confirm }, id) => codes.voidCode(runner, scripts, id, confirm()),
+  redeem: ({ runner, scripts, confirm }, ask) => codes.redeem(runner, scripts, ask, confirm()),
   finishClaims: ({ runner, scripts }, limit, onFinished) => codes.finishClaims(runner, scripts, limit, onFinished),
   readDays: ({ runner, scripts }, tag, since, until) => readDays(runner, scripts, tag, { since, until }),
   pageDays: ({ runner, scripts }, tag, span, cursor) => pageDays(runner, scripts, tag, span, cursor),
@@ -104,7 +104,7 @@ interface RedisStoreParts {
 
 function redisStore({ runner, scripts, fitness, parts, beside }: RedisStoreParts): Store {
   const health = new HealthCheck(runner, fitness);
-  const context: Context = { runner, scripts, confirm: beside ? undefined : confirmOn(runner.connection) };
+  const context: Context = { runner, scripts, confirm: () => (beside ? undefined : confirmOn(runner.connection)) };
   let confirming: { readonly runner: Runner; readonly store: Store } | undefined;
   const openConfirming = (own: Runner) => {
     const one = redisStore({ runner: own, scripts, fitness, parts, beside: undefined });
