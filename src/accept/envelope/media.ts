@@ -6,7 +6,7 @@
 import { isObject, type Json, type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
-import { isZip, zipBytes } from "./zip-size.ts";
+import { endsAsZip, isZip, ZIP_END_BYTES, zipBytes } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
@@ -98,10 +98,30 @@ function decoded({ text }: Encoded, bytesMax: number): Buffer {
   return Buffer.from(text.slice(0, Math.ceil(bytesMax / 3) * 4), "base64");
 }
 
+function decodedTail({ text }: Encoded, bytesMax: number): Buffer {
+  // From a whole group of four characters on, so that the bytes are the file's.
+  const from = Math.max(0, text.length - Math.ceil(bytesMax / 3) * 4 - 4);
+  return Buffer.from(text.slice(from - (from % 4)), "base64");
+}
+
 /** Bytes of one token of a file's text: the default of `input_bytes_per_token`, which is the model's and not known here. */
 const TEXT_BYTES_PER_TOKEN = 3;
 
 function pieceOf(
+  kind: MediaPiece["kind"],
+  encoded: Encoded,
+  hint: "audio" | undefined,
+  budget: ReadingBudget,
+): MediaPiece {
+  const piece = pieceByHead(kind, encoded, hint, budget);
+  if (kind === "image" || piece.tokens === undefined || !endsAsZip(decodedTail(encoded, ZIP_END_BYTES))) return piece;
+  // What is read of it depends on the name that the client gave it.
+  const asZip = zipTokens(decoded(encoded, encoded.bytes), budget);
+  return { kind: piece.kind, tokens: asZip === undefined ? undefined : Math.max(piece.tokens, asZip) };
+}
+
+/** By its first bytes. */
+function pieceByHead(
   kind: MediaPiece["kind"],
   encoded: Encoded,
   hint: "audio" | undefined,
@@ -113,7 +133,8 @@ function pieceOf(
   if (format !== undefined) return { kind: "image", tokens: imageTokens(encoded, format) };
   if (hint === "audio" || isSound(head)) return { kind: "file", tokens: soundTokens(encoded, head) };
   if (kind === "image") return { kind, tokens: undefined };
-  if (isZip(head)) return { kind, tokens: zipTokens(decoded(encoded, encoded.bytes), budget) };
+  // 0: what is in it is counted by its end (pieceOf); without one it cannot be read.
+  if (isZip(head)) return { kind, tokens: endsAsZip(decodedTail(encoded, ZIP_END_BYTES)) ? 0 : undefined };
   // What is packed in another way may be a thousand times its size.
   return { kind, tokens: isText(head) ? Math.ceil(encoded.bytes / TEXT_BYTES_PER_TOKEN) : undefined };
 }

@@ -22,6 +22,17 @@ export function isZip(head: Buffer): boolean {
   return head.length >= 4 && head.readUInt32LE(0) === LOCAL_HEADER;
 }
 
+/** Bytes at the end of a file within which a ZIP file has its directory's end. */
+export const ZIP_END_BYTES = DIRECTORY_END_BYTES + COMMENT_BYTES_MAX;
+
+/**
+ * Whether these last bytes of a file may be the end of a ZIP file. Readers find it by its end: what stands first is free, and
+ * can be another format's mark.
+ */
+export function endsAsZip(tail: Buffer): boolean {
+  return tail.includes(DIRECTORY_END);
+}
+
 /** Bytes of all that is in the file, unpacked; undefined when it hides them: encrypted, packed in rare ways, damaged. */
 export function zipBytes(zip: Buffer, budget: ReadingBudget): number | undefined {
   try {
@@ -54,7 +65,9 @@ function entryBytes(zip: Buffer, at: number, budget: ReadingBudget): number | un
   const method = zip.readUInt16LE(at + 10);
   const packedBytes = zip.readUInt32LE(at + 20);
   const local = zip.readUInt32LE(at + 42);
-  if (isEncrypted || zip.readUInt32LE(local) !== LOCAL_HEADER) return undefined;
+  // Some readers go by the entry's own header.
+  const isSame = zip.readUInt32LE(local) === LOCAL_HEADER && zip.readUInt16LE(local + 8) === method;
+  if (isEncrypted || !isSame) return undefined;
   const start = local + LOCAL_HEADER_BYTES + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
   if (start + packedBytes > zip.length) return undefined;
   if (method === STORED) return packedBytes;

@@ -350,17 +350,21 @@ interface Entry {
   /** What its headers say that it has in bytes. */
   readonly said?: number;
   readonly method?: number;
+  /** The method by the entry's own header; the directory's unless given. */
+  readonly localMethod?: number;
   readonly flags?: number;
 }
 
-function zip(entries: readonly Entry[]): Buffer {
-  const local: Buffer[] = [];
+/** @param first what stands in front of the entries. */
+function zip(entries: readonly Entry[], first: Buffer = Buffer.alloc(0)): Buffer {
+  const local: Buffer[] = [first];
   const directory: Buffer[] = [];
-  let at = 0;
-  for (const { text, said = text.length, method = 8, flags = 0 } of entries) {
+  let at = first.length;
+  for (const { text, said = text.length, method = 8, localMethod = method, flags = 0 } of entries) {
     const data = method === 0 ? Buffer.from(text) : deflateRawSync(text);
     const head = Buffer.alloc(30);
     head.writeUInt32LE(0x04034b50, 0);
+    head.writeUInt16LE(localMethod, 8);
     const entry = Buffer.alloc(46);
     entry.writeUInt32LE(0x02014b50, 0);
     entry.writeUInt16LE(flags, 8);
@@ -394,6 +398,20 @@ test("a ZIP file is held by what is in it, whatever its headers say", () => {
     ),
     100_001,
   );
+});
+
+test("a ZIP file is held as one whatever stands in front of it", () => {
+  const document = zip([{ text: "lorem ipsum ".repeat(25_000) }]);
+  const page = pdf({ pages: 1, text: "a", packed: "none" });
+  const mp3 = Buffer.concat([Buffer.from([0xff, 0xfb]), Buffer.alloc(998)]);
+  for (const first of [page, png(1, 1), mp3, Buffer.from("a,b,c\n".repeat(20_000))]) {
+    // Its offsets are those of the file without what stands first: some readers put that right.
+    assert.equal(tokensOf(file(Buffer.concat([first, document]))), undefined);
+    const moved = zip([{ text: "lorem ipsum ".repeat(25_000) }], first);
+    assert.equal(tokensOf(file(moved)), 100_000);
+  }
+  const other = zip([{ text: "abc", method: 0, localMethod: 8 }]);
+  assert.equal(tokensOf(file(other)), undefined, "two headers that differ");
 });
 
 test("a ZIP file that cannot be read is not believed to be small", () => {
