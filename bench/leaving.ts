@@ -8,7 +8,7 @@ import process from "node:process";
 import { Silence } from "../src/request/silence.ts";
 import { type Evidence, type MeasuredReply, meter } from "../src/settle/meter.ts";
 import { Observed, type Pace } from "../src/settle/observed.ts";
-import { NO_USAGE } from "../src/values/tokens.ts";
+import { NO_USAGE } from "../src/values/tokens/usage.ts";
 
 const MS_PER_S = 1_000;
 const LEFT_REPLIES = 4_000;

@@ -12,6 +12,7 @@ import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import type { MediaPiece } from "./envelope/media.ts";
 import { refusedName } from "./envelope/names.ts";
 import { limitAlias, optionsOf } from "./envelope/purchases.ts";
+import { sampledTokens } from "./envelope/text-density.ts";
 import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
 
@@ -30,6 +31,8 @@ export interface Envelope {
   readonly choices: number;
   /** Bytes of the body that are not base64 media. */
   readonly textBytes: number;
+  /** Tokens of that text by a sample of its characters; 0 where it is short. */
+  readonly textTokens: number;
   /** Images, documents, files and sound. */
   readonly media: readonly MediaPiece[];
   /** Whether the upstream may shorten the conversation on the way: it then reads it twice, and bills both. */
@@ -105,7 +108,7 @@ function envelopeIn(
     limitFault(facts, json) ??
     optionalFault(facts, json);
   if (fault) return fault;
-  const envelope = envelopeOf(facts, json, body.length);
+  const envelope = envelopeOf(facts, json, body);
   return "refused" in envelope ? envelope : { envelope, json, scan, body, surplus };
 }
 
@@ -178,7 +181,7 @@ function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"]
   return largest;
 }
 
-function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope | Refusal {
+function envelopeOf(facts: ProtocolFacts, json: JsonObject, body: Uint8Array): Envelope | Refusal {
   const { media, tools, refused } = new ConversationFacts(facts.name, json);
   if (refused) return refused;
   const chat = facts.name === "chat";
@@ -190,7 +193,8 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): 
     limit: largestLimit(facts, json),
     thinkingBudget: facts.name === "messages" ? 0 : thinkingBudgetOf(json),
     choices: chat && typeof json.n === "number" ? json.n : 1,
-    textBytes: bodyBytes - media.base64Bytes,
+    textBytes: body.length - media.base64Bytes,
+    textTokens: sampledTokens(body, media.data, Math.random),
     media: media.pieces,
     compacts: asksForCompaction(json),
     serviceTier: tier?.name,

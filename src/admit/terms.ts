@@ -9,7 +9,7 @@ import { isPartOfTier } from "../values/members/tier.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
-import { toolPriceName } from "../values/tool-calls.ts";
+import { toolPriceName } from "../values/tokens/tool-calls.ts";
 
 /** What admission must know of a request; accept's envelope has these members. */
 export interface RequestFacts {
@@ -23,6 +23,8 @@ export interface RequestFacts {
   /** Answers asked for at once; 1 but on chat. */
   readonly choices: number;
   readonly textBytes: number;
+  /** Tokens of that text by a sample of its characters, where it is long. */
+  readonly textTokens?: number;
   /** Images and files, each with the most tokens that it costs, where that is known. */
   readonly media: readonly MediaFacts[];
   /** Whether the upstream may read the conversation twice, to shorten it. */
@@ -80,6 +82,8 @@ export interface OfferedTerms extends GroupTerms {
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
 const ESTIMATE_BYTES_PER_TOKEN = 4;
+/** Code comes to 0.37. */
+const DENSE_TOKENS_PER_BYTE = 0.42;
 /** An image whose size nothing tells, such as one behind an address: more than 12 megapixels cost at the dearest rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
@@ -145,20 +149,25 @@ function inputOf(
   model: Model,
   addedBytes: number,
 ): { readonly inputTokens: number; readonly inputEstimate: number } {
-  const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
-  const readings = facts.compacts ? 2 : 1;
-  const tokensAt = (bytesPerToken: number, media: number) =>
-    Math.min(model.contextTokens, Math.ceil(bytes / bytesPerToken) + media) * readings;
+  const { inputBytesPerToken, contextTokens } = model;
+  const added = model.addedInputBytes + addedBytes;
+  const tokensOf = (text: number, media: number) => Math.min(contextTokens, text + media) * (facts.compacts ? 2 : 1);
+  const text = Math.ceil((facts.textBytes + added) / inputBytesPerToken);
   return {
-    inputTokens: tokensAt(
-      model.inputBytesPerToken,
+    inputTokens: tokensOf(
+      Math.max(text, Math.ceil(denseTokens(facts) + added / inputBytesPerToken)),
       sumOf(facts.media, (piece) => heldTokens(piece, model)),
     ),
-    inputEstimate: tokensAt(
-      ESTIMATE_BYTES_PER_TOKEN,
+    inputEstimate: tokensOf(
+      Math.ceil((facts.textBytes + added) / ESTIMATE_BYTES_PER_TOKEN),
       sumOf(facts.media, (piece) => likelyTokens(piece, model)),
     ),
   };
+}
+
+/** A sample counts where it shows a text that is far denser than prose and code are. */
+function denseTokens({ textBytes, textTokens = 0 }: RequestFacts): number {
+  return textTokens > textBytes * DENSE_TOKENS_PER_BYTE ? textTokens : 0;
 }
 
 /** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */

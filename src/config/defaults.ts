@@ -3,7 +3,7 @@
  * The published schema, the compiler and the documentation read these.
  */
 
-import { TOOL_CALLS_BELIEVED_MAX } from "../values/tool-calls.ts";
+import { TOOL_CALLS_BELIEVED_MAX } from "../values/tokens/tool-calls.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -128,7 +128,7 @@ export const LIMITS = {
   tiersPerPriceMax: 8,
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
-  /** Calls of one tool that are believed of one request at all: src/values/tool-calls.ts. */
+  /** Calls of one tool that are believed of one request at all: src/values/tokens/tool-calls.ts. */
   toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
   headersPerUpstreamMax: 32,
   passedMembersMax: 64,

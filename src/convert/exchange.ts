@@ -7,7 +7,7 @@ import type { Capabilities } from "../values/catalog.ts";
 import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
 import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 import type { JsonScan } from "../wire/json.ts";
 import type { ProducedCounts } from "./produced.ts";
 

@@ -6,7 +6,7 @@
  */
 import type { Effort } from "../values/catalog.ts";
 import type { Protocol } from "../values/protocol.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 
 // ---------------------------------------------------------------------------------------------- parts of a conversation
 

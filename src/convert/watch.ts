@@ -3,7 +3,7 @@
  * Passing through uses a watcher alone; translation uses its own decoder.
  */
 import type { ErrorAnswer } from "../values/errors.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
 import type { Counts, UpstreamFault } from "./exchange.ts";

@@ -5,7 +5,7 @@
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
 import type { HeaderEdits } from "../values/rules.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
 
 /** Causes that speak of an upstream. */
@@ -20,6 +20,8 @@ export interface ReplyFault {
   readonly reason: string;
   /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
+  /** Whether a client can bring it about by what it asks for. */
+  readonly canBeAskedFor?: boolean | undefined;
 }
 
 /** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
@@ -93,6 +95,8 @@ export interface AttemptRecord {
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
+  /** Whether its answer was larger than can be held here, which a client can ask for. */
+  readonly tooLarge?: boolean | undefined;
 }
 
 /** Receives a body in order: data, then exactly one `end` or `error`, then nothing. */

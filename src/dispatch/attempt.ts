@@ -212,7 +212,8 @@ class Attempt<T> implements CallListener {
     this.#decide(rowOf(failed).health, failed.retryAfterS);
     this.#call.abort();
     const status = this.#head?.status ?? failed.status;
-    const said = { refusedByUpstream: saysNo(failed.kind, status), usage: failed.usage };
+    const { kind, usage } = failed;
+    const said = { refusedByUpstream: saysNo(kind, status), usage, tooLarge: kind === "too_large" };
     const record = this.#record(rowOf(failed).cause, failed.reason, status, said);
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
@@ -240,7 +241,7 @@ class Attempt<T> implements CallListener {
     outcome: AttemptRecord["outcome"],
     reason: string,
     status: number | undefined,
-    said: Pick<AttemptRecord, "refusedByUpstream" | "usage"> = { refusedByUpstream: false },
+    said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "tooLarge"> = { refusedByUpstream: false },
   ): AttemptRecord {
     return {
       upstream: this.#choice.upstream.settings.name,

@@ -3,7 +3,7 @@
  * and how it reflects on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
 
@@ -166,8 +166,12 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
 
 /** What an inspector's fault means for the attempt. */
 export function failureOfFault(fault: ReplyFault): Failure {
-  const kind = fault.code === "model_not_found" ? "model_not_found" : FAULT_KINDS[fault.cause];
-  return failure(kind, fault.reason, { usage: fault.usage });
+  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage });
+}
+
+function kindOfFault({ cause, code, canBeAskedFor }: ReplyFault): FailureKind {
+  if (canBeAskedFor) return "too_large";
+  return code === "model_not_found" ? "model_not_found" : FAULT_KINDS[cause];
 }
 
 /** The fault that ends a stream already handed over. */

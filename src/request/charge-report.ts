@@ -4,7 +4,7 @@
 import type { Charge } from "../settle/charge.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { totalInput } from "../values/tokens.ts";
+import { totalInput } from "../values/tokens/usage.ts";
 
 /** Whose charge it is; names from the configuration, so that they may be labels. */
 interface ChargedRequest {

@@ -11,7 +11,7 @@ import type { Growth } from "../admit/growth.ts";
 import type { ExtendAnswer } from "../store/extension.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 import type { SeenCounts } from "./silence.ts";
 
 /** The store is asked when less than this part of a step is left of the hold: a fifth, so at 80 % of the first. */

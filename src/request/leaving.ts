@@ -8,7 +8,7 @@ import { costSoFar } from "../settle/charge.ts";
 import type { MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 import type { Leaving } from "./read-on.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";

@@ -12,7 +12,7 @@ import type { Catalog, Route } from "../values/catalog.ts";
 import { type ErrorAnswer, quoted } from "../values/errors.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
-import { totalInput } from "../values/tokens.ts";
+import { totalInput } from "../values/tokens/usage.ts";
 import { reportCharge } from "./charge-report.ts";
 import { RequestTrace } from "./trace.ts";
 

@@ -6,7 +6,7 @@ import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
-import { billedUsage, NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
+import { billedUsage, NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
@@ -31,6 +31,8 @@ export interface AttemptFacts {
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
+  /** Its answer is larger than can be held, which a client can ask for: choices, probabilities. */
+  readonly tooLarge?: boolean | undefined;
 }
 
 /** A try as the ledger keeps it: flat, cost in nano-dollars. */
@@ -68,20 +70,26 @@ export interface AttemptAccount {
   readonly absorbed: readonly AbsorbedAttempt[];
   /** What each of them costs. */
   readonly costs: readonly UpstreamCost[];
-  /** The try that the client has left, where its upstream had the request; it is not among the others. */
+  /** The try that was wasted by the client, where its upstream had the request; it is not among the others. */
   readonly left?: LeftTry | undefined;
 }
 
-/** A try that had no answer yet when its client left. */
+/** A try that had no answer yet when its client left, or an answer that cannot be held. */
 export interface LeftTry {
   readonly route: Route;
   readonly tier: string | undefined;
   readonly metered: Metered;
+  readonly cause: string;
 }
 
 const ESTIMATE_BYTES_PER_TOKEN = 4;
 /** The outcome of a try, or the end of a reply, whose client left. */
 export const CLIENT_GONE = "client_gone";
+
+/** Whether its client has brought about that a try is billed and not delivered. */
+function isClientsDoing({ outcome, tooLarge }: AttemptFacts): boolean {
+  return outcome === CLIENT_GONE || tooLarge === true;
+}
 
 /** Judges every try of a request. @param answered undefined when none was answered. */
 export function accountFor(
@@ -100,7 +108,7 @@ export function accountFor(
     }
     const { note, line, cost, sent } = judgeFailed(attempt, terms);
     notes.push(note);
-    if (attempt.outcome === CLIENT_GONE) {
+    if (isClientsDoing(attempt)) {
       left = sent;
       continue;
     }
@@ -163,7 +171,7 @@ function judgeFailed(
     cost: amount,
   });
   const note = noteOfFailure(attempt, amount, "sent", metered);
-  const sent = { route, metered, tier: attempt.tier };
+  const sent = { route, metered, tier: attempt.tier, cause: outcome };
   if (amount === 0n) return { note, sent };
   const line = { upstream, cause: outcome, amount, memo };
   return { note, line, cost: absorbedCost(route, metered.usage, amount), sent };
@@ -180,17 +188,15 @@ function counted({ usage }: AttemptFacts, { terms }: ChargeTerms): Metered | und
   return { usage: billed.usage, counted: billed.estimated ? "estimate" : "upstream" };
 }
 
-function estimate(
-  { bytesReceived, hiddenTokens = 0, outcome }: AttemptFacts,
-  { outputMost, terms }: ChargeTerms,
-): Metered {
+function estimate(attempt: AttemptFacts, { outputMost, terms }: ChargeTerms): Metered {
+  const { bytesReceived, hiddenTokens = 0 } = attempt;
   const output = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN) + Math.ceil(hiddenTokens);
   const most = outputMost * terms.choices;
   return {
     // As for a stream that its client left: the dearer of the two.
     usage: {
       ...NO_USAGE,
-      input: outcome === CLIENT_GONE ? terms.inputTokens : terms.inputEstimate,
+      input: isClientsDoing(attempt) ? terms.inputTokens : terms.inputEstimate,
       output: Math.min(output, most),
     },
     counted: "estimate",

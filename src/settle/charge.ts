@@ -4,8 +4,8 @@ import { tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
-import { NO_USAGE, totalInput, type Usage } from "../values/tokens.ts";
-import { billTools, pricedCalls, type UnpaidCalls } from "../values/tool-calls.ts";
+import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-calls.ts";
+import { NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
 import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
 import type { ChargeTerms } from "./charge-terms.ts";
@@ -123,17 +123,20 @@ const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 
 type CutFacts = Pick<Ending, "cause" | "complete" | "stopped" | "pace" | "tier">;
 
-/** The client left before its upstream had answered: as one that leaves an answer before it is given anything of it. */
+/**
+ * The client left before its upstream had answered, or made the answer too large to be held: as one that leaves an answer
+ * before it is given anything of it.
+ */
 function leftUnanswered(
   terms: ChargeTerms,
   ending: Ending,
   { absorbed: failed, notes, costs: others }: AttemptAccount,
-  { route, metered, tier: sent }: LeftTry,
+  { route, metered, tier: sent, cause }: LeftTry,
 ): SettleAsk {
   const tier = tierCharged(terms, sent);
   const { amount: cost, snapshot } = charge(route.cost, MULTIPLIER_ONE, metered.usage, tier);
   const figures = { metered, tier, attempts: notes, cost, snapshot, others };
-  return withAbsorbed(absorbed(terms, { ...ending, route, cause: CLIENT_GONE }, route, figures), failed);
+  return withAbsorbed(absorbed(terms, { ...ending, route, cause }, route, { ...figures, byClient: true }), failed);
 }
 
 /** Nobody answered: the hold is given back, and what the tries may have cost is named. */
@@ -212,6 +215,8 @@ type Figures = Pick<MemoFacts, "metered" | "tier" | "surprises" | "unpaidCalls" 
   readonly others: readonly UpstreamCost[];
 };
 type Snapped = Figures & Pick<MemoFacts, "snapshot">;
+/** `byClient`: the client has brought it about without leaving. */
+type Wasted = Snapped & { readonly byClient?: boolean };
 
 function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
   const { usage } = figures.metered;
@@ -243,7 +248,8 @@ function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
  * Nothing was delivered: the client pays nothing, and what the upstream still costs is named. Where the client has
  * left, the store still charges it once its account has done so too often.
  */
-function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): SettleAsk {
+function absorbed(terms: ChargeTerms, ending: Ending, route: Route, all: Wasted): SettleAsk {
+  const { byClient: _, ...figures } = all;
   const { metered, cost, others } = figures;
   return {
     ...voidOf(terms),
@@ -252,16 +258,17 @@ function absorbed(terms: ChargeTerms, ending: Ending, route: Route, figures: Sna
     upstream: route.upstream,
     costs: eachOnce([absorbedCost(route, metered.usage, cost), ...others]),
     memo: memo(terms, ending, figures),
-    ...leftUnpaid(terms, ending, route, figures),
+    ...leftUnpaid(terms, ending, route, all),
   };
 }
 
 type LeftMembers = Pick<SettleAsk, "leftUnpaid" | "tokensUsed" | "tokens">;
 
 /** What the client pays in place of that, the same as if it had left after the first byte. */
-function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: Snapped): Partial<LeftMembers> {
+function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, all: Wasted): Partial<LeftMembers> {
+  const { byClient, ...figures } = all;
   const { cause, leftAllowance: allowance } = ending;
-  if (allowance === undefined || cause !== CLIENT_GONE || terms.unmetered) return {};
+  if (allowance === undefined || !(byClient || cause === CLIENT_GONE) || terms.unmetered) return {};
   const { metered, cost, others } = figures;
   const { amount, snapshot } = owedFor(terms, figures);
   if (amount === ZERO) return {};
@@ -269,7 +276,7 @@ function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, figures: S
   // Of a reply that had come to its end, too, the client was given nothing.
   const answered = { route, metered, delivered: true, complete: false, cause };
   const notes = accountFor(ending.attempts ?? [], terms, answered).notes;
-  const attempts = notes.map((note) => (note.outcome === CLIENT_GONE ? { ...note, paid_by: "client" } : note));
+  const attempts = notes.map((note) => (note.outcome === cause ? { ...note, paid_by: "client" } : note));
   const said = memo(terms, { ...ending, complete: false }, { ...figures, attempts, snapshot, paid: ALLOWANCE_USED });
   const costs = eachOnce([chargedCost(route, usage, cost), ...others]);
   const tokensUsed = limitedTokens(terms, usage);

@@ -3,7 +3,7 @@ import type { UpstreamCost } from "../store/settlement.ts";
 import { addTokens, requestsOf, tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, ZERO } from "../values/money.ts";
-import type { Usage } from "../values/tokens.ts";
+import type { Usage } from "../values/tokens/usage.ts";
 
 type Place = Pick<Route, "upstream" | "upstreamModel">;
 

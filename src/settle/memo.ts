@@ -1,7 +1,7 @@
 /** The memo of a ledger line: everything that is needed to compute its amount again. */
 import type { NanoUsd } from "../values/money.ts";
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
-import type { UnpaidCalls } from "../values/tool-calls.ts";
+import type { UnpaidCalls } from "../values/tokens/tool-calls.ts";
 import type { Metered } from "./meter.ts";
 
 export interface MemoFacts {

@@ -1,7 +1,7 @@
 /**
  * From what an upstream counted, or what was seen going by, to the tokens that are billed (ARCHITECTURE.md promise 3).
  */
-import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens.ts";
+import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens/usage.ts";
 
 /** What is known when a request ends. */
 export interface MeasuredReply {

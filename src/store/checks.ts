@@ -4,7 +4,7 @@
  */
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import { NANO_USD_MAX } from "../values/money.ts";
-import { TOKEN_COUNT_MAX } from "../values/tokens.ts";
+import { TOKEN_COUNT_MAX } from "../values/tokens/usage.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
 import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";

@@ -1,5 +1,5 @@
 import { divideHalfUp, divideUp, leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "./money.ts";
-import { stepInput, type Usage } from "./tokens.ts";
+import { stepInput, type Usage } from "./tokens/usage.ts";
 
 /** Prices of one model, each in nano-dollars per million tokens. */
 export interface UnitPrices {

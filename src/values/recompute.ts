@@ -1,7 +1,7 @@
 /** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
 import { leastNano, type NanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
-import { believableCount, type Usage } from "./tokens.ts";
+import { believableCount, type Usage } from "./tokens/usage.ts";
 
 interface Recomputed {
   /** Tokens and calls at their prices, with the multiplier: what a complete answer costs. */

@@ -6,6 +6,7 @@
 import { isObject, type Json, type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
+import { sampledTokens } from "./text-density.ts";
 import { endsAsZip, isZip, ZIP_END_BYTES, zipBytes } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
@@ -23,7 +24,9 @@ export interface MediaPiece {
 /** Gathers the media of one body. */
 export class MediaCount {
   readonly pieces: MediaPiece[] = [];
-  /** Bytes of base64 in the body that are media rather than text. */
+  /** Strings of the body that are media rather than text, in base64. */
+  readonly data: string[] = [];
+  /** Bytes of these. */
   base64Bytes = 0;
   readonly #budget: ReadingBudget = readingBudget();
 
@@ -65,6 +68,7 @@ export class MediaCount {
       this.#unknown(kind);
       return;
     }
+    this.data.push(data as string);
     this.base64Bytes += (data as string).length;
     this.pieces.push(pieceOf(kind, encoded, hint, this.#budget));
   }
@@ -136,7 +140,12 @@ function pieceByHead(
   // 0: what is in it is counted by its end (pieceOf); without one it cannot be read.
   if (isZip(head)) return { kind, tokens: endsAsZip(decodedTail(encoded, ZIP_END_BYTES)) ? 0 : undefined };
   // What is packed in another way may be a thousand times its size.
-  return { kind, tokens: isText(head) ? Math.ceil(encoded.bytes / TEXT_BYTES_PER_TOKEN) : undefined };
+  return { kind, tokens: isText(head) ? textTokens(encoded) : undefined };
+}
+
+function textTokens(encoded: Encoded): number {
+  const sampled = sampledTokens(decoded(encoded, encoded.bytes), [], Math.random);
+  return Math.max(Math.ceil(encoded.bytes / TEXT_BYTES_PER_TOKEN), sampled);
 }
 
 function zipTokens(zip: Buffer, budget: ReadingBudget): number | undefined {

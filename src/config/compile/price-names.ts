@@ -2,7 +2,7 @@
 
 import { tierNameFault } from "../../values/members/tier.ts";
 import { OPTION_MEMBERS } from "../../values/members.ts";
-import { toolNameFault } from "../../values/tool-calls.ts";
+import { toolNameFault } from "../../values/tokens/tool-calls.ts";
 import { type Path, shownKey, suggestion } from "../problems.ts";
 import type { Reader } from "./reader.ts";
 

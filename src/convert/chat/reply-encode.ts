@@ -1,5 +1,5 @@
 /** Whole replies for chat clients (directions CM and CR). */
-import { NO_USAGE } from "../../values/tokens.ts";
+import { NO_USAGE } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, JsonObject, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";

@@ -76,7 +76,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
     const word = textOf(choice.finish_reason);
     if (word === undefined) return;
-    if (isFailureWord(word)) this.report(undefined, word, undefined);
+    if (isFailureWord(word)) this.failAtEnd(word);
     else this.stop = stopOf(word);
   }
 

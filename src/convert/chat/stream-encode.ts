@@ -1,6 +1,6 @@
 /** Streams for chat clients (docs/translation-rules.md rules 39 to 56). */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import { NO_USAGE, type Usage } from "../../values/tokens.ts";
+import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
 import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";

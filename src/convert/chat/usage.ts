@@ -2,7 +2,7 @@
  * Chat completions usage <-> token kinds (docs/translation-rules.md rule 44). `prompt_tokens` is meant to include
  * everything cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
-import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens.ts";
+import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import {
   believableTotal,
   largestCount,

@@ -1,5 +1,5 @@
 /** Whole replies for messages clients (directions MC and MR). */
-import { NO_USAGE, type Usage } from "../../values/tokens.ts";
+import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, JsonObject, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";

@@ -3,7 +3,7 @@
  * from 0.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import type { Usage } from "../../values/tokens.ts";
+import type { Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
 import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";

@@ -1,6 +1,6 @@
 /** Watches a messages stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import type { Usage } from "../../values/tokens.ts";
+import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";

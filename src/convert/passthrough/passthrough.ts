@@ -5,7 +5,7 @@
 
 import { isRefusal } from "../../values/errors.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import type { Usage } from "../../values/tokens.ts";
+import type { Usage } from "../../values/tokens/usage.ts";
 import { decodeUtf8, spliceNested } from "../../wire/json.ts";
 import { type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";

@@ -1,5 +1,5 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
-import type { Usage } from "../../values/tokens.ts";
+import type { Usage } from "../../values/tokens/usage.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import type { Counts, UpstreamFault } from "../exchange.ts";
@@ -40,6 +40,8 @@ export abstract class StreamDecoder {
   #started = false;
   #ended = false;
   #stop: Stop | undefined;
+  /** The upstream's word for its failure, where its count may still follow. */
+  #failed: string | undefined;
 
   /** @param ids chance for the ids of calls that come without one (docs/translation-rules.md rule 35). */
   constructor(plan: ReplyPlan, ids: Ids) {
@@ -81,7 +83,7 @@ export abstract class StreamDecoder {
   /** The upstream's body has ended: a proper end when the stop reason was seen, else a fault (rule 49). */
   end(): readonly ReplyEvent[] {
     if (this.#ended) return NOTHING;
-    if (this.stopSeen) this.finish();
+    if (this.stopSeen || this.#failed !== undefined) this.finish();
     else this.refuse(TRUNCATED);
     return this.#taken();
   }
@@ -151,12 +153,21 @@ export abstract class StreamDecoder {
   /** Ends the reply; a server that gave no reason but its terminal marker has simply ended. */
   protected finish(): void {
     if (this.#ended) return;
+    if (this.#failed !== undefined) {
+      this.report(undefined, this.#failed, undefined);
+      return;
+    }
     this.closeBlocks();
     if (this.sink.excess !== undefined) return; // The frame that passed the limit ends in a fault.
     const stop = this.#stop ?? { reason: "end", stopSequence: undefined, refusal: undefined };
     this.sink.emit({ type: "reply-stop", stop: settledStop(stop, this.sink.calls) });
     this.sink.emit({ type: "reply-end" });
     this.#ended = true;
+  }
+
+  /** The upstream says that it has failed, and may count what it did until then before it ends. */
+  protected failAtEnd(code: string): void {
+    this.#failed ??= code;
   }
 
   /** Ends the reply as failed, by what the upstream reported of itself (rule 50). */

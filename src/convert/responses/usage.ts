@@ -2,7 +2,7 @@
  * Responses usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` is meant to include everything
  * cached, `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
-import type { Usage } from "../../values/tokens.ts";
+import type { Usage } from "../../values/tokens/usage.ts";
 import {
   believableTotal,
   largestCount,

@@ -4,7 +4,7 @@
  * (ARCHITECTURE.md promise 7).
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import { billedUsage, type Usage } from "../../values/tokens.ts";
+import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
 import { type SseEvent, SseReader } from "../../wire/sse.ts";
 import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "../exchange.ts";
 import type { ReplyEvent } from "../hub.ts";

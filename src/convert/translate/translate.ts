@@ -5,7 +5,7 @@
 
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { billedUsage } from "../../values/tokens.ts";
+import { billedUsage } from "../../values/tokens/usage.ts";
 import { decodeUtf8 } from "../../wire/json.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { decodeReply as decodeChatReply } from "../chat/reply-decode.ts";

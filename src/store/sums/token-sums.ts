@@ -1,9 +1,9 @@
 /** Tokens and requests as sums are kept of them, per day, group, model and key. */
-import type { Usage } from "../../values/tokens.ts";
+import type { Usage } from "../../values/tokens/usage.ts";
 
 /**
  * Tokens by kind. `cacheWrite` has those of both lives, `reasoning` is a part of `output`; everything else does not
- * overlap (values/tokens.ts).
+ * overlap (values/tokens/usage.ts).
  */
 export interface TokenSums {
   readonly input: number;

@@ -13,7 +13,7 @@ import { isRefusal } from "../../../src/values/errors.ts";
 import type { AccountTag, KeyHash } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { newRequestId, type RequestId } from "../../../src/values/request-id.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { MODEL } from "./catalog.ts";
 import type { Chance } from "./chance.ts";
 import type { Running } from "./gateway.ts";

@@ -10,7 +10,7 @@ import type { Exchange } from "../../../src/convert/exchange.ts";
 import { openPassthrough } from "../../../src/convert/passthrough/passthrough.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { clientRequest, routeOf, smallBody, type Told, tell } from "./translate/rig.ts";
 
 const USAGE = { ...NO_USAGE, input: 3, output: 5 };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { absorbedCost, chargedCost, eachOnce } from "../../../src/settle/cost.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 
 const EAST = { upstream: "east", upstreamModel: "m" };
 const WEST = { upstream: "west", upstreamModel: "m" };

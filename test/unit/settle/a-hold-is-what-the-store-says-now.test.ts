@@ -5,7 +5,7 @@ import { HoldExtension } from "../../../src/request/hold-extension.ts";
 import type { SeenCounts } from "../../../src/request/silence.ts";
 import type { ExtendAnswer } from "../../../src/store/extension.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { ManualClock, turns } from "./rig.ts";
 
 /** A nano-dollar a token. */

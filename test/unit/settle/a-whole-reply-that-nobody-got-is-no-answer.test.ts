@@ -14,7 +14,7 @@ import type { SettleAsk } from "../../../src/store/settlement.ts";
 import type { Group, Route } from "../../../src/values/catalog.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { systemClock } from "../../../src/values/time.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const ROUTE = MODEL.routes[0] as Route;

@@ -20,7 +20,7 @@ import { type AccountTag, hashKey } from "../../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
 import { charge, type Multiplier } from "../../../src/values/price.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
-import { TOKEN_COUNT_MAX, totalInput, type Usage } from "../../../src/values/tokens.ts";
+import { TOKEN_COUNT_MAX, totalInput, type Usage } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 import { makeAccount } from "../../rig/gateway.ts";
 

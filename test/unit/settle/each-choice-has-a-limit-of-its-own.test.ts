@@ -12,7 +12,7 @@ import type { Group, Route } from "../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const CHOICES = 3;

@@ -13,7 +13,7 @@ import type { SeenCounts } from "../../../src/request/silence.ts";
 import { Observed } from "../../../src/settle/observed.ts";
 import type { Group, Route } from "../../../src/values/catalog.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 import { ManualClock } from "./rig.ts";
 

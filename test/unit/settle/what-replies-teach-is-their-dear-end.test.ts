@@ -4,7 +4,7 @@ import test from "node:test";
 import { learn } from "../../../src/request/leaving.ts";
 import { HIDDEN_PER_S_DEFAULT, Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
 import type { Route } from "../../../src/values/catalog.ts";
-import { NO_USAGE, type Usage } from "../../../src/values/tokens.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 
 const PLACE = { upstream: "up", upstreamModel: "m" };
 

@@ -23,7 +23,7 @@ import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
 import { utcDay } from "../../../src/values/time.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 import { makeAccount, type TestAccount } from "../../rig/gateway.ts";
 
@@ -67,14 +67,14 @@ function termsOf({ tag, keyId }: Pick<TestAccount, "tag" | "keyId">, atMs: numbe
   };
 }
 
-async function leave(allowance: bigint, failedAt: Route) {
+async function leave(allowance: bigint, failedAt: Route, last = sentTo(WEST, "client_gone")) {
   const account = await makeAccount(store, { usd: "1" });
   const { name, tag } = account;
   const atMs = Date.now();
   const terms = termsOf(account, atMs);
   const { ask } = settlementOf(terms, {
     ...{ ...NOTHING, leftAllowance: nanoUsd(allowance) },
-    attempts: [sentTo(failedAt, "upstream_timeout"), sentTo(WEST, "client_gone")],
+    attempts: [sentTo(failedAt, "upstream_timeout"), last],
   });
   const answer = await store.settle(ask);
   assert.ok(answer.outcome === "settled");
@@ -112,6 +112,13 @@ test("beyond it the try that was left is charged, and the one that failed is abs
     upstreams: { east: [0n, 1, INPUT, COST, COST], west: [charged, 1, INPUT, COST, 0n] },
   });
   assert.deepEqual((await leave(0n, WEST)).upstreams, { west: [charged, 2, 2 * INPUT, 2n * COST, COST] });
+});
+
+test("an answer too large to be held is the client's doing as well", async () => {
+  const tooLarge = { ...sentTo(WEST, "upstream_invalid"), tooLarge: true };
+  assert.deepEqual(await leave(ALLOWANCE, EAST, tooLarge), await leave(ALLOWANCE, EAST));
+  assert.deepEqual(await leave(0n, EAST, tooLarge), await leave(0n, EAST));
+  assert.equal((await leave(0n, EAST, tooLarge)).charged, 10_000n);
 });
 
 /** The output tokens that a try is charged for which was waited for so long. */

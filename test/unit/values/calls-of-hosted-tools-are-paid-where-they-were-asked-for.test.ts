@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { billTools, pricedCalls, TOOL_CALLS_BELIEVED_MAX } from "../../../src/values/tool-calls.ts";
+import { billTools, pricedCalls, TOOL_CALLS_BELIEVED_MAX } from "../../../src/values/tokens/tool-calls.ts";
 
 test("a tool that the request has offered is paid for, under the name that has the price", () => {
   const offers = ["web_search", "web_search_options", "mcp_toolset", "computer_use", "search_parameters"];

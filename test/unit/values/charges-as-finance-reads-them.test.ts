@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { NANO_USD_MAX } from "../../../src/values/money.ts";
 import { charge, holdFor, MULTIPLIER_ONE, unitPricesFor } from "../../../src/values/price.ts";
-import { believableCount, TOKEN_COUNT_MAX, totalInput } from "../../../src/values/tokens.ts";
+import { believableCount, TOKEN_COUNT_MAX, totalInput } from "../../../src/values/tokens/usage.ts";
 import { multiplierOf, priceOf, unitPrices, usageOf } from "./prices.ts";
 
 // USD per million tokens                   | tokens                                | times    | charge in

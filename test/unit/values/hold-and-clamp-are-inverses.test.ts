@@ -12,7 +12,7 @@ import {
   type Price,
   type UnitPrices,
 } from "../../../src/values/price.ts";
-import { NO_USAGE } from "../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { priceOf } from "./prices.ts";
 
 /** Up to 1,000 dollars per million tokens; small and odd ones often. */

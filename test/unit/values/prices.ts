@@ -1,6 +1,6 @@
 import { parseUsd } from "../../../src/values/money.ts";
 import { MULTIPLIER_ONE, type Multiplier, type Price, type UnitPrices } from "../../../src/values/price.ts";
-import { NO_USAGE, type Usage } from "../../../src/values/tokens.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 
 /** Dollars per million tokens, in the order input, cached, write, write 1h, output. */
 export function unitPrices(text: string): UnitPrices {

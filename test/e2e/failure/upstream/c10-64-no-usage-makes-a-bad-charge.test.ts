@@ -15,7 +15,7 @@ import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
 import type { Multiplier, UnitPrices } from "../../../../src/values/price.ts";
 import type { RequestId } from "../../../../src/values/request-id.ts";
-import { TOKEN_COUNT_MAX, type Usage } from "../../../../src/values/tokens.ts";
+import { TOKEN_COUNT_MAX, type Usage } from "../../../../src/values/tokens/usage.ts";
 
 const PRICES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_250n, cacheWrite1h: 2_000n, output: 10_000n };
 const CONTEXT_TOKENS = 200_000;

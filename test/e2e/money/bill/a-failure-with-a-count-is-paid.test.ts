@@ -76,6 +76,61 @@ for (const upstream of ["chat", "responses"] as const) {
   }
 }
 
+const counted = { usage: { prompt_tokens: 1_000, completion_tokens: 5_000, total_tokens: 6_000 } };
+const LATE = [
+  frame(chunk({ choices: choice({ role: "assistant", content: "Hello" }) })),
+  frame(chunk({ choices: choice({ content: "" }, "error") })),
+  frame(chunk({ choices: [], ...counted })),
+];
+
+for (const client of ["chat", "messages", "responses"] as const) {
+  test(`${client} on chat: a count that follows the failure is charged`, async () => {
+    const account = await here.account();
+    here.simulator.program({ frames: LATE });
+    const { text } = await asked(here, client, account, limited(client, "chat", 8_000, { stream: true }));
+    assert.match(text, /error/);
+    const { usd, memo } = await billed(here, account);
+    assert.deepEqual([usd, memo.input, memo.output], ["0.078", 1_000, 5_000]);
+  });
+}
+
+/** An event that no gateway holds: what probabilities of many choices come to. */
+const HUGE = { choices: choice({ content: "Hello" }), logprobs: "x".repeat(5 * 1024 * 1024) };
+
+for (const stream of [true, false]) {
+  const what = stream ? "a first event" : "a whole reply";
+  test(`${what} that is too large is absorbed within 0.50 a day, then charged, and is nobody's failure`, async () => {
+    const account = await here.account({ usd: "5" });
+    const body = chunk({ ...HUGE, pad: "x".repeat(stream ? 0 : 32 * 1024 * 1024) });
+    here.simulator.program(stream ? { frames: [frame(body)] } : { body }, { times: 10 });
+    const before = here.simulator.requests.length;
+    const times = 6;
+    for (let i = 0; i < times; i++) {
+      const reply = await ask(here, "chat", account.key, limited("chat", "chat", 8_000, { stream }));
+      assert.equal(reply.status, 403, await reply.text());
+      await assertAtRest(here, account);
+    }
+    assert.equal(here.simulator.requests.length - before, times, "asked again, it would cost again");
+    const lines = await usageLines(here, account);
+    // 0.12 USD and its input each: four fit.
+    assert.deepEqual(lines.map(({ kind }) => kind).sort(), [
+      "absorbed",
+      "absorbed",
+      "absorbed",
+      "absorbed",
+      "usage",
+      "usage",
+    ]);
+    for (const line of lines) {
+      const memo = memoOf(line);
+      assert.equal(memo.output, 8_000);
+      assert.equal(memo.paid, line.kind === "usage" ? "allowance_used" : undefined);
+    }
+    here.simulator.clearPrograms();
+    await asked(here, "chat", account, limited("chat", "chat", 8_000));
+  });
+}
+
 /** One absorbed line for each try, by the upstream's count. */
 async function assertAbsorbed(account: TestAccount, tries: number): Promise<void> {
   await assertAtRest(here, account);

@@ -60,6 +60,16 @@ test("thirty that leave 200,000 tokens of input each before the first byte pay 1
   await assertTold(account, lines);
 });
 
+test("text of a token a byte is paid as what it is by who leaves it", async () => {
+  const account = await here.account({ usd: "5" });
+  const fields = bodyOfTokens("chat", 200_000, { stream: true });
+  const dense = { ...fields, messages: [{ role: "user", content: "1,2,".repeat(45_000) }] };
+  const lines = await leftAtOnce("chat", account, 3, dense);
+  // 180,000 bytes at 3 USD: 0.54 each; at three bytes a token it would be 0.18.
+  const owed = lines.reduce((sum, line) => sum + Number(memoOf(line).input) * 3e-6, 0);
+  assert.ok(lines.length === 3 && owed > 1.2 && owed < 1.7, `${owed} USD`);
+});
+
 for (const client of PROTOCOL_LIST) {
   for (const stream of [true, false]) {
     const what = `${client}, ${stream ? "streamed" : "whole"}`;

@@ -6,7 +6,7 @@ import OpenAI from "openai";
 import { openExchange } from "../../../../src/convert/bridge.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
-import { NO_USAGE } from "../../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { clientRequest, countingContext, routeOf } from "../../../unit/convert/translate/rig.ts";
 import { bodyOf, recordings } from "../../../unit/convert/translate/stream-cases.ts";

@@ -8,7 +8,7 @@ import { type ExtensionOutcome, HoldExtension } from "../../../../src/request/ho
 import type { SeenCounts } from "../../../../src/request/silence.ts";
 import type { ExtendAnswer } from "../../../../src/store/extension.ts";
 import { type NanoUsd, nanoUsd } from "../../../../src/values/money.ts";
-import { NO_USAGE } from "../../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 import { HandClock } from "./hand-clock.ts";
 
 /** A token costs 10, the input 1,000; a step is 100 tokens, the model gives 1,000. */

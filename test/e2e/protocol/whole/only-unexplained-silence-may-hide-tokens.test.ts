@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Counts } from "../../../../src/convert/exchange.ts";
 import { endedSilence, Silence } from "../../../../src/request/silence.ts";
-import { NO_USAGE } from "../../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 
 function counts(deltas: number, output?: number): Counts {
   const usage = output === undefined ? undefined : { ...NO_USAGE, output };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { type ReplyEvent, stopFor } from "../../../../src/convert/hub.ts";
 import { ReplyOrder } from "../../../../src/convert/order.ts";
-import { NO_USAGE } from "../../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 
 const START: ReplyEvent = { type: "reply-start", upstreamId: undefined, serviceTier: undefined, createdS: undefined };
 const STOP: ReplyEvent = { type: "reply-stop", stop: stopFor("end") };

@@ -83,6 +83,18 @@ test("chat: a finish reason that means failure is one", () => {
   assert.equal("cause" in decodeWhole({ choices }, planFor("chat")), true);
 });
 
+test("chat: what a failed reply has cost is read after its finish reason", () => {
+  const failed = { choices: [{ delta: { content: "x" }, finish_reason: "error" }] };
+  const usage = { prompt_tokens: 30, completion_tokens: 500, total_tokens: 530 };
+  for (const end of [["[DONE]"], []]) {
+    const payloads = [failed, { choices: [], usage }, ...end];
+    const { decoder, events } = decodePayloads(payloads, planFor("chat"));
+    assert.equal(decoder.fault?.cause, "upstream_unavailable");
+    assert.equal(events.at(-1)?.type, "reply-error");
+    assert.equal(decoder.counts().usage?.output, 500);
+  }
+});
+
 test("chat: [DONE] before anything is no reply", () => {
   assert.equal(decodePayloads(["[DONE]"], planFor("chat")).decoder.fault?.cause, "upstream_invalid");
 });

@@ -9,7 +9,7 @@ import { openExchange } from "../../../../src/convert/bridge.ts";
 import type { StreamConverter } from "../../../../src/convert/exchange.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
-import { NO_USAGE } from "../../../../src/values/tokens.ts";
+import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 import { accumulateChat, accumulateMessages, accumulateResponses } from "../encode/accumulate.ts";
 import { clientRequest, countingContext, routeOf } from "./rig.ts";
 import { bodyOf, type Recording, recordings } from "./stream-cases.ts";

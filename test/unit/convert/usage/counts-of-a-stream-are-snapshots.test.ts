@@ -7,7 +7,7 @@ import test from "node:test";
 import { CHOICES_MAX, ChatStreamUsage } from "../../../../src/convert/chat/stream-usage.ts";
 import { readUsage as readChat } from "../../../../src/convert/chat/usage.ts";
 import { MessageUsage, readUsage as readMessages } from "../../../../src/convert/messages/usage.ts";
-import { billedUsage, stepInput, type Usage } from "../../../../src/values/tokens.ts";
+import { billedUsage, stepInput, type Usage } from "../../../../src/values/tokens/usage.ts";
 
 function chunk(content: string | undefined, usage?: object, reason: string | null = null): Record<string, unknown> {
   return { choices: [{ index: 0, delta: content === undefined ? {} : { content }, finish_reason: reason }], usage };

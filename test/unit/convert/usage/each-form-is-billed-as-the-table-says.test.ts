@@ -11,7 +11,7 @@ import { readUsage as readResponses } from "../../../../src/convert/responses/us
 import { meter } from "../../../../src/settle/meter.ts";
 import { charge, MULTIPLIER_ONE } from "../../../../src/values/price.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
-import type { Usage } from "../../../../src/values/tokens.ts";
+import type { Usage } from "../../../../src/values/tokens/usage.ts";
 import { priceOf } from "../../values/prices.ts";
 import { framesOf } from "../translate/rig.ts";
 import { INPUT_ESTIMATE, streamedReply, type UsageGolden, usageGoldens, wholeReply } from "./usage-goldens.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MessageUsage, readUsage } from "../../../../src/convert/messages/usage.ts";
-import { totalInput } from "../../../../src/values/tokens.ts";
+import { totalInput } from "../../../../src/values/tokens/usage.ts";
 
 const FORMS: readonly (readonly [what: string, usage: object, input: number, cached: number, output: number])[] = [
   [

@@ -15,7 +15,7 @@ import { readUsage as readMessages } from "../../../../src/convert/messages/usag
 import { readUsage as readResponses } from "../../../../src/convert/responses/usage.ts";
 import { NANO_USD_MAX } from "../../../../src/values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../../../../src/values/price.ts";
-import { billedUsage, TOKEN_COUNT_MAX, totalInput, type Usage } from "../../../../src/values/tokens.ts";
+import { billedUsage, TOKEN_COUNT_MAX, totalInput, type Usage } from "../../../../src/values/tokens/usage.ts";
 import { priceOf } from "../../values/prices.ts";
 
 const PRICE = priceOf("3 0.3 3.75 6 15", { tools: new Map([["web_search", 10_000_000n]]) });

@@ -1,0 +1,118 @@
+/**
+ * How many tokens a text has, by its characters. The figures are those of public tokenizers, the dearer one where they
+ * differ, so that no script, number or code costs less than it should (docs/decisions/what-leaving-costs.md has the
+ * table).
+ */
+
+/** Kinds of characters; `WIDE` is everything beyond ASCII. */
+const LOWER = 1;
+const UPPER = 2;
+const DIGIT = 3;
+const BLANK = 4;
+const LINE = 5;
+const SIGN = 6;
+const WIDE = 7;
+
+const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
+  if (code >= 0x61 && code <= 0x7a) return LOWER;
+  if (code >= 0x41 && code <= 0x5a) return UPPER;
+  if (code >= 0x30 && code <= 0x39) return DIGIT;
+  if (code === 0x20 || code === 0x09) return BLANK;
+  return code === 0x0a || code === 0x0d ? LINE : SIGN;
+});
+
+/** Weights are twentieths of a token. */
+const PARTS_PER_TOKEN = 20;
+
+/** UTF-16 units beyond ASCII: what each weighs, up to the code named (excluded). */
+const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
+  [0x0250, 12], // Latin with accents
+  [0x0400, 20], // Greek
+  [0x0530, 11], // Cyrillic
+  [0x0700, 20], // Hebrew, Arabic
+  [0x0e00, 21], // the scripts of India
+  [0x2000, 24], // Thai and others of Asia
+  [0x2030, 20], // dashes, quotes
+  [0x3000, 40], // arrows, mathematics
+  [0x3400, 22], // Kana
+  [0x4e00, 45], // rare Han
+  [0xa000, 23], // Han
+  [0xac00, 60], // rare scripts: a token for each byte
+  [0xd7b0, 21], // Hangul
+  [0xd800, 60],
+  [0xe000, 29], // half of a surrogate pair: emoji, rarer still
+  [0xff00, 60],
+  [0xfff0, 24], // full width
+  [0x10000, 60],
+];
+
+/** Letters in a row above which they are no word but noise, of which a token holds two. */
+const WORD_LETTERS_MAX = 12;
+
+/** Weighs a text piece by piece; the result does not depend on how it was cut. */
+export class TextTokens {
+  #weight = 0;
+  #before = LINE;
+  #codeBefore = 0;
+  /** Letters, or digits, in a row. */
+  #run = 0;
+
+  /** Tokens of all that was added, fractions included. */
+  get tokens(): number {
+    return this.#weight / PARTS_PER_TOKEN;
+  }
+
+  /** Adds a text. */
+  add(text: string): void {
+    for (let i = 0; i < text.length; i++) this.#weight += this.#weigh(text.charCodeAt(i));
+  }
+
+  /** Adds what is no text. */
+  addTokens(tokens: number): void {
+    this.#weight += tokens * PARTS_PER_TOKEN;
+  }
+
+  /** Adds bytes of which each is a character. */
+  addAscii(source: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) this.#weight += this.#weigh(source[i] as number);
+  }
+
+  #weigh(code: number): number {
+    const kind = code < 128 ? (KINDS[code] as number) : WIDE;
+    const before = this.#before;
+    const run = this.#run;
+    const isRepeated = code === this.#codeBefore;
+    const wasLetter = before === LOWER || before === UPPER;
+    const isLetter = kind === LOWER || kind === UPPER;
+    this.#run = (isLetter && wasLetter) || (kind === DIGIT && before === DIGIT) ? run + 1 : 1;
+    this.#before = kind;
+    this.#codeBefore = code;
+    switch (kind) {
+      case LOWER:
+        return (this.#run > WORD_LETTERS_MAX && !isRepeated ? 11 : 5) + (before === DIGIT ? 15 : 0);
+      case UPPER:
+        return before === LOWER ? 25 : before === UPPER ? 8 : before === DIGIT ? 20 : 6;
+      case DIGIT:
+        return before === DIGIT ? 8 : wasLetter ? 20 : 14;
+      case BLANK:
+      case LINE:
+        return blankWeight(kind, before, (wasLetter || before === DIGIT) && run === 1);
+      case SIGN:
+        return isRepeated ? 3 : before === SIGN ? 13 : before === DIGIT ? 18 : 9;
+      default:
+        return wideWeight(code);
+    }
+  }
+}
+
+/** @param behindOne whether a single letter or digit comes before it: then both are tokens of their own. */
+function blankWeight(kind: number, before: number, behindOne: boolean): number {
+  const first = before !== BLANK && before !== LINE;
+  const own = kind === LINE ? (before === LINE ? 1 : 15) : first ? 5 : 1;
+  return own + (behindOne ? 10 : 0);
+}
+
+function wideWeight(code: number): number {
+  for (const [below, weight] of WIDE_WEIGHTS) if (code < below) return weight;
+  return 60;
+}
