@@ -7,7 +7,7 @@ import type { GatewayProcess } from "../../../rig/gateway.ts";
 import { admin, ask, chat, type House, ledgerOf, type MoneyAccount, newKey, openAccount, startHouse } from "./house.ts";
 
 const ACCOUNTS = 10;
-const DECISIONS = 2_000;
+const DECISIONS = 1_000;
 /** One change of so many is a revocation, after which the account goes on with another key. */
 const REVOKE_EVERY = 5;
 /** Two that serve the model, at different prices, and one that does not. */
@@ -43,7 +43,7 @@ async function change(house: House, client: Client, step: number): Promise<boole
   return answer.status === 200;
 }
 
-test("2,000 changes of group and revocations: 2,000 decided on the new value", { timeout: 60_000 }, async () => {
+test("1,000 changes of group and revocations: 1,000 decided on the new value", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 4 });
   try {
     const [first] = house.gateways;
