@@ -12,15 +12,15 @@ import type { Key } from "../records.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, type Live, sweepHolds } from "./live.ts";
-import { type AccountRow, findAccountRow, listedEntitlements } from "./rows.ts";
+import type { AccountRow } from "./rows.ts";
 
 type KeyFacts = Pick<Key, "id" | "group" | "status">;
 
 export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused {
   const { db } = context;
   const nowMs = context.nowMs();
-  const account = findAccountRow(db, ask.tag);
-  const row = account && db.get("SELECT id, grp, status FROM keys WHERE tag = ? AND hash = ?", ask.tag, ask.keyHash);
+  const account = context.account(ask.tag);
+  const row = account && context.key(ask.tag, ask.keyHash);
   if (account === undefined || row === undefined) return refused("unknown_key", undefined);
   const key = { id: row.id, group: row.grp, status: row.status } as KeyFacts;
   if (key.status === "revoked") return refused("revoked_key", key.group);
@@ -68,7 +68,7 @@ function standingOf(
   return {
     key,
     plan: account.plan,
-    running: runningCards(listedEntitlements(context.db, tag, live), nowMs),
+    running: runningCards(context.entitlements(tag), nowMs),
     free: nanoUsd(account.balance - live.held),
     overrun: live.buckets.get(OVERRUN_BUCKET),
     limits: (scope) => ({

@@ -1,12 +1,29 @@
 /** What every operation of the embedded store works on. */
 import type { AccountTag } from "../../values/key.ts";
-import type { Database } from "./database.ts";
+import type { Entitlement } from "../records.ts";
+import type { Database, Row } from "./database.ts";
 import { emptyLive, type Live } from "./live.ts";
+import { type AccountRow, entitlementRows, findAccountRow, toEntitlement } from "./rows.ts";
+
+/** Accounts whose rows are remembered at once: those that ask, and some 300 bytes each. */
+const REMEMBERED_MAX = 10_000;
+
+/** Rows of one account, as they are in the database. */
+interface Remembered {
+  readonly generation: number;
+  row: AccountRow;
+  /** By the key's hash. */
+  readonly keys: Map<string, Row>;
+  entitlements: readonly Row[] | undefined;
+}
 
 export class Context {
   readonly db: Database;
+  /** Settlements that this process has posted. */
+  settlements = 0;
   readonly #now: () => number;
   readonly #live = new Map<AccountTag, Live>();
+  readonly #remembered = new Map<AccountTag, Remembered>();
 
   constructor(db: Database, now: () => number) {
     this.db = db;
@@ -25,5 +42,53 @@ export class Context {
     const live = emptyLive();
     this.#live.set(tag, live);
     return live;
+  }
+
+  /** An account's row, read once between two changes. */
+  account(tag: AccountTag): AccountRow | undefined {
+    return this.#of(tag)?.row;
+  }
+
+  /** A settlement has changed the row to this. */
+  accountSettled(tag: AccountTag, row: AccountRow): void {
+    const known = this.#remembered.get(tag);
+    if (known) known.row = row;
+  }
+
+  /** A settlement was paid by a card. */
+  cardSettled(tag: AccountTag): void {
+    const known = this.#remembered.get(tag);
+    if (known) known.entitlements = undefined;
+  }
+
+  /** A key's row, read once between two changes; strangers' keys are not remembered. */
+  key(tag: AccountTag, hash: string): Row | undefined {
+    const known = this.#of(tag);
+    const seen = known?.keys.get(hash);
+    if (seen || !known) return seen;
+    const row = this.db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
+    if (row) known.keys.set(hash, row);
+    return row;
+  }
+
+  /** Entitlements that may still run, earliest to expire first. */
+  entitlements(tag: AccountTag): Entitlement[] {
+    const known = this.#of(tag);
+    if (!known) return [];
+    known.entitlements ??= entitlementRows(this.db, tag);
+    const live = this.live(tag);
+    return known.entitlements.map((row) => toEntitlement(row, live));
+  }
+
+  #of(tag: AccountTag): Remembered | undefined {
+    const { generation } = this.db;
+    const known = this.#remembered.get(tag);
+    if (known?.generation === generation) return known;
+    const row = findAccountRow(this.db, tag);
+    if (!row) return undefined;
+    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
+    const fresh = { generation, row, keys: new Map<string, Row>(), entitlements: undefined };
+    this.#remembered.set(tag, fresh);
+    return fresh;
   }
 }

@@ -8,16 +8,33 @@ import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
+/** Work that has been done and is not committed yet. */
+interface Uncommitted {
+  readonly committed: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
 /** A database with its statements prepared once, and two strengths of commit. */
 export class Database {
   readonly #db: DatabaseSync;
   readonly #unlock: () => void;
+  /** Calls back at the end of this turn of the loop; undefined: each commit is made at once. */
+  readonly #atEndOfTurn: ((work: () => void) => void) | undefined;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
+  /** What shares the transaction that is open; none: there is no such transaction. */
+  #uncommitted: Uncommitted[] = [];
+  #generation = 0;
 
-  constructor(db: DatabaseSync, unlock = () => {}) {
+  constructor(db: DatabaseSync, unlock = () => {}, atEndOfTurn?: (work: () => void) => void) {
     this.#db = db;
     this.#unlock = unlock;
+    this.#atEndOfTurn = atEndOfTurn;
+  }
+
+  /** Another one after each write that a person asked for and each commit that failed: what was read before is old. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** The first row, numbers as bigint. The statement's text is a constant of ours. */
@@ -33,37 +50,116 @@ export class Database {
     this.#statement(sql).run(...values);
   }
 
-  /** A settlement: what a power cut takes, the journal replays. */
+  /**
+   * A settlement: what a power cut takes, the journal replays. All of one turn of the loop share a transaction, whose
+   * commit is most of what one costs. What is read meanwhile has the work in it.
+   * @param undo called when the commit has failed, the latest work's first.
+   * @returns resolves when it is committed.
+   */
+  commitTogether<T>(work: () => T, undo = () => {}): Promise<T> {
+    if (!this.#atEndOfTurn) return Promise.resolve(this.#commit("NORMAL", work, undo));
+    if (!this.#db.isTransaction) {
+      this.#begin("NORMAL");
+      this.#atEndOfTurn(() => this.#commitAll());
+    }
+    const result = this.#within(work);
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#uncommitted.push({
+      committed: () => resolve(result),
+      failed(error) {
+        undo();
+        reject(error);
+      },
+    });
+    return promise;
+  }
+
+  /** A small write that is answered at once, and that a power cut may take. */
   commitNormal<T>(work: () => T): T {
     return this.#commit("NORMAL", work);
   }
 
   /** A write that a person asked for: on the disk before the answer. */
   commitFull<T>(work: () => T): T {
+    this.#generation++;
     return this.#commit("FULL", work);
   }
 
   close(): void {
+    this.#commitAll();
     this.#statements.clear();
     this.#db.close();
     this.#unlock();
   }
 
-  #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T): T {
+  #begin(synchronous: "NORMAL" | "FULL"): void {
     if (this.#synchronous !== synchronous) {
       this.#db.exec(`PRAGMA synchronous = ${synchronous}`);
       this.#synchronous = synchronous;
     }
-    this.#db.exec("BEGIN IMMEDIATE");
+    this.run("BEGIN IMMEDIATE");
+  }
+
+  #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T, undo = () => {}): T {
+    this.#commitAll();
+    this.#begin(synchronous);
     try {
       const result = work();
-      this.#db.exec("COMMIT");
+      this.run("COMMIT");
       return result;
     } catch (error) {
-      // A full disk may already have ended the transaction.
-      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      this.#rollBack();
+      undo();
       throw error;
     }
+  }
+
+  /** Does work of which all or nothing is in the transaction that others share. */
+  #within<T>(work: () => T): T {
+    this.run("SAVEPOINT one");
+    try {
+      const result = work();
+      this.run("RELEASE one");
+      return result;
+    } catch (error) {
+      this.#generation++;
+      if (this.#db.isTransaction) {
+        this.run("ROLLBACK TO one");
+        this.run("RELEASE one");
+      } else this.#failAll(error);
+      throw error;
+    }
+  }
+
+  #commitAll(): void {
+    if (!this.#db.isOpen) return;
+    if (this.#uncommitted.length === 0) {
+      // The first work of a turn may have failed, and left an empty transaction.
+      this.#rollBack();
+      return;
+    }
+    try {
+      this.run("COMMIT");
+    } catch (error) {
+      this.#rollBack();
+      this.#failAll(error);
+      return;
+    }
+    const committed = this.#uncommitted;
+    this.#uncommitted = [];
+    for (const work of committed) work.committed();
+  }
+
+  #failAll(error: unknown): void {
+    this.#generation++;
+    const failed = this.#uncommitted;
+    this.#uncommitted = [];
+    for (const work of failed.reverse()) work.failed(error);
+  }
+
+  #rollBack(): void {
+    // A full disk may already have ended the transaction.
+    if (this.#db.isTransaction) this.run("ROLLBACK");
   }
 
   #statement(sql: string): StatementSync {
@@ -86,7 +182,7 @@ export function openDatabase(dir: string): Database {
     chmodSync(dir, 0o700);
     const path = join(dir, "tollgate.db");
     makePrivate(path);
-    return new Database(openTables(path), unlock);
+    return new Database(openTables(path), unlock, setImmediate);
   } catch (error) {
     unlock();
     throw error;

@@ -5,11 +5,11 @@ import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdUnmetered } from "../hold-record.ts";
 import type { Context } from "./context.ts";
 import { growHold, type Live, sweepHolds } from "./live.ts";
-import { findAccountRow, findEntitlement } from "./rows.ts";
+import { findEntitlement } from "./rows.ts";
 
 export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const nowMs = context.nowMs();
-  const account = findAccountRow(context.db, ask.tag);
+  const account = context.account(ask.tag);
   if (account === undefined) return { outcome: "gone" };
   const live = context.live(ask.tag);
   sweepHolds(live, nowMs);

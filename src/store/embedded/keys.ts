@@ -4,13 +4,12 @@ import { accountId } from "../names.ts";
 import type { Key, KeyView } from "../records.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
-import { findAccountRow, listedEntitlements, toKey } from "./rows.ts";
+import { findAccountRow, toKey } from "./rows.ts";
 
 export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyView | undefined {
-  const { db } = context;
   const nowMs = context.nowMs();
-  const account = findAccountRow(db, tag);
-  const row = account && db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
+  const account = context.account(tag);
+  const row = account && context.key(tag, hash);
   if (account === undefined || row === undefined) return undefined;
   return {
     key: toKey(tag, row),
@@ -20,7 +19,7 @@ export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyVi
       plan: account.plan,
       balance: account.balance as KeyView["account"]["balance"],
     },
-    entitlements: listedEntitlements(db, tag, context.live(tag)).filter((e) => e.untilMs > nowMs),
+    entitlements: context.entitlements(tag).filter((e) => e.untilMs > nowMs),
     storeTimeMs: nowMs,
   };
 }

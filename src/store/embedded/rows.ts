@@ -79,9 +79,11 @@ export function toEntitlement(row: Row, live: Live): Entitlement {
 
 /** Entitlements that may still run, earliest to expire first. */
 export function listedEntitlements(db: Database, tag: AccountTag, live: Live): Entitlement[] {
-  return db
-    .all("SELECT * FROM entitlements WHERE tag = ? AND listed = 1 ORDER BY ends, starts, id", tag)
-    .map((row) => toEntitlement(row, live));
+  return entitlementRows(db, tag).map((row) => toEntitlement(row, live));
+}
+
+export function entitlementRows(db: Database, tag: AccountTag): Row[] {
+  return db.all("SELECT * FROM entitlements WHERE tag = ? AND listed = 1 ORDER BY ends, starts, id", tag);
 }
 
 export function findEntitlement(db: Database, tag: AccountTag, id: string, live: Live): Entitlement | undefined {

@@ -18,23 +18,26 @@ import {
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
-import { type Live, releaseHold, sweepHolds } from "./live.ts";
-import { type AccountRow, appendLine, findAccountRow, findEntitlement } from "./rows.ts";
+import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
+import { type AccountRow, findEntitlement, insertLine } from "./rows.ts";
 
-/** Expired marks that one settlement deletes at most. */
-const MARK_SWEEP_MAX = 16;
+/** Each so many settlements delete expired marks, so many of them at most. */
+const SWEEP_EVERY = 16;
+const MARK_SWEEP_MAX = 256;
 
-export function settle(context: Context, asked: SettleAsk): SettleAnswer {
+/** @returns resolves when it is committed; what comes later in this turn of the loop finds it done already. */
+export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer> | SettleAnswer {
   const { db } = context;
   const { tag, requestId } = asked;
   const nowMs = context.nowMs();
-  const account = findAccountRow(db, tag);
+  const account = context.account(tag);
   if (account === undefined) return { outcome: "unknown_account" };
   const mark = db.get("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", tag, requestId, nowMs);
   if (mark !== undefined) {
     const recorded = nanoUsd(mark.amount as bigint);
     const isSame = recorded === asked.amount || recorded === asked.leftUnpaid?.amount;
-    return isSame ? { outcome: "duplicate" } : { outcome: "mismatch", recorded };
+    // The mark may be of this very turn, and is as good as its commit.
+    return db.commitTogether(() => (isSame ? { outcome: "duplicate" } : { outcome: "mismatch", recorded }));
   }
   if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
 
@@ -43,20 +46,19 @@ export function settle(context: Context, asked: SettleAsk): SettleAnswer {
   sweepHolds(live, nowMs);
   const { ask, left } = decideLeft(asked, live, nowMs);
   const shares = shareOut(context, ask, account, live);
-  db.commitNormal(() => post(context, ask, shares, hold, nowMs));
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  const held = releaseHold(live, requestId);
-  if (left) live.buckets.set(LEFT_BUCKET, left);
-  if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
-    live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
-  }
-  correctTokens(live, ask, hold, nowMs);
-  return {
-    outcome: "settled",
-    charged: nanoUsd(shares.charged),
-    absorbed: nanoUsd(shares.absorbed),
-    balance: nanoUsd(account.balance - (ask.entitlement === undefined ? shares.charged : 0n)),
-  };
+  const undo = memoryOf(live, ask);
+  return db.commitTogether(() => {
+    const after = post(context, ask, { account, shares, hold, nowMs });
+    const held = releaseHold(live, requestId);
+    if (left) live.buckets.set(LEFT_BUCKET, left);
+    if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
+      live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
+    }
+    correctTokens(live, ask, hold, nowMs);
+    const [charged, absorbed] = [nanoUsd(shares.charged), nanoUsd(shares.absorbed)];
+    return { outcome: "settled", charged, absorbed, balance: nanoUsd(after.balance) };
+  }, undo);
 }
 
 /**
@@ -99,15 +101,33 @@ function upTo(free: bigint, amount: bigint): Shares {
   return { charged, absorbed: amount - charged };
 }
 
-/** Everything that lasts, within one transaction. */
-function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord | undefined, nowMs: number): void {
+interface Posting {
+  readonly account: AccountRow;
+  readonly shares: Shares;
+  readonly hold: HoldRecord | undefined;
+  readonly nowMs: number;
+}
+
+/** Everything that lasts, within one transaction. @returns the account's row after it. */
+function post(context: Context, ask: SettleAsk, { account, shares, hold, nowMs }: Posting): AccountRow {
   const { db } = context;
-  if (shares.charged > 0n) takeCharge(context, ask, shares.charged);
+  const lines = linesOf(ask, shares, nowMs);
+  const after = charged(account, ask, shares, lines.length);
+  if (after !== account) {
+    const { balance, spent, seq } = after;
+    db.run("UPDATE accounts SET bal = ?, spent = ?, seq = ? WHERE tag = ?", balance, spent, seq, ask.tag);
+  }
+  if (ask.entitlement !== undefined && shares.charged > 0n) {
+    const { entitlement, tag } = ask;
+    db.run("UPDATE entitlements SET spent = spent + ? WHERE tag = ? AND id = ?", shares.charged, tag, entitlement);
+    context.cardSettled(tag);
+  }
   addToDay(context, ask, shares);
-  for (const line of linesOf(ask, shares, nowMs)) appendLine(db, ask.tag, line);
-  db.run("DELETE FROM settled WHERE tag = ? AND rid = ?", ask.tag, ask.requestId);
+  for (const [i, line] of lines.entries()) {
+    insertLine(db, ask.tag, { ...line, seq: account.seq + 1 + i, balance: after.balance });
+  }
   db.run(
-    "INSERT INTO settled (tag, rid, amount, record, expires) VALUES (?, ?, ?, ?, ?)",
+    "INSERT OR REPLACE INTO settled (tag, rid, amount, record, expires) VALUES (?, ?, ?, ?, ?)",
     ask.tag,
     ask.requestId,
     ask.amount,
@@ -115,20 +135,38 @@ function post(context: Context, ask: SettleAsk, shares: Shares, hold: HoldRecord
     nowMs + SETTLED_MARK_MS,
   );
   endKey(db, ask, nowMs);
-  db.run(
-    "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
-    nowMs,
-    MARK_SWEEP_MAX,
-  );
+  if (context.settlements++ % SWEEP_EVERY === 0) {
+    db.run(
+      "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
+      nowMs,
+      MARK_SWEEP_MAX,
+    );
+  }
+  context.accountSettled(ask.tag, after);
+  return after;
 }
 
-function takeCharge(context: Context, ask: SettleAsk, charged: bigint): void {
-  const { db } = context;
-  if (ask.entitlement === undefined) {
-    db.run("UPDATE accounts SET bal = bal - ?1, spent = spent + ?1 WHERE tag = ?2", charged, ask.tag);
-  } else {
-    db.run("UPDATE entitlements SET spent = spent + ? WHERE tag = ? AND id = ?", charged, ask.tag, ask.entitlement);
-  }
+/** The account's row once a settlement has been paid and has so many lines. */
+function charged(account: AccountRow, ask: SettleAsk, shares: Shares, lines: number): AccountRow {
+  const amount = ask.entitlement === undefined ? shares.charged : 0n;
+  if (lines === 0 && amount === 0n) return account;
+  const { balance, spent, seq } = account;
+  return { ...account, balance: balance - amount, spent: spent + amount, seq: seq + lines };
+}
+
+/** What a settlement changes in memory. @returns puts it back. */
+function memoryOf(live: Live, ask: SettleAsk): () => void {
+  const { requestId } = ask;
+  const held = live.holds.get(requestId);
+  const names = [LEFT_BUCKET, OVERRUN_BUCKET, tokenBucket(scopeOf(ask, held))];
+  const buckets = names.map((name) => [name, live.buckets.get(name)] as const);
+  return () => {
+    if (held && !live.holds.has(requestId)) addHold(live, requestId, held);
+    for (const [name, bucket] of buckets) {
+      if (bucket) live.buckets.set(name, bucket);
+      else live.buckets.delete(name);
+    }
+  };
 }
 
 /** Sums of the day: of the group, model and key, and of each upstream that is expected to bill something. */
@@ -148,7 +186,9 @@ function addToDay({ db }: Context, ask: SettleAsk, shares: Shares): void {
   }
 }
 
-function linesOf(ask: SettleAsk, shares: Shares, atMs: number): Omit<LedgerLine, "seq" | "balance">[] {
+type UnplacedLine = Omit<LedgerLine, "seq" | "balance">;
+
+function linesOf(ask: SettleAsk, shares: Shares, atMs: number): readonly UnplacedLine[] {
   const accounts = settleAccounts(ask);
   const line = (kind: LedgerLine["kind"], debit: string, credit: string, amount: bigint, memo = ask.memo) => ({
     atMs,
@@ -178,7 +218,10 @@ function correctTokens(live: Live, ask: SettleAsk, hold: HoldRecord | undefined,
   if (ask.tokensPerMinute === undefined) return;
   const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
   if (difference === 0) return;
-  const scope = hold === undefined ? limitScope(ask.group, ask.keyId, ask.perKey) : holdScope(hold);
-  const name = tokenBucket(scope);
+  const name = tokenBucket(scopeOf(ask, hold));
   live.buckets.set(name, take(drain(live.buckets.get(name), ask.tokensPerMinute, nowMs), difference));
+}
+
+function scopeOf({ group, keyId, perKey }: SettleAsk, hold: HoldRecord | undefined): string {
+  return hold === undefined ? limitScope(group, keyId, perKey) : holdScope(hold);
 }

@@ -35,14 +35,19 @@ export function openEmbedded(dir: string, now: () => number): Store {
   );
 }
 
-/** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
 function answering<T>(work: () => T): T {
   try {
-    return work();
+    const answer = work();
+    return answer instanceof Promise ? (answer.catch(unavailable) as T) : answer;
   } catch (cause) {
-    if (!isOfTheDisk(cause)) throw cause;
-    throw new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause });
+    return unavailable(cause);
   }
+}
+
+/** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
+function unavailable(cause: unknown): never {
+  if (!isOfTheDisk(cause)) throw cause;
+  throw new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause });
 }
 
 function isOfTheDisk(error: unknown): error is Error {
