@@ -12,7 +12,7 @@ import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import type { MediaPiece } from "./envelope/media.ts";
 import { refusedName } from "./envelope/names.ts";
 import { limitAlias, optionsOf } from "./envelope/purchases.ts";
-import { sampledTokens } from "./envelope/text-density.ts";
+import { bodyTokens } from "./envelope/text-density.ts";
 import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
 
@@ -108,7 +108,7 @@ function envelopeIn(
     limitFault(facts, json) ??
     optionalFault(facts, json);
   if (fault) return fault;
-  const envelope = envelopeOf(facts, json, body);
+  const envelope = envelopeOf(facts, json, body.length);
   return "refused" in envelope ? envelope : { envelope, json, scan, body, surplus };
 }
 
@@ -181,11 +181,12 @@ function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"]
   return largest;
 }
 
-function envelopeOf(facts: ProtocolFacts, json: JsonObject, body: Uint8Array): Envelope | Refusal {
+function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope | Refusal {
   const { media, tools, refused } = new ConversationFacts(facts.name, json);
   if (refused) return refused;
   const chat = facts.name === "chat";
   const tier = tierOf(json);
+  const textBytes = bodyBytes - media.base64Bytes;
   return {
     protocol: facts.name,
     model: json.model as string,
@@ -193,8 +194,8 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, body: Uint8Array): E
     limit: largestLimit(facts, json),
     thinkingBudget: facts.name === "messages" ? 0 : thinkingBudgetOf(json),
     choices: chat && typeof json.n === "number" ? json.n : 1,
-    textBytes: body.length - media.base64Bytes,
-    textTokens: sampledTokens(body, media.data, Math.random),
+    textBytes,
+    textTokens: bodyTokens(json, textBytes, media.places),
     media: media.pieces,
     compacts: asksForCompaction(json),
     serviceTier: tier?.name,

@@ -56,6 +56,8 @@ export interface Terms {
   readonly inputTokens: number;
   /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (ARCHITECTURE.md promise 3). */
   readonly inputEstimate: number;
+  /** Whether it has a file, whose tokens only the upstream knows. */
+  readonly hasFiles: boolean;
   /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
   readonly outputLimit: number;
   /** Tokens of thinking of each choice that may come beside the limit. */
@@ -100,6 +102,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
     model,
     client: facts.protocol,
     ...most,
+    hasFiles: facts.media.some(({ kind }) => kind === "file"),
     outputLimit,
     thinkingBeside: thinkingBeside(facts, outputLimit, model),
     choices: facts.choices,

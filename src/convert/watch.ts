@@ -51,11 +51,12 @@ export function invalid(reason: string): UpstreamFault {
   return { cause: "upstream_invalid", code: "server_error", reason };
 }
 
-/** An event that is larger than any may be: the client may have asked for what fills it, such as probabilities. */
-export const OVERSIZED: UpstreamFault = Object.freeze({
-  ...invalid("an event is over the size limit"),
-  canBeAskedFor: true,
-});
+/** A reply that is beyond a limit of ours: a client can ask for one, such as for probabilities or for deep arguments. */
+export function beyondLimit(reason: string): UpstreamFault {
+  return { ...invalid(reason), canBeAskedFor: true };
+}
+
+export const OVERSIZED: UpstreamFault = Object.freeze(beyondLimit("an event is over the size limit"));
 
 /** A body that ended before its stop reason. */
 export const TRUNCATED: UpstreamFault = Object.freeze({

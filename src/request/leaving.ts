@@ -89,13 +89,16 @@ export function leavingOf(
   const pace = paceOf(run, route, parts);
   // A server's own tools are billed by the call, and what they find as input: nothing of it is seen before the count.
   const hidesTools = admitted.terms.tools.length > 0;
-  // Nor is it of a file that may be much longer than it looks.
-  const { inputTokens, inputEstimate } = admitted.terms;
-  const hidesInput = inputTokens - inputEstimate > INPUT_DOUBT_TOKENS;
+  // Nor is it of an input that may be much longer than it looks, until the upstream has counted it.
+  const { inputTokens, inputEstimate, hasFiles } = admitted.terms;
+  const isCounted = (counts.usage?.input ?? 0) > 0;
+  const hidesFile = hasFiles && !isCounted;
+  const hidesInput = hidesFile || (inputTokens - inputEstimate > INPUT_DOUBT_TOKENS && !isCounted);
   const hides = pace.thinks !== "no" || hidesTools || hidesInput;
   if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
   return {
-    forMs: drains ? Number.POSITIVE_INFINITY : graceMs,
+    // A file can be made to look small: who leaves it is charged by the count, however long the answer is.
+    forMs: drains || hidesFile ? Number.POSITIVE_INFINITY : graceMs,
     bytesMax: BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
     doubt:
       drains || hidesTools || hidesInput ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },

@@ -6,8 +6,8 @@
 import { isObject, type Json, type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
-import { sampledTokens } from "./text-density.ts";
-import { endsAsZip, isZip, ZIP_END_BYTES, zipBytes } from "./zip-size.ts";
+import { textTokens } from "./text-density.ts";
+import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
@@ -25,7 +25,7 @@ export interface MediaPiece {
 export class MediaCount {
   readonly pieces: MediaPiece[] = [];
   /** Strings of the body that are media rather than text, in base64. */
-  readonly data: string[] = [];
+  readonly places = new Map<object, string[]>();
   /** Bytes of these. */
   base64Bytes = 0;
   readonly #budget: ReadingBudget = readingBudget();
@@ -43,10 +43,14 @@ export class MediaCount {
   }
 
   #weigh(node: Json): void {
-    if (node.image_url !== undefined && node.image_url !== null) this.#add("image", urlOf(node.image_url));
-    if (node.input_audio !== undefined) this.#add("file", member(node.input_audio, "data"), "audio");
-    if (isObject(node.file)) this.#add("file", node.file.file_data);
-    else if (node.type === "input_file") this.#add("file", node.file_data);
+    const { image_url: image } = node;
+    if (image !== undefined && image !== null) {
+      if (isObject(image)) this.#add("image", image, "url");
+      else this.#add("image", node, "image_url");
+    }
+    if (node.input_audio !== undefined) this.#add("file", node.input_audio, "data", "audio");
+    if (isObject(node.file)) this.#add("file", node.file, "file_data");
+    else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);
     if (node.audio_url !== undefined || node.video_url !== undefined) this.#unknown("file");
   }
@@ -55,27 +59,29 @@ export class MediaCount {
   #seeSource(node: Json, source: Json): void {
     if (source.type === "text" || source.type === "content") return;
     const kind = node.type === "image" ? "image" : "file";
-    this.#add(kind, source.type === "base64" ? source.data : undefined);
+    if (source.type === "base64") this.#add(kind, source, "data");
+    else this.#unknown(kind);
   }
 
   #unknown(kind: MediaPiece["kind"]): void {
     this.pieces.push({ kind, tokens: undefined });
   }
 
-  #add(kind: MediaPiece["kind"], data: unknown, hint?: "audio"): void {
+  /** Counts a member once, in however many words the body says what it is. */
+  #add(kind: MediaPiece["kind"], holder: unknown, name: string, hint?: "audio"): void {
+    const data = member(holder, name);
     const encoded = base64Of(data);
     if (encoded === undefined) {
       this.#unknown(kind);
       return;
     }
-    this.data.push(data as string);
-    this.base64Bytes += (data as string).length;
     this.pieces.push(pieceOf(kind, encoded, hint, this.#budget));
+    const names = this.places.get(holder as object);
+    if (names?.includes(name)) return;
+    if (names) names.push(name);
+    else this.places.set(holder as object, [name]);
+    this.base64Bytes += (data as string).length;
   }
-}
-
-function urlOf(value: unknown): unknown {
-  return typeof value === "string" ? value : member(value, "url");
 }
 
 interface Encoded {
@@ -140,17 +146,7 @@ function pieceByHead(
   // 0: what is in it is counted by its end (pieceOf); without one it cannot be read.
   if (isZip(head)) return { kind, tokens: endsAsZip(decodedTail(encoded, ZIP_END_BYTES)) ? 0 : undefined };
   // What is packed in another way may be a thousand times its size.
-  return { kind, tokens: isText(head) ? textTokens(encoded) : undefined };
-}
-
-function textTokens(encoded: Encoded): number {
-  const sampled = sampledTokens(decoded(encoded, encoded.bytes), [], Math.random);
-  return Math.max(Math.ceil(encoded.bytes / TEXT_BYTES_PER_TOKEN), sampled);
-}
-
-function zipTokens(zip: Buffer, budget: ReadingBudget): number | undefined {
-  const bytes = zipBytes(zip, budget);
-  return bytes === undefined ? undefined : Math.ceil(bytes / TEXT_BYTES_PER_TOKEN);
+  return { kind, tokens: isText(head) ? textTokens(decoded(encoded, encoded.bytes), budget) : undefined };
 }
 
 /**

@@ -12,17 +12,19 @@ interface PdfSize {
   readonly textBytes: number;
 }
 
-/** What all PDFs of one request may cost to look at. About 30 ms at most. */
+/** What all files of one request may cost to look at. About 30 ms at most. */
 export interface ReadingBudget {
   /** Bytes that may come out of compressed streams. */
   bytes: number;
   /** Marks of streams and names of pages that may be looked at; each costs some 20 us, or 1 us, however small it is. */
   streams: number;
   names: number;
+  /** Places of texts that may be looked at (text-density.ts); each costs some 2 us. */
+  windows: number;
 }
 
 export function readingBudget(): ReadingBudget {
-  return { bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000 };
+  return { bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000, windows: 500 };
 }
 
 /** Whether these are the first bytes of a PDF; readers look for the mark within the first kilobyte. */

@@ -1,92 +1,111 @@
 /**
- * Most text has three bytes to a token or more; digits, signs and noise have one. Where a body is long enough for that to
+ * Most text has three bytes to a token or more; digits, signs and noise have one. Where a text is long enough for that to
  * matter, its tokens are reckoned from places of it that nobody can foresee (docs/decisions/a-hold-follows-what-is-held.md).
  */
 import { TextTokens } from "../../values/tokens/text.ts";
+import type { ReadingBudget } from "./pdf-size.ts";
 
 /** Shorter texts cost little however dense they are. */
 const TEXT_BYTES_MIN = 4_096;
-/** Looking at so much of a body takes some 30 us. */
-const WINDOWS = 32;
-const WINDOW_BYTES = 256;
-/** By this much of a media string it is found in the body. */
-const MARK_CHARS = 64;
-/** Media is met from the end to the start, but for the order of the roots of a conversation. */
-const WHOLE_SEARCHES_MAX = 4;
+/** Looking at so many places of a body takes some 50 us. */
+const WINDOWS = 64;
+const WINDOW_CHARS = 256;
+/** What stands for a number, a word of JSON, or the signs around a value. */
+const PLAIN_CHARS = 4;
 
-/** From, and up to (excluded). */
-type Range = readonly [start: number, end: number];
+/** Strings of a body that are media: by the object that holds them, the names of its members. */
+export type MediaPlaces = ReadonlyMap<object, readonly string[]>;
 
 /**
  * Tokens of the text of a body, reckoned from a sample of its characters.
- * @param media the strings in it that are media, in base64, from the last to the first as a rule.
- * @param chance from 0 to 1 (excluded), anew with each call.
+ * @param json the body, parsed.
+ * @param textBytes of it that are not media.
+ * @param media what is not looked at.
  * @returns 0 where the text is short.
  */
-export function sampledTokens(body: Uint8Array, media: readonly string[], chance: () => number): number {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const ranges = textRanges(bytes, media);
-  const textBytes = ranges.reduce((sum, [start, end]) => sum + end - start, 0);
+export function bodyTokens(json: object, textBytes: number, media: MediaPlaces): number {
   if (textBytes < TEXT_BYTES_MIN) return 0;
+  const sample = new Sample(textBytes / WINDOWS);
+  const pending: unknown[] = [json];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value === "string") sample.pass(value);
+    else if (Array.isArray(value)) for (const item of value) pending.push(item);
+    else if (typeof value === "object" && value !== null) {
+      const not = media.get(value);
+      for (const name in value) {
+        sample.pass(name);
+        if (!not?.includes(name)) pending.push((value as Record<string, unknown>)[name]);
+      }
+    } else sample.passPlain(value);
+  }
+  return sample.tokens();
+}
+
+/** Characters that go by, of which some places are weighed: one in each stride, anywhere in it. */
+class Sample {
+  readonly #stride: number;
+  readonly #text = new TextTokens();
+  #weighed = 0;
+  #passed = 0;
+  #next: number;
+
+  constructor(stride: number) {
+    this.#stride = Math.max(stride, WINDOW_CHARS);
+    this.#next = Math.random() * this.#stride;
+  }
+
+  pass(text: string): void {
+    const start = this.#passed;
+    this.#passed += text.length;
+    while (this.#next < this.#passed) {
+      const from = Math.floor(this.#next - start);
+      const window = text.slice(from, from + WINDOW_CHARS);
+      this.#weigh(window, window.length);
+    }
+  }
+
+  passPlain(value: unknown): void {
+    this.#passed += PLAIN_CHARS;
+    while (this.#next < this.#passed) this.#weigh(`${value},`, PLAIN_CHARS);
+  }
+
+  #weigh(text: string, chars: number): void {
+    this.#text.add(text);
+    this.#weighed += chars;
+    this.#next = (Math.floor(this.#next / this.#stride) + 1 + Math.random()) * this.#stride;
+  }
+
+  tokens(): number {
+    return this.#weighed === 0 ? 0 : Math.ceil((this.#text.tokens / this.#weighed) * this.#passed);
+  }
+}
+
+/** The default of `input_bytes_per_token`, which is the model's and not known here. */
+const TEXT_BYTES_PER_TOKEN = 3;
+/** One place for each so many bytes of a file, and so many at the most. */
+const BYTES_PER_WINDOW = 2_048;
+const FILE_WINDOWS_MAX = 32;
+
+/**
+ * Tokens of a file that is text, at least one for each three bytes, and more where a sample of it is dense. Where the budget is
+ * used up, one for each byte.
+ */
+export function textTokens(text: Buffer, budget: ReadingBudget): number {
+  const least = Math.ceil(text.length / TEXT_BYTES_PER_TOKEN);
+  if (text.length < TEXT_BYTES_MIN) return least;
+  const windows = Math.min(FILE_WINDOWS_MAX, Math.ceil(text.length / BYTES_PER_WINDOW));
+  budget.windows -= windows;
+  if (budget.windows < 0) return text.length;
   const tokens = new TextTokens();
-  const stride = textBytes / WINDOWS;
-  let seen = 0;
-  for (let i = 0; i < WINDOWS; i++) {
-    const at = placeOf(ranges, Math.floor((i + chance()) * stride));
-    const window = bytes.subarray(at, Math.min(at + WINDOW_BYTES, bytes.length));
-    tokens.add(textOf(window));
-    seen += window.length;
+  const stride = text.length / windows;
+  let weighed = 0;
+  for (let i = 0; i < windows; i++) {
+    const at = Math.floor((i + Math.random()) * stride);
+    const window = text.subarray(at, at + WINDOW_CHARS);
+    // Half a character at an end is none.
+    tokens.add(window.toString("utf8").replace(/^\ufffd+|\ufffd+$/g, ""));
+    weighed += window.length;
   }
-  return Math.ceil((tokens.tokens / seen) * textBytes);
-}
-
-/** What of a body is not media. Media that is not found, since it is written with escapes, is taken for text. */
-function textRanges(bytes: Buffer, media: readonly string[]): readonly Range[] {
-  const ranges: Range[] = [];
-  let from = 0;
-  for (const [start, end] of mediaRanges(bytes, media)) {
-    if (start < from) continue;
-    ranges.push([from, start]);
-    from = end;
-  }
-  ranges.push([from, bytes.length]);
-  return ranges;
-}
-
-function mediaRanges(bytes: Buffer, media: readonly string[]): readonly Range[] {
-  const found: Range[] = [];
-  let until = bytes.length;
-  let searches = WHOLE_SEARCHES_MAX;
-  for (const data of media) {
-    const mark = data.slice(0, MARK_CHARS);
-    let start = until < data.length ? -1 : bytes.lastIndexOf(mark, until - data.length, "latin1");
-    if (start < 0 && searches-- > 0) start = bytes.lastIndexOf(mark, -data.length, "latin1");
-    if (start < 0) continue;
-    found.push([start, start + data.length]);
-    until = start;
-  }
-  return found.sort(([a], [b]) => a - b);
-}
-
-function placeOf(ranges: readonly Range[], offset: number): number {
-  let left = offset;
-  for (const [start, end] of ranges) {
-    if (left < end - start) return start + left;
-    left -= end - start;
-  }
-  return 0;
-}
-
-/** The characters of a piece of JSON; half a character at its ends is left out. */
-function textOf(window: Buffer): string {
-  return window
-    .toString("utf8")
-    .replace(/^\ufffd+|\ufffd+$/g, "")
-    .replace(/\\(?:u([0-9a-fA-F]{4})|(.))/g, unescaped);
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: " ", f: " " };
-
-function unescaped(_: string, code: string | undefined, sign: string): string {
-  return code === undefined ? (ESCAPES[sign] ?? sign) : String.fromCharCode(Number.parseInt(code, 16));
+  return Math.max(least, Math.ceil((tokens.tokens / weighed) * text.length));
 }

@@ -5,6 +5,7 @@
  */
 import { inflateRawSync } from "node:zlib";
 import type { ReadingBudget } from "./pdf-size.ts";
+import { textTokens } from "./text-density.ts";
 
 const LOCAL_HEADER = 0x04034b50;
 const LOCAL_HEADER_BYTES = 30;
@@ -12,6 +13,8 @@ const DIRECTORY_ENTRY = 0x02014b50;
 const DIRECTORY_ENTRY_BYTES = 46;
 const DIRECTORY_END = Buffer.from("PK\x05\x06", "latin1");
 const DIRECTORY_END_BYTES = 22;
+/** Says that the end before it, of a file of more than 4 GiB, is the one that counts. */
+const LARGE_LOCATOR = Buffer.from("PK\x06\x07", "latin1");
 /** The longest comment after the directory's end. */
 const COMMENT_BYTES_MAX = 65_535;
 const STORED = 0;
@@ -33,34 +36,37 @@ export function endsAsZip(tail: Buffer): boolean {
   return tail.includes(DIRECTORY_END);
 }
 
-/** Bytes of all that is in the file, unpacked; undefined when it hides them: encrypted, packed in rare ways, damaged. */
-export function zipBytes(zip: Buffer, budget: ReadingBudget): number | undefined {
+/** Tokens of all that is in the file, unpacked; undefined when it hides them: encrypted, packed in rare ways, damaged. */
+export function zipTokens(zip: Buffer, budget: ReadingBudget): number | undefined {
   try {
-    return unpackedBytes(zip, budget);
+    return unpackedTokens(zip, budget);
   } catch {
     // Offsets beyond the file, or bytes that are not packed as they say.
     return undefined;
   }
 }
 
-function unpackedBytes(zip: Buffer, budget: ReadingBudget): number | undefined {
+function unpackedTokens(zip: Buffer, budget: ReadingBudget): number | undefined {
   const end = zip.lastIndexOf(DIRECTORY_END);
   if (end < 0 || end + DIRECTORY_END_BYTES + COMMENT_BYTES_MAX < zip.length) return undefined;
+  // Readers differ in whom they believe: the last end or one before it, and the larger file's own.
+  const tail = zip.subarray(Math.max(0, end - DIRECTORY_END_BYTES - COMMENT_BYTES_MAX), end);
+  if (tail.includes(DIRECTORY_END) || tail.includes(LARGE_LOCATOR)) return undefined;
   const entries = zip.readUInt16LE(end + 10);
   let at = zip.readUInt32LE(end + 16);
   let total = 0;
   for (let i = 0; i < entries; i++) {
     if (budget.streams-- <= 0 || zip.readUInt32LE(at) !== DIRECTORY_ENTRY) return undefined;
-    const bytes = entryBytes(zip, at, budget);
-    if (bytes === undefined) return undefined;
-    total += bytes;
+    const entry = readEntry(zip, at, budget);
+    if (entry === undefined) return undefined;
+    total += textTokens(entry, budget);
     at += DIRECTORY_ENTRY_BYTES + zip.readUInt16LE(at + 28) + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
   }
   return entries > 0 ? total : undefined;
 }
 
 /** @param at where the directory's entry is. */
-function entryBytes(zip: Buffer, at: number, budget: ReadingBudget): number | undefined {
+function readEntry(zip: Buffer, at: number, budget: ReadingBudget): Buffer | undefined {
   const isEncrypted = (zip.readUInt16LE(at + 8) & 1) === 1;
   const method = zip.readUInt16LE(at + 10);
   const packedBytes = zip.readUInt32LE(at + 20);
@@ -70,9 +76,10 @@ function entryBytes(zip: Buffer, at: number, budget: ReadingBudget): number | un
   if (isEncrypted || !isSame) return undefined;
   const start = local + LOCAL_HEADER_BYTES + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
   if (start + packedBytes > zip.length) return undefined;
-  if (method === STORED) return packedBytes;
+  const packed = zip.subarray(start, start + packedBytes);
+  if (method === STORED) return packed;
   if (method !== DEFLATED || budget.bytes <= 0) return undefined;
-  const { length } = inflateRawSync(zip.subarray(start, start + packedBytes), { maxOutputLength: budget.bytes });
-  budget.bytes -= length;
-  return length;
+  const entry = inflateRawSync(packed, { maxOutputLength: budget.bytes });
+  budget.bytes -= entry.length;
+  return entry;
 }

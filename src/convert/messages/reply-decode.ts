@@ -5,7 +5,7 @@ import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
-import { invalid, reported } from "../watch.ts";
+import { beyondLimit, invalid, reported } from "../watch.ts";
 import { countContent } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
@@ -24,7 +24,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   for (const one of json.content) {
     const block = objectOf(one);
     const item = block && itemOf(block, plan, callIds);
-    if (item === TOO_DEEP) return invalid("the arguments of a call nest too deep");
+    if (item === TOO_DEEP) return beyondLimit("the arguments of a call nest too deep");
     if (item) items.push(item);
   }
   return wholeReply(

@@ -6,7 +6,7 @@ import type { Counts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { type JsonObject, parseObject, textOf } from "../json-object.ts";
 import type { OutputCounter, ProducedCounts } from "../produced.ts";
-import { invalid, reported, TRUNCATED } from "../watch.ts";
+import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import { settledStop } from "./stop.ts";
 import type { Ids } from "./tool-call.ts";
@@ -76,7 +76,7 @@ export abstract class StreamDecoder {
   }
 
   #taken(): readonly ReplyEvent[] {
-    if (this.sink.excess !== undefined) this.refuse(invalid(this.sink.excess));
+    if (this.sink.excess !== undefined) this.refuse(beyondLimit(this.sink.excess));
     return this.sink.take();
   }
 
@@ -192,7 +192,7 @@ export function wholeReply(
   facts: Omit<HubReply, "items" | "stop">,
   produced: ProducedCounts,
 ): DecodedReply | UpstreamFault {
-  if (items.length > REPLY_BLOCKS_MAX) return invalid("the reply has too many blocks");
+  if (items.length > REPLY_BLOCKS_MAX) return beyondLimit("the reply has too many blocks");
   const calls = items.filter((item) => item.type === "tool-call").length;
   return { reply: { items, stop: settledStop(stop, calls), ...facts }, produced };
 }

@@ -7,7 +7,7 @@ import { compactJson, nestsWithin } from "../reply/depth.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import { SILENT_REFUSAL } from "../reply/stop.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
-import { invalid, reported } from "../watch.ts";
+import { beyondLimit, invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
@@ -30,7 +30,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   const items: ReplyItem[] = [];
   for (const one of json.output) {
     const item = objectOf(one);
-    if (item?.type === "reasoning" && !nestsWithin(item)) return invalid("a reasoning item nests too deep");
+    if (item?.type === "reasoning" && !nestsWithin(item)) return beyondLimit("a reasoning item nests too deep");
     if (item) items.push(...itemsOf(item, plan, callIds));
   }
   return wholeReply(

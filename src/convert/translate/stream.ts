@@ -11,7 +11,7 @@ import type { ReplyEvent } from "../hub.ts";
 import { ReplyOrder } from "../order.ts";
 import { Sequencer } from "../sequence.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
-import { invalid, OVERSIZED } from "../watch.ts";
+import { beyondLimit, OVERSIZED } from "../watch.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
 /** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
@@ -135,8 +135,10 @@ export class TranslatedStream implements StreamConverter {
   }
 
   #excess(): UpstreamFault | undefined {
-    if (this.#sequencer.overflowed) return invalid("too much of the stream waits for its turn");
-    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX ? invalid("the reply is too large") : undefined;
+    if (this.#sequencer.overflowed) return beyondLimit("too much of the stream waits for its turn");
+    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX
+      ? beyondLimit("the reply is too large")
+      : undefined;
   }
 
   /** After a stop string the answer is complete, even if the upstream fails. */

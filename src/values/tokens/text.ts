@@ -26,12 +26,21 @@ const PARTS_PER_TOKEN = 20;
 
 /** UTF-16 units beyond ASCII: what each weighs, up to the code named (excluded). */
 const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
-  [0x0250, 12], // Latin with accents
+  [0x0180, 12], // Latin with accents
+  [0x0250, 40], // rarer ones: a token for each byte
+  [0x0370, 36], // phonetic signs, accents by themselves
   [0x0400, 20], // Greek
-  [0x0530, 11], // Cyrillic
+  [0x0460, 11], // Cyrillic
+  [0x0530, 40], // its rarer letters
+  [0x0590, 36], // Armenian
   [0x0700, 20], // Hebrew, Arabic
+  [0x0900, 40], // Syriac and others
   [0x0e00, 21], // the scripts of India
-  [0x2000, 24], // Thai and others of Asia
+  [0x0f00, 24], // Thai, Lao
+  [0x1100, 50], // Tibetan, Burmese, Georgian
+  [0x1e00, 60], // Ethiopic, Cherokee, Khmer, Mongolian and others
+  [0x1f00, 24], // Vietnamese
+  [0x2000, 40], // old Greek
   [0x2030, 20], // dashes, quotes
   [0x3000, 40], // arrows, mathematics
   [0x3400, 22], // Kana

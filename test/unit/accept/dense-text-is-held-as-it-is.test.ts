@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { sampledTokens } from "../../../src/accept/envelope/text-density.ts";
+import { readingBudget } from "../../../src/accept/envelope/pdf-size.ts";
+import { textTokens } from "../../../src/accept/envelope/text-density.ts";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 
@@ -9,14 +10,20 @@ const LIST = "1,2,3,".repeat(20_000);
 const PROSE = readFileSync("README.md", "utf8");
 const CODE = readFileSync("src/gateway.ts", "utf8");
 
-const bodyOf = (content: unknown) =>
-  Buffer.from(JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content }] }));
+const jsonOf = (content: unknown) =>
+  JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content }] });
+const bodyOf = (content: unknown) => Buffer.from(jsonOf(content));
+
+function textOf(body: Buffer): { readonly textBytes: number; readonly textTokens: number } {
+  const read = readEnvelope("chat", body);
+  if (isRefusal(read)) assert.fail(JSON.stringify(read));
+  return read.envelope;
+}
 
 /** Tokens for each byte of text. */
 function densityOf(body: Buffer): number {
-  const read = readEnvelope("chat", body);
-  if (isRefusal(read)) assert.fail(JSON.stringify(read));
-  return read.envelope.textTokens / read.envelope.textBytes;
+  const { textBytes, textTokens } = textOf(body);
+  return textTokens / textBytes;
 }
 
 test("text of a token a byte is seen, and prose and code are left alone", () => {
@@ -27,42 +34,74 @@ test("text of a token a byte is seen, and prose and code are left alone", () => 
   }
 });
 
+test("a list of numbers, and names of members, are text as well", () => {
+  const tool = { type: "function", function: { name: "f", parameters: { enum: Array(20_000).fill(1) } } };
+  const body = (more: object) => Buffer.from(jsonOf("hi").replace(/}$/, `,${JSON.stringify(more).slice(1)}`));
+  const listed = densityOf(body({ tools: [tool] }));
+  assert.ok(listed > 0.75, `${listed}`);
+  const named = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${i % 10},`.repeat(5) + i, ""]));
+  assert.ok(densityOf(body({ metadata: named })) > 0.42);
+});
+
+test("rare scripts have a token for each byte", () => {
+  const mongolian = String.fromCodePoint(...Array.from({ length: 4_000 }, (_, i) => 0x1820 + (i % 80)));
+  assert.ok(densityOf(bodyOf(mongolian)) > 0.9);
+});
+
 test("wide characters weigh the same as themselves and as escapes", () => {
-  const chinese = "这是一个很长的中文文本。".repeat(3_000);
-  const plain = densityOf(bodyOf(chinese));
-  const escaped = bodyOf(chinese)
-    .toString()
-    .replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  // Six bytes for what is three.
-  const twice = densityOf(Buffer.from(escaped)) * 2;
-  assert.ok(plain > 0.3 && plain < 0.45, `${plain}`);
+  const chinese = bodyOf("这是一个很长的中文文本。".repeat(3_000));
+  const escaped = chinese.toString().replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const [plain, twice] = [textOf(chinese).textTokens, textOf(Buffer.from(escaped)).textTokens];
+  assert.ok(plain > 30_000 && plain < 45_000, `${plain}`);
   assert.ok(Math.abs(twice - plain) < 0.1 * plain, `${twice} ${plain}`);
 });
 
-test("media is no text, wherever it stands", () => {
-  const image = (seed: number) => ({
-    type: "image_url",
-    image_url: { url: `data:image/png;base64,${Buffer.alloc(90_000, seed).toString("base64")}` },
-  });
-  const text = (part: string) => ({ type: "text", text: part });
-  for (let i = 0; i < 50; i++) {
-    const prose = densityOf(bodyOf([image(1), text(PROSE), image(1), image(2)]));
-    assert.ok(prose < 0.4, `${prose}`);
-    const list = densityOf(bodyOf([image(1), text(LIST), image(1), image(2)]));
-    assert.ok(list > 0.6, `${list}`);
+const base64 = (seed: number) => Buffer.alloc(90_000, seed).toString("base64");
+const image = (seed: number) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${base64(seed)}` } });
+const text = (part: string) => ({ type: "text", text: part });
+
+test("media is no text, wherever it stands and however it is written", () => {
+  const around = (part: string) => jsonOf([image(1), text(part), image(1), image(2)]);
+  const slashes = (json: string) => json.replaceAll("/", "\\/");
+  for (let i = 0; i < 20; i++) {
+    for (const write of [String, slashes]) {
+      assert.ok(densityOf(Buffer.from(write(around(PROSE)))) < 0.4);
+      assert.ok(densityOf(Buffer.from(write(around(LIST)))) > 0.6);
+    }
   }
 });
 
-test("what is looked at differs from time to time", () => {
-  // Prose exactly where a fixed choice would look, at the start of each 32nd, and a list everywhere else.
-  const piece = `${PROSE.slice(0, 300)}${"1,".repeat(1_850)}`;
-  const body = Buffer.from(piece.repeat(32));
-  assert.ok(sampledTokens(body, [], () => 0) < 0.45 * body.length);
-  const sorted = Array.from({ length: 101 }, () => sampledTokens(body, [], Math.random)).toSorted((a, b) => a - b);
-  assert.ok((sorted[5] as number) > 0.6 * body.length, `${sorted[5]}`);
+test("text that is the same as media is text", () => {
+  const { url } = image(7).image_url;
+  const once = textOf(bodyOf([image(7), text("hi")]));
+  const copied = textOf(bodyOf([image(7), text(url)]));
+  assert.equal(copied.textBytes - once.textBytes, url.length - 2);
+  assert.ok(copied.textTokens > url.length / 8, `${copied.textTokens}`);
 });
 
-test("a short text is not looked at, nor an empty body", () => {
-  assert.equal(sampledTokens(Buffer.from("1,".repeat(2_000)), [], Math.random), 0);
-  assert.equal(sampledTokens(Buffer.alloc(0), [], Math.random), 0);
+test("media that is named twice over is left out of the text once", () => {
+  const file = { type: "input_file", file_data: base64(9), source: { type: "base64", data: base64(8) } };
+  const { textBytes } = textOf(bodyOf([{ type: "file", file }, text(LIST)]));
+  assert.ok(textBytes > LIST.length && textBytes < LIST.length + 500, `${textBytes}`);
+});
+
+test("what is looked at differs from time to time", () => {
+  // Prose where a fixed choice would look, at the start of each 64th, and a list everywhere else.
+  const piece = `${PROSE.slice(0, 300)}${"1,".repeat(1_850)}`;
+  const found = Array.from({ length: 101 }, () => densityOf(bodyOf(piece.repeat(64)))).toSorted((a, b) => a - b);
+  assert.ok((found[5] as number) > 0.6, `${found[5]}`);
+  assert.notEqual(found[0], found[100]);
+});
+
+test("a short text is not looked at", () => {
+  assert.equal(textOf(bodyOf("1,".repeat(1_900))).textTokens, 0);
+});
+
+test("files are looked at within a budget; beyond it each byte is a token", () => {
+  const budget = readingBudget();
+  const prose = Buffer.from(PROSE);
+  assert.equal(textTokens(prose, budget), Math.ceil(prose.length / 3));
+  const list = textTokens(Buffer.from(LIST), budget);
+  assert.ok(list > 0.75 * LIST.length, `${list}`);
+  assert.equal(textTokens(prose, { ...budget, windows: 5 }), prose.length);
 });

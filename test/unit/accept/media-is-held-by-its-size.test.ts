@@ -414,6 +414,13 @@ test("a ZIP file is held as one whatever stands in front of it", () => {
   assert.equal(tokensOf(file(other)), undefined, "two headers that differ");
 });
 
+test("dense text in a ZIP file is held as it is", () => {
+  for (const method of [0, 8]) {
+    const tokens = tokensOf(file(zip([{ text: "1,2,".repeat(50_000), method }]))) ?? 0;
+    assert.ok(tokens > 150_000, `${tokens}`);
+  }
+});
+
 test("a ZIP file that cannot be read is not believed to be small", () => {
   const good = zip([{ text: "abc" }]);
   assert.equal(tokensOf(file(good)), 1);
@@ -424,6 +431,11 @@ test("a ZIP file that cannot be read is not believed to be small", () => {
     ["packed in a rare way", zip([{ text: "abc", method: 14 }])],
     ["without a directory", good.subarray(0, -22)],
     ["with nothing in its directory", zip([])],
+    [
+      "with the end of a larger file before its own",
+      Buffer.concat([good.subarray(0, -22), Buffer.from("PK\x06\x07"), Buffer.alloc(16), good.subarray(-22)]),
+    ],
+    ["with two ends", Buffer.concat([good, good.subarray(-22)])],
     ["cut", Buffer.concat([good.subarray(0, 20), good.subarray(-22)])],
     ["no ZIP file after its mark", Buffer.from(`PK\x03\x04${"\0".repeat(996)}`)],
     ["with too many entries", zip(Array.from({ length: 2_001 }, () => ({ text: "a", method: 0 })))],

@@ -7,20 +7,22 @@ import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
 import { leavingOf } from "../../../src/request/leaving.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 
 const GRACE_MS = 10_000;
 const COUNTS = { usage: undefined, final: false, produced: { bytes: 4, tokens: 1, deltas: 1 }, silentMs: 0 };
 
-function leave(tools: readonly string[], delivered = true, inputTokens = 100) {
+function leave(tools: readonly string[], { delivered = true, inputTokens = 100, hasFiles = false, input = 0 } = {}) {
   const admitted = {
     outputMost: 100,
-    terms: { choices: 1, tools, inputTokens, inputEstimate: 100 },
+    terms: { choices: 1, tools, inputTokens, inputEstimate: 100, hasFiles },
   } as unknown as Permit;
   const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
   const pace = { thinks: "no", hiddenPerS: 0, visibleFactor: 1 };
   const parts = { settings: () => ({ upstreams }), observed: { paceOf: () => pace } } as unknown as PipelineParts;
   const route = { upstream: "east", capabilities: { thinking: "none" } };
-  const left = { route, tier: undefined, counts: COUNTS, delivered } as unknown as Parameters<typeof leavingOf>[2];
+  const counts = { ...COUNTS, usage: input === 0 ? undefined : { ...NO_USAGE, input } };
+  const left = { route, tier: undefined, counts, delivered } as unknown as Parameters<typeof leavingOf>[2];
   return leavingOf({ asksToThink: false } as Run, admitted, left, parts);
 }
 
@@ -30,11 +32,18 @@ test("without a hosted tool it is stopped, with one it is read on for the whole 
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [GRACE_MS, undefined]);
 });
 
-test("so it is where a file may be much longer than it looks", () => {
-  assert.equal(leave([], true, 10_100), undefined);
-  assert.equal(leave([], true, 10_101)?.forMs, GRACE_MS);
+test("so it is where the input may be much longer than it looks, unless it is counted already", () => {
+  assert.equal(leave([], { inputTokens: 10_100 }), undefined);
+  assert.equal(leave([], { inputTokens: 10_101 })?.forMs, GRACE_MS);
+  assert.equal(leave([], { inputTokens: 10_101, input: 9 }), undefined);
+});
+
+test("with a file it is read on to its end", () => {
+  const leaving = leave([], { hasFiles: true });
+  assert.deepEqual([leaving?.forMs, leaving?.doubt], [Number.POSITIVE_INFINITY, undefined]);
+  assert.equal(leave([], { hasFiles: true, input: 9 }), undefined);
 });
 
 test("who was given nothing pays nothing, and is not read on for", () => {
-  assert.equal(leave(["web_search"], false), undefined);
+  assert.equal(leave(["web_search"], { delivered: false }), undefined);
 });

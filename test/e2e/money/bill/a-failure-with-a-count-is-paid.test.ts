@@ -131,6 +131,31 @@ for (const stream of [true, false]) {
   });
 }
 
+test("arguments too deep to be carried over are paid like an answer too large, and eject no upstream", async () => {
+  const account = await here.account({ usd: "5" });
+  const input = JSON.parse(`${'{"a":'.repeat(300)}1${"}".repeat(300)}`);
+  const body = {
+    ...{ id: "msg_1", type: "message", role: "assistant", model: "m", stop_reason: "tool_use" },
+    content: [{ type: "tool_use", id: "toolu_1", name: "f", input }],
+    usage: { input_tokens: 20_000, output_tokens: 1_500 },
+  };
+  here.simulator.program({ body }, { times: 10 });
+  const before = here.simulator.requests.length;
+  const times = 7;
+  for (let i = 0; i < times; i++) {
+    const reply = await ask(here, "chat", account.key, limited("chat", "messages", 8_000));
+    assert.equal(reply.status, 403, await reply.text());
+    await assertAtRest(here, account);
+  }
+  assert.equal(here.simulator.requests.length - before, times);
+  const lines = await usageLines(here, account);
+  // 0.0825 USD each, by the upstream's count: six fit into the allowance.
+  const kinds = lines.map(({ kind, amount }) => `${kind} ${formatUsd(amount)}`).sort();
+  assert.deepEqual(kinds, [...Array(6).fill("absorbed 0.0825"), "usage 0.0825"]);
+  here.simulator.clearPrograms();
+  await asked(here, "chat", account, limited("chat", "messages", 8_000));
+});
+
 /** One absorbed line for each try, by the upstream's count. */
 async function assertAbsorbed(account: TestAccount, tries: number): Promise<void> {
   await assertAtRest(here, account);
