@@ -108,7 +108,7 @@ function envelopeIn(
     limitFault(facts, json) ??
     optionalFault(facts, json);
   if (fault) return fault;
-  const envelope = envelopeOf(facts, json, body.length);
+  const envelope = envelopeOf(facts, json, body.length, scan.tokens);
   return "refused" in envelope ? envelope : { envelope, json, scan, body, surplus };
 }
 
@@ -181,7 +181,7 @@ function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"]
   return largest;
 }
 
-function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): Envelope | Refusal {
+function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, jsonTokens: number): Envelope | Refusal {
   const { media, tools, refused } = new ConversationFacts(facts.name, json);
   if (refused) return refused;
   const chat = facts.name === "chat";
@@ -195,7 +195,7 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number): 
     thinkingBudget: facts.name === "messages" ? 0 : thinkingBudgetOf(json),
     choices: chat && typeof json.n === "number" ? json.n : 1,
     textBytes,
-    textTokens: bodyTokens(json, textBytes, media.places),
+    textTokens: bodyTokens(json, { textBytes, jsonTokens }, media.places),
     media: media.pieces,
     compacts: asksForCompaction(json),
     serviceTier: tier?.name,

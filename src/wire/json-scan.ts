@@ -48,6 +48,8 @@ export interface JsonScan {
   readonly members: readonly JsonMember[];
   /** Offset of the closing brace of the top-level object. */
   readonly end: number;
+  /** Names and values, at all depths. */
+  readonly tokens: number;
 }
 
 /** Narrows the result of a scan to its fault. */
@@ -237,7 +239,7 @@ export class JsonScanner {
       }
     }
     if (stop === length) {
-      if (state === END) return nameMembers(bytes, edges.slice(0, -1), edges.at(-1) as number);
+      if (state === END) return nameMembers(bytes, edges.slice(0, -1), edges.at(-1) as number, tokens);
       return state === BEGIN ? noObject(bytes, i) : notJson(length, length);
     }
     this.#state = state;
@@ -266,7 +268,7 @@ export class JsonScanner {
 }
 
 /** Names are decoded after the limits have been kept, so that a flood of names costs no more than a flood of values. */
-function nameMembers(bytes: Uint8Array, edges: readonly number[], end: number): JsonScan | JsonFault {
+function nameMembers(bytes: Uint8Array, edges: readonly number[], end: number, tokens: number): JsonScan | JsonFault {
   const buffer = asBuffer(bytes);
   const members: JsonMember[] = [];
   const seen = new Set<string>();
@@ -283,5 +285,5 @@ function nameMembers(bytes: Uint8Array, edges: readonly number[], end: number): 
     seen.add(name);
     members.push({ name, nameStart, valueStart: edges[e + 2] as number, valueEnd: edges[e + 3] as number });
   }
-  return { members, end };
+  return { members, end, tokens };
 }

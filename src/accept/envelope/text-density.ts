@@ -10,6 +10,8 @@ const TEXT_BYTES_MIN = 4_096;
 /** Looking at so many places of a body takes some 50 us. */
 const WINDOWS = 64;
 const WINDOW_CHARS = 256;
+/** Going through so many takes some milliseconds; long conversations with a hundred tools have 20,000. */
+const JSON_TOKENS_MAX = 50_000;
 /** What stands for a number, a word of JSON, or the signs around a value. */
 const PLAIN_CHARS = 4;
 
@@ -19,12 +21,17 @@ export type MediaPlaces = ReadonlyMap<object, readonly string[]>;
 /**
  * Tokens of the text of a body, reckoned from a sample of its characters.
  * @param json the body, parsed.
- * @param textBytes of it that are not media.
+ * @param size `textBytes`: bytes of it that are not media; `jsonTokens`: its names and values.
  * @param media what is not looked at.
- * @returns 0 where the text is short.
+ * @returns 0 where the text is short; a token a byte where it is in too many pieces to be looked at.
  */
-export function bodyTokens(json: object, textBytes: number, media: MediaPlaces): number {
+export function bodyTokens(
+  json: object,
+  { textBytes, jsonTokens }: { readonly textBytes: number; readonly jsonTokens: number },
+  media: MediaPlaces,
+): number {
   if (textBytes < TEXT_BYTES_MIN) return 0;
+  if (jsonTokens > JSON_TOKENS_MAX) return textBytes;
   const sample = new Sample(textBytes / WINDOWS);
   const pending: unknown[] = [json];
   while (pending.length > 0) {

@@ -93,6 +93,12 @@ test("what is looked at differs from time to time", () => {
   assert.notEqual(found[0], found[100]);
 });
 
+test("a body in too many pieces is a token a byte", () => {
+  const list = { type: "function", function: { name: "f", parameters: { enum: Array(50_001).fill("a") } } };
+  const body = Buffer.from(jsonOf(PROSE).replace(/}$/, `,"tools":${JSON.stringify([list])}}`));
+  assert.equal(densityOf(body), 1);
+});
+
 test("a short text is not looked at", () => {
   assert.equal(textOf(bodyOf("1,".repeat(1_900))).textTokens, 0);
 });
