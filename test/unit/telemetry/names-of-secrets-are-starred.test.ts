@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createLog } from "../../../src/telemetry/log.ts";
+
+const NAMES = ["authorization", "apiKey", "key", "token", "password"];
+
+function linesOf(write: (log: ReturnType<typeof createLog>) => void): Record<string, unknown>[] {
+  const lines: string[] = [];
+  write(createLog({ level: "debug", destination: { write: (line) => void lines.push(line) } }));
+  return lines.map((line) => JSON.parse(line));
+}
+
+test("what an object of a line has under a name of secrets is starred, at every level of the log", () => {
+  const lines = linesOf((log) => {
+    for (const level of ["info", "warn", "error", "debug"] as const) {
+      for (const name of NAMES)
+        log[level]({ what: { [name]: "sk-secret", other: "shown" }, many: ["a", "b"] }, "a line");
+    }
+  });
+  assert.equal(lines.length, 4 * NAMES.length);
+  assert.doesNotMatch(JSON.stringify(lines), /sk-secret/);
+  for (const [i, line] of lines.entries()) {
+    assert.deepEqual(line.what, { [NAMES[i % NAMES.length] as string]: "***", other: "shown" });
+  }
+});
+
+test("a flat line is written as it is, and every line has its time and the word of its level", () => {
+  const [line] = linesOf((log) => log.warn({ status: 200, reasons: ["a: b"], none: undefined }, "request"));
+  const { time, ...rest } = line as { time: string };
+  assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  assert.deepEqual(rest, { level: "warn", status: 200, reasons: ["a: b"], msg: "request" });
+});
