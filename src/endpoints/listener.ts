@@ -8,6 +8,7 @@ import { serveModel } from "../request/serve.ts";
 import type { Store } from "../store/contract.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Refusal } from "../values/errors.ts";
+import { pooled } from "../values/key.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { newRequestId } from "../values/request-id.ts";
 import type { Settings } from "../values/settings.ts";
@@ -18,6 +19,8 @@ import { SideRates } from "./rate.ts";
 
 /** How long a stream's proper end may take to reach its client after the deadline of a drain. */
 const CUT_GRACE_MS = 2_000;
+/** For request ids, which are no secrets. */
+const RANDOM = pooled(randomBytes);
 
 /** @param shared whether other processes listen at the same address, which the parent has taken for all. */
 export function publicListener(parts: PipelineParts, store: Store, log: Log, shared: boolean): Listener {
@@ -42,7 +45,7 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
       corsOrigins: settings.corsOrigins,
       siteUrl: () => parts.settings().site,
       clock,
-      newRequestId: () => newRequestId(clock.wallMs(), randomBytes),
+      newRequestId: () => newRequestId(clock.wallMs(), RANDOM),
       connectionGuard: parts.overload.connectionGuard,
     },
     {

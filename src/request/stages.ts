@@ -19,7 +19,7 @@ import type { KeyView } from "../store/records.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
-import { randomBase62, type WellFormedKey } from "../values/key.ts";
+import { pooled, randomBase62, type WellFormedKey } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";
 import { PROTOCOLS } from "../values/protocol.ts";
 import { Secret } from "../values/secret.ts";
@@ -34,6 +34,8 @@ import type { SeenCounts } from "./silence.ts";
 
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
+/** For ids in replies, which are no secrets. */
+const RANDOM = pooled(randomBytes);
 
 /** What a client has sent, as far as it was read. */
 export interface RequestRead {
@@ -205,7 +207,7 @@ export function contextOf(
 ): ConvertContext {
   return {
     nowS: Math.floor(clock.wallMs() / 1_000),
-    randomId: (length) => randomBase62(length, randomBytes),
+    randomId: (length) => randomBase62(length, RANDOM),
     seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
     open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),
   };

@@ -20,11 +20,39 @@ export interface WellFormedKey {
   readonly hash: KeyHash;
 }
 
+/** Eight characters of base62: as many as a number holds exactly, so that few steps need a bigint. */
+const CHUNK_CHARS = 8;
+const CHUNK = 62n ** BigInt(CHUNK_CHARS);
+
 /** A number in base62, `length` characters, zero-padded on the left. */
 export function base62(value: bigint, length: number): string {
   let text = "";
-  for (let rest = value; rest > 0n; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;
+  for (let rest = value; rest > 0n; ) {
+    let part = Number(rest % CHUNK);
+    rest /= CHUNK;
+    for (let i = 0; i < CHUNK_CHARS && (rest > 0n || part > 0); i++) {
+      text = BASE62[part % 62] + text;
+      part = Math.floor(part / 62);
+    }
+  }
   return text.padStart(length, "0");
+}
+
+const POOL_BYTES = 4_096;
+
+/** The same randomness, fetched for many at once. No byte is given twice. */
+export function pooled(random: RandomBytes): RandomBytes {
+  let pool = new Uint8Array(0);
+  let used = 0;
+  return (count) => {
+    if (count > POOL_BYTES) return random(count);
+    if (used + count > pool.length) {
+      pool = Uint8Array.from(random(POOL_BYTES));
+      used = 0;
+    }
+    used += count;
+    return pool.subarray(used - count, used);
+  };
 }
 
 /** `length` random base62 characters without bias: bytes of 248 and above are thrown away. */

@@ -9,6 +9,7 @@ import {
   looksLikeKey,
   newAccountTag,
   newKey,
+  pooled,
   randomBase62,
   readKey,
   tagOfId,
@@ -124,6 +125,28 @@ test("base62 uses all 62 digits in order, padded on the left", () => {
   assert.equal(base62(0n, 6), "000000");
   assert.equal(base62(62n, 4), "0010");
   assert.equal(base62(0xffffffffn, 6), "4gfFC3");
+  assert.equal(base62(62n ** 8n, 1), "100000000");
+  assert.equal(base62(62n ** 16n + 61n, 20), `0001${"0".repeat(15)}z`);
+  for (let i = 0; i < 500; i++) {
+    const value = BigInt(`0x${randomBytes(1 + (i % 18)).toString("hex")}`);
+    const back = [...base62(value, 24)].reduce((sum, digit) => sum * 62n + BigInt(DIGITS.indexOf(digit)), 0n);
+    assert.equal(back, value);
+  }
+});
+
+test("pooled randomness is the same bytes in the same order, none of them twice", () => {
+  let next = 0;
+  const counting = (count: number) => Uint8Array.from({ length: count }, () => next++ % 251);
+  const take = pooled(counting);
+  const got = Array.from({ length: 1_000 }, () => [...take(16)]);
+  // 4,096 bytes are 256 times 16.
+  got.forEach((bytes, i) => {
+    assert.deepEqual(
+      bytes,
+      Array.from({ length: 16 }, (_, j) => (16 * i + j) % 251),
+    );
+  });
+  assert.equal(take(5_000).length, 5_000);
 });
 
 test("random characters have no bias: each byte value below 248 counts four times, the rest is thrown away", () => {
