@@ -2,7 +2,9 @@
  * What the gateway must know of a body to route and bill it, and no more (docs/failure-model.md rows 44 to 51, 56).
  * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
+
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import type { JsonObject } from "../values/json-object.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
@@ -15,8 +17,6 @@ import { limitAlias, optionsOf } from "./envelope/purchases.ts";
 import { bodyTokens } from "./envelope/text-density.ts";
 import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 export interface Envelope {
   readonly protocol: Protocol;

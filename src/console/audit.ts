@@ -6,7 +6,7 @@ import type { Clock } from "../values/time.ts";
 import { AuditPage } from "./answers/answers.ts";
 import { AdminRefusal } from "./refusal.ts";
 import { readLimit } from "./routes/accounts.ts";
-import { type Answer, type AuditFacts, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
+import { type AuditFacts, type ConsoleAnswer, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
 import { AUDIT_PAGE_MAX, AuditQuery } from "./schema.ts";
 
 /** Lines that are remembered; older ones are in the log only. */
@@ -54,8 +54,8 @@ export class Audit {
     { write }: ConsoleRoute,
     input: RouteInput<unknown, unknown, unknown>,
     asker: Asker,
-    work: () => Promise<Answer>,
-  ): Promise<Answer> {
+    work: () => Promise<ConsoleAnswer>,
+  ): Promise<ConsoleAnswer> {
     const asked = { what: write?.what ?? "", target: write?.target(input) ?? "", ...asker };
     const known = write?.facts?.(input) ?? {};
     try {

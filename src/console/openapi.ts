@@ -3,11 +3,11 @@
  * that check it, their answers by `answers.ts`. The only file that imports @fastify/swagger.
  */
 import swagger from "@fastify/swagger";
-import { anything, object, type Shape, text } from "./answers/shape.ts";
+import { anything, type JsonSchema, object, text } from "./answers/shape.ts";
 import { type ConsoleRoute, type RouteWords, route } from "./routes/contract.ts";
 
 /** What the document is made of: a route of the admin API, or one of the open ones. */
-export type Described = RouteWords &
+export type DescribedRoute = RouteWords &
   Partial<Pick<ConsoleRoute, "method" | "params" | "query" | "body" | "write">> & {
     /** The type of its good answers, where that is not JSON. */
     readonly mediaType?: string;
@@ -64,14 +64,14 @@ export const OPEN_API_OPTIONS = {
     security: SECURITY,
   },
   transform: ({ schema, url, route }: { schema: unknown; url: string; route: object }) => {
-    const { described } = (route as { readonly config?: { readonly described?: Described } }).config ?? {};
+    const { described } = (route as { readonly config?: { readonly described?: DescribedRoute } }).config ?? {};
     return { schema: described ? schemaOf(described) : { ...(schema as object), hide: true }, url };
   },
   transformObject: (made: { openapiObject?: object }) => withComponents(made.openapiObject ?? {}),
 } as unknown as Parameters<typeof swagger>[1];
 
 /** What the plugin reads of a route. */
-function schemaOf(described: Described): object {
+function schemaOf(described: DescribedRoute): object {
   const { id, summary, description, params, query, body, answers, mediaType = "application/json" } = described;
   const good = Object.entries(answers).map(([status, shape]) => [
     status,
@@ -93,12 +93,12 @@ function schemaOf(described: Described): object {
   };
 }
 
-function goodWords(status: number, { write }: Described): string {
+function goodWords(status: number, { write }: DescribedRoute): string {
   if (status === 201) return "Done.";
   return write ? "Done, or it was so before." : "The answer.";
 }
 
-function refusalsOf({ access, params, query, body, refusals }: Described): Readonly<Record<number, string>> {
+function refusalsOf({ access, params, query, body, refusals }: DescribedRoute): Readonly<Record<number, string>> {
   if (access === "anyone") return refusals ?? {};
   const judged: Readonly<Record<number, string>> = params || query || body ? { 400: JUDGED } : {};
   return { ...judged, ...ALWAYS, ...(body && WITH_BODY), ...refusals };
@@ -128,7 +128,7 @@ function withComponents(document: object): object {
 
 /** `GET /admin/v1/openapi.json`. @param document gives the document once the server is ready. */
 export function openApiRoutes(document: () => object): readonly ConsoleRoute[] {
-  const Document: Shape = anything("This document.");
+  const Document: JsonSchema = anything("This document.");
   return [
     route({
       method: "GET",

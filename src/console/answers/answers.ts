@@ -1,5 +1,5 @@
 /** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
-import { count, day, flag, instant, list, object, oneOf, orNull, page, type Shape, text, usd } from "./shape.ts";
+import { count, day, flag, instant, type JsonSchema, list, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");
 const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234");
@@ -169,7 +169,7 @@ export const AuditPage = page(
   }),
 );
 
-const Epoch: Shape = orNull(
+const Epoch: JsonSchema = orNull(
   object("Epoch", {
     id: text("The mark of a history of the store.", "9f86d081884c"),
     counted_seconds: count("Seconds that a gateway counted in it.", 86_400),

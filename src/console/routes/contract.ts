@@ -7,7 +7,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Catalog } from "../../values/catalog.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import type { Shape } from "../answers/shape.ts";
+import type { JsonSchema } from "../answers/shape.ts";
 import type { Static, TSchema } from "../schema.ts";
 
 /** What routes work with. */
@@ -38,7 +38,7 @@ export interface RouteInput<P, Q, B> {
   readonly body: B;
 }
 
-export interface Answer {
+export interface ConsoleAnswer {
   readonly status: 200 | 201;
   readonly body: object;
   /** True when this write had been made before and changed nothing now. */
@@ -68,7 +68,7 @@ export interface RouteWords {
   readonly summary: string;
   readonly description?: string;
   /** The forms of its good answers, by status. */
-  readonly answers: Readonly<Record<number, Shape>>;
+  readonly answers: Readonly<Record<number, JsonSchema>>;
   /** Refusals of its own: status, and the codes with what they say. */
   readonly refusals?: Readonly<Record<number, string>>;
 }
@@ -85,10 +85,10 @@ interface RouteSpec<P, Q, B> extends RouteWords {
 /** A route with the types of its input forgotten. */
 export interface ConsoleRoute extends RouteSpec<TSchema, TSchema, TSchema> {
   readonly write?: WriteFacts<RouteInput<unknown, unknown, unknown>>;
-  readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<Answer>;
+  readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<ConsoleAnswer>;
 }
 
-type Described<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteInput<Static<P>, Static<Q>, Static<B>>;
+type TypedInput<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteInput<Static<P>, Static<Q>, Static<B>>;
 
 /**
  * Declares a route; the handler's input has the types of the schemas. What is not described by a schema is `unknown`.
@@ -96,8 +96,8 @@ type Described<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteI
  */
 export function route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema>(
   spec: RouteSpec<P, Q, B> & {
-    readonly write?: WriteFacts<Described<P, Q, B>>;
-    readonly handle: (input: Described<P, Q, B>) => Promise<Answer>;
+    readonly write?: WriteFacts<TypedInput<P, Q, B>>;
+    readonly handle: (input: TypedInput<P, Q, B>) => Promise<ConsoleAnswer>;
   },
 ): ConsoleRoute {
   // The one place where the schemas' verdict becomes a type: `server.ts` calls `handle` with validated input only.

@@ -25,7 +25,7 @@ const PAUSE_MS_MAX = 10;
 const ID_BYTES = 12;
 
 export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly ConsoleRoute[] {
-  const verifier = new Verifier(store, clock, random);
+  const verifier = new LedgerVerifier(store, clock, random);
   return [
     route({
       method: "GET",
@@ -45,14 +45,14 @@ export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly C
 }
 
 /** Where a verification goes on: after an account, or within the one after it. */
-interface Place {
+interface VerificationCursor {
   /** The last account that was verified; empty before the first. */
   readonly after: string;
   /** The audit that was left unfinished; empty without one. */
   readonly id: string;
 }
 
-class Verifier {
+class LedgerVerifier {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
@@ -70,7 +70,7 @@ class Verifier {
     const most = readLimit(limit, VERIFY_PAGE_MAX);
     const endMs = this.#clock.monotonicMs() + ANSWER_MS;
     const items: object[] = [];
-    let place: Place = { after, id };
+    let place: VerificationCursor = { after, id };
     let restarted = false;
     for (;;) {
       const audit = await this.#auditAt(place, account);
@@ -92,7 +92,7 @@ class Verifier {
   }
 
   /** The audit that was kept, or a new one of the next account; undefined after the last account. */
-  async #auditAt({ after, id }: Place, name: string | undefined): Promise<KeptAudit | undefined> {
+  async #auditAt({ after, id }: VerificationCursor, name: string | undefined): Promise<KeptAudit | undefined> {
     const kept = id === "" ? undefined : this.#kept.take(id);
     if (kept && (name === undefined || kept.account.name === name)) return kept;
     const account =

@@ -119,7 +119,7 @@ function upstreamReader(store: Store, upstream: string, totals: Totals): StepRea
 }
 
 /** Where a listing goes on: after an account, and within the days of the one after it. */
-interface Place {
+interface UsageCursor {
   readonly span: DaySpan;
   /** The last account that was summed up; empty before the first. */
   readonly after: string;
@@ -128,7 +128,7 @@ interface Place {
 }
 
 /** The span is that of the first page, so that midnight does not move it. @throws Refusal 400 */
-function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): Place {
+function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): UsageCursor {
   if (cursor !== undefined) {
     const [from, to, after, days] = readCursor(cursor, 4) ?? [];
     if (from !== undefined && to !== undefined && after !== undefined && days !== undefined) {
@@ -147,7 +147,7 @@ function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: C
 /** @returns where the next page goes on; null after the last one. */
 async function usagePage(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
-  { span, after, days }: Place,
+  { span, after, days }: UsageCursor,
   { account, most }: { readonly account: string | undefined; readonly most: number },
   read: StepReader,
 ): Promise<string | null> {

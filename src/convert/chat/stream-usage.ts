@@ -3,9 +3,10 @@
  * chunk, inside the choices, once or more often. Counts in a stream are snapshots of what has been used so far, so a later
  * one replaces an earlier one and nothing is added up but the choices.
  */
+
+import { type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { totalInput, type Usage } from "../../values/tokens/usage.ts";
 import { mergedCalls } from "../included-usage.ts";
-import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 import { citesTheWeb, joinedUsage, readReplyUsage, readUsage, withSearch } from "./usage.ts";
 
 /** Choices that are counted separately; the protocol has no more. */

@@ -1,5 +1,5 @@
 /** The output items of a responses stream under way: each turns its events into blocks of the hub. */
-import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { CallBlock, ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { logprobList, urlCitation } from "../reply/facts.ts";

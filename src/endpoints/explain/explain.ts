@@ -39,7 +39,7 @@ export interface SeenAccount {
 }
 
 /** A request that nobody sends. */
-export interface Question {
+export interface ExplainQuestion {
   readonly protocol: Protocol;
   readonly read: ReadBody | Refusal;
   /** Whether a translation that drops something is a refusal (`x-tollgate-strict: 1`). */
@@ -59,7 +59,7 @@ export interface RouteOutlook {
 
 /** Everything that was found out, up to the first refusal and, where it is known, beyond it. */
 export interface Outlook {
-  readonly question: Question;
+  readonly question: ExplainQuestion;
   readonly seen: SeenAccount;
   /** The refusal that the request would get; undefined when it would go upstream. */
   readonly refused: Refusal | undefined;
@@ -78,7 +78,7 @@ export interface Outlook {
 const ROUTES_MAX = 16;
 
 /** Finds out what would become of a request. Changes nothing. */
-export async function explain(question: Question, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
+export async function explain(question: ExplainQuestion, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
   const catalog = parts.admit.catalog();
   const { read } = question;
   const envelope = isRefusal(read) ? undefined : read.envelope;
@@ -106,7 +106,7 @@ export async function explain(question: Question, seen: SeenAccount, parts: Expl
 
 /** Admission as the pipeline has it, on a store that reads. */
 async function permitFor(
-  { protocol, read }: Question,
+  { protocol, read }: ExplainQuestion,
   seen: SeenAccount,
   catalog: Catalog,
   { admit: { wallMs }, journal }: ExplainParts,
@@ -165,7 +165,7 @@ interface Decided {
 
 /** What each route of the model would make of the body, best priority first; nothing in a group that does not serve it. */
 function outlooks(
-  question: Question,
+  question: ExplainQuestion,
   read: ReadBody,
   { seen, terms, group, granted }: Decided,
   parts: ExplainParts,

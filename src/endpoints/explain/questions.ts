@@ -12,7 +12,7 @@ import { ZERO } from "../../values/money.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import type { Settings } from "../../values/settings.ts";
 import { isJsonFault, scanJsonInSteps } from "../../wire/json.ts";
-import { type ExplainParts, explain, type Question, type SeenAccount } from "./explain.ts";
+import { type ExplainParts, type ExplainQuestion, explain, type SeenAccount } from "./explain.ts";
 import { explained } from "./explanation.ts";
 
 /** Reads of the store; nothing else is used of it. */
@@ -39,7 +39,7 @@ export async function explainOwn(
     parts.accounts.getAccount(view.key.tag),
     limitsOf(view.key, parts.accounts, parts.settings()),
   ]);
-  const question: Question = {
+  const question: ExplainQuestion = {
     protocol: shown.protocol,
     read: await readEnvelopeInTurns(shown.protocol, shown.body),
     strict: headers.get("x-tollgate-strict") === "1",
@@ -114,7 +114,7 @@ export async function explainFor(
   const seen = await seenOf(ask.keyId, store, parts.settings());
   if (!seen) return undefined;
   const settings = parts.settings();
-  const question: Question = { protocol: ask.protocol, read: imagined(ask, settings), strict: false };
+  const question: ExplainQuestion = { protocol: ask.protocol, read: imagined(ask, settings), strict: false };
   return explained(await explain(question, seen, parts), "operator", settings.upstreamUnavailableStatus);
 }
 
