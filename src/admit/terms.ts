@@ -187,7 +187,7 @@ function sumOf(pieces: readonly MediaFacts[], tokensOf: (piece: MediaFacts) => n
 }
 
 /** The most that an image or a file costs; what hides its size is held at the dearest that makes sense. */
-export function heldTokens({ kind, tokens }: MediaFacts, { mediaTokens, contextTokens }: MediaModel): number {
+function heldTokens({ kind, tokens }: MediaFacts, { mediaTokens, contextTokens }: MediaModel): number {
   const { image, imageMax, file, fileMax } = mediaTokens;
   if (kind === "image") return Math.min(Math.max(image, tokens ?? IMAGE_UNKNOWN_TOKENS), imageMax ?? contextTokens);
   return Math.min(Math.max(file, tokens ?? contextTokens), fileMax ?? contextTokens);

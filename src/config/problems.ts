@@ -51,7 +51,7 @@ export interface Spot {
 }
 
 /** Which part of an entry is to blame, or the spot itself where a path cannot name it (a key's second appearance). */
-export type At = "key" | "value" | Spot;
+type At = "key" | "value" | Spot;
 
 /** Collects problems, one per place: the first thing said about a value is the useful one. */
 export class Problems {

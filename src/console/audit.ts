@@ -13,7 +13,7 @@ import { AUDIT_PAGE_MAX, AuditQuery } from "./schema.ts";
 const AUDIT_LINES_MAX = 1_000;
 
 /** Who asks, as far as it is known. */
-export interface Asker {
+interface Asker {
   /** `token:` and the beginning of the token's digest, or `local`. */
   readonly who: string;
   /** The peer's address, or `unix`. */
@@ -21,7 +21,7 @@ export interface Asker {
   readonly requestId: string;
 }
 
-export interface AuditLine extends Asker {
+interface AuditLine extends Asker {
   /** From 1, in the order of the lines; starts anew with the process. */
   readonly seq: number;
   readonly at: string;

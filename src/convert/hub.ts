@@ -225,7 +225,7 @@ interface OutputLimit {
 }
 
 /** Each member as the client gave it; undefined when absent. */
-export interface Sampling {
+interface Sampling {
   readonly temperature: number | undefined;
   readonly topP: number | undefined;
   readonly topK: number | undefined;

@@ -38,7 +38,7 @@ const HOLD_GRACE_MS = 60_000;
 const RANDOM = pooled(randomBytes);
 
 /** What a client has sent, as far as it was read. */
-export interface RequestRead {
+interface RequestRead {
   /** The request, or the fault of its body, which the client learns only once its key is known to be good. */
   readonly read: ReadBody | Refusal;
   /**

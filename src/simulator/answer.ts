@@ -27,7 +27,7 @@ import { strictProblem } from "./strict.ts";
 import { type Link, pause, untilGone, writeSteps } from "./writer.ts";
 
 /** What an answer needs to know of its request. */
-export interface SimulatedRequest {
+interface SimulatedRequest {
   readonly protocol: Protocol;
   readonly json: unknown;
   readonly bodyBytes: number;

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 
-export interface ReceivedTool {
+interface ReceivedTool {
   readonly name: string;
   readonly kind: "function" | "custom";
   readonly schema: unknown;

@@ -120,7 +120,7 @@ function indexOf({ index }: JsonObject): number {
 }
 
 /** A later count over an earlier one. One that has forgotten a side has not made it undone. */
-export function laterUsage(before: Usage | undefined, later: Usage): Usage {
+function laterUsage(before: Usage | undefined, later: Usage): Usage {
   if (!before) return later;
   const toolCalls = mergedCalls(before.toolCalls, later.toolCalls);
   const counted = totalInput(before) > 0;

@@ -28,7 +28,7 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
 }
 
 /** Tools that the server runs, and types that nobody knows yet (docs/translation-rules.md rule 42). */
-export const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
+const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
 
 type PartBlock = TextBlock | RefusalBlock;
 

@@ -31,7 +31,7 @@ const STEPS = [
 type StepName = (typeof STEPS)[number];
 
 /** `ok` is null for what was not reached, or is not decided here. */
-export interface ExplainStep {
+interface ExplainStep {
   readonly step: StepName;
   readonly ok: boolean | null;
   readonly words: string;
@@ -93,7 +93,7 @@ function expected(refused: Refusal | undefined, protocol: Protocol, unavailable:
 }
 
 /** The decisions in the order in which they are taken (first match wins). */
-export function stepsOf(outlook: Outlook): ExplainStep[] {
+function stepsOf(outlook: Outlook): ExplainStep[] {
   const { refused, group } = outlook;
   const at = refused && refusedAt(refused, outlook);
   const steps = STEPS.filter((step) => step !== "card" || group?.kind === "time_card" || at === "card");

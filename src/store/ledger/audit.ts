@@ -64,23 +64,6 @@ export async function* auditAccount(store: AuditStore, account: AccountName): Au
   }
 }
 
-/**
- * Drives an audit to its end.
- * @param pause awaited after each step.
- * @throws StoreError when the store does not answer.
- */
-export async function auditToEnd(
-  steps: AuditSteps,
-  pause: () => Promise<unknown> = async () => {},
-): Promise<AccountAudit> {
-  for (;;) {
-    const step = await steps.next();
-    if (step.done) return step.value;
-    if (step.value.error) throw step.value.error;
-    await pause();
-  }
-}
-
 async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditSteps {
   const reader = new AccountReader(store, tag);
   const { walk } = reader;

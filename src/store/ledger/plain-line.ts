@@ -7,7 +7,7 @@ import { parseNano } from "../../values/money.ts";
 import type { LedgerLine } from "../records.ts";
 
 /** What JSON carries: amounts are integer strings of nano-dollars. */
-export type PlainLine = Readonly<Record<string, string | number>>;
+type PlainLine = Readonly<Record<string, string | number>>;
 
 export function toPlain(line: LedgerLine): PlainLine {
   return {

@@ -10,7 +10,7 @@ import { NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
 import { countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
 
 /** How the store has divided what the client owes: what was charged, and what the payer's funds did not cover. */
-export interface ChargeSplit {
+interface ChargeSplit {
   readonly charged: bigint;
   readonly absorbed: bigint;
 }

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../json-object.ts";
 import { slipOf } from "../nearest.ts";
 
-export interface Tier {
+interface Tier {
   /** The tier's name in the price table; several at once are joined, since the pair costs what neither says alone. */
   readonly name: string;
   /** The first member that asks for it. */

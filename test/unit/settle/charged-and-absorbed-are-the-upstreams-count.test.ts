@@ -14,7 +14,7 @@ import { measure, type OfferedTerms, type Terms } from "../../../src/admit/terms
 import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { type AccountTag, hashKey } from "../../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
@@ -22,6 +22,7 @@ import { charge, type Multiplier } from "../../../src/values/price.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
 import { TOKEN_COUNT_MAX, totalInput, type Usage } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { makeAccount } from "../../rig/gateway.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "tollgate-bill-"));

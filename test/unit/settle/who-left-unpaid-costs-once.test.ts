@@ -16,7 +16,7 @@ import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
 import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
 import { Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { Group, Model, Route } from "../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -25,6 +25,7 @@ import type { RequestId } from "../../../src/values/request-id.ts";
 import { utcDay } from "../../../src/values/time.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { makeAccount, type TestAccount } from "../../rig/gateway.ts";
 
 const [ROUTE] = MODEL.routes as [Route];

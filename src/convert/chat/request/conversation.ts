@@ -10,7 +10,7 @@ import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { TurnList } from "../../rules/turns.ts";
 
 /** What the messages of a body say. */
-export interface ChatConversation {
+interface ChatConversation {
   readonly system: readonly TextPart[];
   readonly turns: readonly Turn[];
 }
