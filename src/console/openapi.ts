@@ -3,7 +3,8 @@
  * that check it, their answers by `answers.ts`. The only file that imports @fastify/swagger.
  */
 import swagger from "@fastify/swagger";
-import { anything, type JsonSchema, object, text } from "./answers/shape.ts";
+import { ErrorShape } from "./answers/answers.ts";
+import { anything } from "./answers/shape.ts";
 import { type ConsoleRoute, type RouteWords, route } from "./routes/contract.ts";
 
 /** What the document is made of: a route of the admin API, or one of the open ones. */
@@ -14,14 +15,6 @@ export type DescribedRoute = RouteWords &
     /** Who may ask; the administrator where nothing is said. */
     readonly access?: "anyone" | "metrics";
   };
-
-const ErrorShape = object("Error", {
-  error: object("ErrorFacts", {
-    code: text("What programs match on; never changes its meaning.", "unknown_account"),
-    message: text("What is wrong, in a sentence.", "There is no account named `alice`."),
-    remedy: text("What to do about it.", "List the accounts (tollgate account list)."),
-  }),
-});
 
 const SECURITY = [{ adminToken: [] }];
 
@@ -111,15 +104,12 @@ function withComponents(document: object): object {
     if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== "object" || value === null) return value;
     const visited = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, visit(member)]));
-    const { title, type, ...rest } = visited;
-    if (typeof title !== "string" || typeof rest.properties !== "object") return visited;
+    const { title, type, properties, required, ...rest } = visited;
+    if (typeof title !== "string" || typeof properties !== "object") return visited;
+    schemas[title] = { title, type: "object", properties, required, ...rest };
+    const reference = { $ref: `#/components/schemas/${title}` };
     // What may be null is the form, or null.
-    if (Array.isArray(type)) {
-      schemas[title] = { title, type: "object", ...rest };
-      return { anyOf: [{ $ref: `#/components/schemas/${title}` }, { type: "null" }] };
-    }
-    schemas[title] = visited;
-    return { $ref: `#/components/schemas/${title}` };
+    return Array.isArray(type) ? { anyOf: [reference, { type: "null" }] } : reference;
   };
   const { components, ...rest } = visit(document) as { readonly components: object };
   const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -128,7 +118,7 @@ function withComponents(document: object): object {
 
 /** `GET /admin/v1/openapi.json`. @param document gives the document once the server is ready. */
 export function openApiRoutes(document: () => object): readonly ConsoleRoute[] {
-  const Document: JsonSchema = anything("This document.");
+  const Document = anything("This document.");
   return [
     route({
       method: "GET",

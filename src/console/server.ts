@@ -10,7 +10,7 @@ import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
 import type { Address } from "../values/settings.ts";
 import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./access.ts";
-import { Health, Readiness } from "./answers/answers.ts";
+import { Health, Readiness, type ReadinessAnswer } from "./answers/answers.ts";
 import { text } from "./answers/shape.ts";
 import { Audit, auditRoutes } from "./audit.ts";
 import { complain, type SchemaFinding } from "./complaint.ts";
@@ -57,7 +57,7 @@ export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, Up
   /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
   readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
-  readonly readiness: () => { ready: boolean; reasons: string[]; notes: string[] };
+  readonly readiness: () => ReadinessAnswer;
   /** Called for everybody who was refused. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
   /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */

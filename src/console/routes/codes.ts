@@ -5,7 +5,14 @@
 import { type Store, StoreError } from "../../store/contract.ts";
 import type { Account, Code, RedeemAnswer } from "../../store/records.ts";
 import { type CodeHash, codeIdIn, newCode, readCode } from "../../values/code.ts";
-import { CodePage, CodeShape, NewCodesShape, RedemptionShape } from "../answers/answers.ts";
+import {
+  CodePage,
+  CodeShape,
+  type NewCodesAnswer,
+  NewCodesShape,
+  type RedemptionAnswer,
+  RedemptionShape,
+} from "../answers/answers.ts";
 import { showCode, showEntitlement } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
@@ -18,7 +25,7 @@ import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from 
 export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;
   const redemption = new Redeemer(parts);
-  const turns = new KeyedQueue<ConsoleAnswer>();
+  const turns = new KeyedQueue<ConsoleAnswer<NewCodesAnswer>>();
   return [
     route({
       method: "POST",
@@ -121,7 +128,7 @@ async function issue(
   card: string,
   count: number,
   once: string | undefined,
-): Promise<ConsoleAnswer> {
+): Promise<ConsoleAnswer<NewCodesAnswer>> {
   const { cards } = parts.catalog();
   assertConfigured("card", card, cards.keys());
   const kind = cards.get(card);
@@ -162,7 +169,7 @@ async function twice<T>(work: () => Promise<T>): Promise<T> {
 class Redeemer {
   readonly #parts: ConsoleParts;
   readonly #budget: GuessBudget;
-  readonly #turns = new KeyedQueue<ConsoleAnswer>();
+  readonly #turns = new KeyedQueue<ConsoleAnswer<RedemptionAnswer>>();
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -170,12 +177,12 @@ class Redeemer {
   }
 
   /** @throws AdminRefusal that says no more of an unknown code than of another's. */
-  async redeem(account: Account, typed: string): Promise<ConsoleAnswer> {
+  async redeem(account: Account, typed: string): Promise<ConsoleAnswer<RedemptionAnswer>> {
     const hash = readTyped(typed);
     return this.#turns.of(account.id, () => this.#redeem(account, hash));
   }
 
-  async #redeem(account: Account, hash: CodeHash): Promise<ConsoleAnswer> {
+  async #redeem(account: Account, hash: CodeHash): Promise<ConsoleAnswer<RedemptionAnswer>> {
     const waitMs = this.#budget.waitMs(account.id);
     if (waitMs > 0) {
       this.#parts.onCodeFailure?.({ account: account.id, outcome: "blocked", blocksNow: false });
@@ -193,7 +200,7 @@ class Redeemer {
 function redeemed(
   account: Account,
   { outcome, code, entitlement }: Extract<RedeemAnswer, { outcome: "redeemed" | "again" }>,
-): ConsoleAnswer {
+): ConsoleAnswer<RedemptionAnswer> {
   const repeated = outcome === "again";
   const body = {
     account: account.name,

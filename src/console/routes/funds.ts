@@ -2,7 +2,7 @@
  * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
  */
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
-import { MovementShape } from "../answers/answers.ts";
+import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage } from "../answers/ledger.ts";
 import { linePage } from "../answers/line-page.ts";
 import { showLedgerLine } from "../answers/present.ts";
@@ -105,7 +105,7 @@ function readAdjustment(text: string): bigint {
   throw malformed("usd", rule, 'Write it like "-1.50" or "1.50", without blanks or exponent.');
 }
 
-async function credit(parts: ConsoleParts, name: string, movement: Movement): Promise<ConsoleAnswer> {
+async function credit(parts: ConsoleParts, name: string, movement: Movement): Promise<ConsoleAnswer<MovementAnswer>> {
   const account = await accountNamed(parts.store, name);
   const answer = await parts.store.credit(account.tag, movement);
   switch (answer.outcome) {

@@ -9,7 +9,7 @@ import { accountId } from "../../store/names.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import { formatUsd } from "../../values/money.ts";
 import type { Clock } from "../../values/time.ts";
-import { VerificationPage } from "../answers/ledger.ts";
+import { type VerificationAnswer, VerificationPage, type VerificationPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { type KeptAudit, KeptAudits } from "../kept-audits.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
@@ -65,11 +65,11 @@ class LedgerVerifier {
     this.#kept = new KeptAudits(clock);
   }
 
-  async answer({ account, cursor, limit }: Static<typeof VerifyQuery>): Promise<object> {
+  async answer({ account, cursor, limit }: Static<typeof VerifyQuery>): Promise<VerificationPageAnswer> {
     const [after, id] = readPlace(cursor);
     const most = readLimit(limit, VERIFY_PAGE_MAX);
     const endMs = this.#clock.monotonicMs() + ANSWER_MS;
-    const items: object[] = [];
+    const items: VerificationAnswer[] = [];
     let place: VerificationCursor = { after, id };
     let restarted = false;
     for (;;) {
@@ -144,7 +144,7 @@ function readPlace(cursor: string | undefined): readonly [after: string, id: str
   return [after, id];
 }
 
-function showAudit(audit: AccountAudit): object {
+function showAudit(audit: AccountAudit): VerificationAnswer {
   const { name, tag, account, lines, balance, totals, outcome, findings, findingCount, skipped } = audit;
   return {
     account: name,
