@@ -1,7 +1,8 @@
 /** What `serve.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
+
 import { randomBytes } from "node:crypto";
 import type { BodyGate } from "../accept/body.ts";
-import type { Envelope, ReadBody } from "../accept/envelope.ts";
+import type { ReadBody } from "../accept/envelope.ts";
 import { idempotencyKeyOf } from "../accept/idempotency-key.ts";
 import { admit } from "../admit/admit.ts";
 import { readKeyView } from "../admit/key-view.ts";
@@ -20,6 +21,7 @@ import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
 import { pooled, randomBase62, type WellFormedKey } from "../values/key.ts";
+import type { Envelope } from "../values/members/envelope.ts";
 import { nanoUsd } from "../values/money.ts";
 import { PROTOCOLS } from "../values/protocol.ts";
 import { Secret } from "../values/secret.ts";

@@ -5,6 +5,7 @@
  */
 
 import { isObject, type JsonObject } from "../../values/json-object.ts";
+import type { MediaPiece } from "../../values/members/envelope.ts";
 import { type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
@@ -15,13 +16,6 @@ import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
   "image_url input_audio file file_data file_url source audio_url video_url".split(" "),
 );
-
-/** One image, or one file of any other kind. */
-export interface MediaPiece {
-  readonly kind: "image" | "file";
-  /** The most that it costs, in tokens; undefined when nothing in the body shows it. */
-  readonly tokens: number | undefined;
-}
 
 /** Gathers the media of one body. */
 export class MediaCount {

@@ -3,7 +3,7 @@
  * (`readEnvelope`, `admit`, `encoderFor`), but with a store that only reads: no upstream is asked, nothing is held,
  * charged or taken from a limit. `explanation.ts` puts the outcome into words; `questions.ts` reads the questions.
  */
-import type { Envelope, ReadBody } from "../../accept/envelope.ts";
+import type { ReadBody } from "../../accept/envelope.ts";
 import { type AdmitParts, admit } from "../../admit/admit.ts";
 import type { Permit } from "../../admit/permit.ts";
 import { FORGETFUL } from "../../admit/seen-keys.ts";
@@ -19,6 +19,7 @@ import type { KeyView } from "../../store/records.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { KeyHash } from "../../values/key.ts";
+import type { Envelope } from "../../values/members/envelope.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -83,9 +84,9 @@ export async function explain(question: ExplainQuestion, seen: SeenAccount, part
   const { read } = question;
   const envelope = isRefusal(read) ? undefined : read.envelope;
   const model = envelope && catalog.models.get(envelope.model);
-  const measured = envelope && model && measure(envelope, model, catalog);
-  const unpriced = isRefusal(measured);
-  const terms = isRefusal(measured) ? undefined : measured;
+  const quote = envelope && model && measure(envelope, model, catalog);
+  const unpriced = isRefusal(quote);
+  const { terms, groups = [] } = quote && !isRefusal(quote) ? quote : {};
   const group = catalog.groups.get(seen.view.key.group);
   const permit = await permitFor(question, seen, catalog, parts);
   const granted = isRefusal(permit) ? undefined : permit;
@@ -99,7 +100,7 @@ export async function explain(question: ExplainQuestion, seen: SeenAccount, part
     model,
     group,
     terms,
-    offered: terms?.groups.find((one) => one.group === group?.name),
+    offered: groups.find((one) => one.group === group?.name),
     routes,
   };
 }
