@@ -1,4 +1,6 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
+
+import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
@@ -8,7 +10,6 @@ import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-
 import { NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
 import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
-import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { BRAKE, COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {

@@ -12,7 +12,7 @@ import test, { after, before } from "node:test";
 import fc from "fast-check";
 import { measure, type OfferedTerms, type Quote } from "../../../src/admit/terms.ts";
 import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
-import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
+import type { ChargeTerms } from "../../../src/store/charge-terms.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../src/store/open.ts";
