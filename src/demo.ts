@@ -8,8 +8,8 @@ import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
 import { parseUsd } from "./values/money.ts";
-import { DEMO_DATA_DIR } from "./values/places.ts";
 import type { Address } from "./values/settings.ts";
+import { DEMO_DATA_DIR } from "./values/settings.ts";
 
 const ACCOUNT = "demo";
 const GROUP = "demo";

@@ -89,7 +89,7 @@ export class RequestBody {
 
   #collected(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
-    const collector = new Collector(this.#bytesMax, declaredBytes(this.#headers));
+    const collector = new BodyBuffer(this.#bytesMax, declaredBytes(this.#headers));
     const settle = (result: Uint8Array | Refusal) => {
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);
@@ -131,7 +131,7 @@ export class RequestBody {
  * One buffer that grows by doubling. A list of chunks would let a sender of one-byte chunks make us hold hundreds of
  * bytes for each of his; a buffer of the declared length would let him reserve memory that he never fills.
  */
-class Collector {
+class BodyBuffer {
   readonly #bytesMax: number;
   #buffer: Buffer;
   #length = 0;

@@ -20,7 +20,7 @@ export interface HttpExchange {
   readonly refuse: () => void;
 }
 
-export class Connection {
+export class ClientConnection {
   readonly #socket: Socket;
   readonly #answerRaw: (error: ClientError) => void;
   readonly #pipelinedMax: number;

@@ -2,54 +2,21 @@
  * What the gateway must know of a body to route and bill it, and no more (docs/failure-model.md rows 44 to 51, 56).
  * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
+
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import type { JsonObject } from "../values/json-object.ts";
+import type { Envelope } from "../values/members/envelope.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
 import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
 import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";
-import type { MediaPiece } from "./envelope/media.ts";
 import { refusedName } from "./envelope/names.ts";
 import { limitAlias, optionsOf } from "./envelope/purchases.ts";
 import { bodyTokens } from "./envelope/text-density.ts";
 import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export interface Envelope {
-  readonly protocol: Protocol;
-  /** As typed; any string but the empty one. */
-  readonly model: string;
-  readonly stream: boolean;
-  /** The client's own output limit in tokens and the member that holds it. */
-  readonly limit: { readonly field: string; readonly value: number } | undefined;
-  /** Tokens of thinking that the body asks for; 0 on messages, whose limit includes them. */
-  readonly thinkingBudget: number;
-  /** Chat's `n`; 1 elsewhere. */
-  readonly choices: number;
-  /** Bytes of the body that are not base64 media. */
-  readonly textBytes: number;
-  /** Tokens of that text by a sample of its characters; 0 where it is short. */
-  readonly textTokens: number;
-  /** Images, documents, files and sound. */
-  readonly media: readonly MediaPiece[];
-  /** Whether the upstream may shorten the conversation on the way: it then reads it twice, and bills both. */
-  readonly compacts: boolean;
-  /**
-   * A service tier, speed, region or output other than the standard one; it needs a price (ARCHITECTURE.md promise 14).
-   */
-  readonly serviceTier: string | undefined;
-  /** The member that asks for it. */
-  readonly tierParam: string | undefined;
-  /** Types of the tools that the upstream would run and bill (promise 14). */
-  readonly hostedTools: readonly string[];
-  /** Members that buy something beside tokens, or another model (promise 14). */
-  readonly options: readonly string[];
-  /** Chat: whether the client asked for the usage chunk itself. */
-  readonly includeUsage: boolean;
-}
 
 /** A body that has the form its path demands. */
 export interface ReadBody {

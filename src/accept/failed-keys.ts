@@ -24,7 +24,7 @@ export const FAILED_KEY_LIMITS: FailedKeyLimits = Object.freeze({
 const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 
-interface Entry {
+interface AddressFailures {
   failures: number;
   failuresSinceMs: number;
   lookUps: number;
@@ -34,7 +34,7 @@ interface Entry {
 export class FailedKeys {
   readonly #clock: Clock;
   readonly #limits: FailedKeyLimits;
-  readonly #entries: Recent<Entry>;
+  readonly #entries: Recent<AddressFailures>;
 
   constructor(clock: Clock, limits: FailedKeyLimits = FAILED_KEY_LIMITS) {
     this.#clock = clock;
@@ -79,17 +79,17 @@ export class FailedKeys {
     return entry.lookUps <= this.#limits.lookUpsPerSecond;
   }
 
-  #waitS(entry: Entry): number | undefined {
+  #waitS(entry: AddressFailures): number | undefined {
     if (entry.failures <= this.#limits.failuresPerMinute) return undefined;
     return Math.ceil((entry.failuresSinceMs + MINUTE_MS - this.#clock.monotonicMs()) / SECOND_MS);
   }
 
-  #isOver(entry: Entry): boolean {
+  #isOver(entry: AddressFailures): boolean {
     const recent = this.#clock.monotonicMs() - entry.failuresSinceMs < MINUTE_MS;
     return recent && entry.failures > this.#limits.failuresPerMinute;
   }
 
-  #entryOf(bucket: string): Entry {
+  #entryOf(bucket: string): AddressFailures {
     const nowMs = this.#clock.monotonicMs();
     const entry = this.#entries.get(bucket) ?? {
       failures: 0,

@@ -9,7 +9,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Address } from "../values/settings.ts";
 import { BareResponse } from "./bare-response.ts";
 import { declaredBytes, UNPROVEN_BYTES_MAX } from "./body.ts";
-import { Connection, type HttpExchange } from "./connection.ts";
+import { ClientConnection, type HttpExchange } from "./connection.ts";
 import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
@@ -40,7 +40,7 @@ export class Listener {
   readonly #server: Server;
   readonly #clientAddressOf: ClientAddressOf;
   readonly #site: Site;
-  readonly #connections = new WeakMap<Socket, Connection>();
+  readonly #connections = new WeakMap<Socket, ClientConnection>();
   #openConnections = 0;
   #draining = false;
   #closing = false;
@@ -155,10 +155,10 @@ export class Listener {
     this.#answerRaw(socket, refusal("overloaded"), "chat");
   }
 
-  #connectionOf(socket: Socket): Connection {
+  #connectionOf(socket: Socket): ClientConnection {
     let connection = this.#connections.get(socket);
     if (connection === undefined) {
-      connection = new Connection(socket, this.#limits.pipelinedMax, (error) =>
+      connection = new ClientConnection(socket, this.#limits.pipelinedMax, (error) =>
         this.#answerRaw(socket, refusalOf(error), protocolOfPacket(error.rawPacket)),
       );
       this.#connections.set(socket, connection);

@@ -9,6 +9,7 @@ import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag, WellFormedKey } from "../values/key.ts";
+import type { Envelope } from "../values/members/envelope.ts";
 import { nanoUsd } from "../values/money.ts";
 import type { Multiplier } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
@@ -18,22 +19,15 @@ import { readKeyView, storeRefusal } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import type { SeenKeys } from "./seen-keys.ts";
-import {
-  affordableLimit,
-  type MeasuredRequest,
-  measure,
-  type OfferedTerms,
-  type RequestFacts,
-  type Terms,
-} from "./terms.ts";
+import { affordableLimit, measure, type OfferedTerms, type Quote, type Terms } from "./terms.ts";
 
 export interface AdmitInput {
   readonly requestId: RequestId;
   readonly protocol: Protocol;
   /** The key as accept read it. */
   readonly key: WellFormedKey;
-  /** The envelope's facts, or the body's fault: a bad key is answered before a bad body. */
-  readonly facts: RequestFacts | Refusal;
+  /** The body's facts, or its fault: a bad key is answered before a bad body. */
+  readonly facts: Envelope | Refusal;
   /** How long the hold must live: the request's deadline and a minute. */
   readonly holdTtlMs: number;
   /** What has been read of the key for this very request, if anything has: it is not read again for a body's fault. */
@@ -87,12 +81,12 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
   if (isRefusal(facts)) return onlyKey(input, parts, () => facts);
   const model = catalog.models.get(facts.model);
   if (!model) return onlyKey(input, parts, (group) => refusal("unknown_model", { model: facts.model, group }));
-  const terms = measure(facts, model, catalog);
-  if (isRefusal(terms)) return onlyKey(input, parts, (group) => ({ ...terms, facts: { ...terms.facts, group } }));
-  const answer = await ask(input, terms, parts);
+  const quote = measure(facts, model, catalog);
+  if (isRefusal(quote)) return onlyKey(input, parts, (group) => ({ ...quote, facts: { ...quote.facts, group } }));
+  const answer = await ask(input, quote, parts);
   if (answer.outcome === "admitted") {
     parts.seenKeys.noteGood(input.key.hash);
-    return permitOf(input, facts, terms, answer, catalog);
+    return permitOf(input, facts, quote, answer, catalog);
   }
   const { cause } = answer;
   if (cause === "unknown_key" || cause === "revoked_key") parts.seenKeys.noteBad(input.key.hash, cause);
@@ -107,13 +101,13 @@ async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: 
 }
 
 /** Asks the store, and once more when the refusal may be the echo of this account's last request. */
-async function ask(input: AdmitInput, terms: Terms, parts: AdmitParts): Promise<Admitted | AdmitRefused> {
+async function ask(input: AdmitInput, { terms, groups }: Quote, parts: AdmitParts): Promise<Admitted | AdmitRefused> {
   const question: AdmitAsk = {
     requestId: input.requestId,
     tag: input.key.tag,
     keyHash: input.key.hash,
     plans: terms.plans,
-    groups: terms.groups,
+    groups,
     inputTokens: terms.inputTokens,
     holdTtlMs: input.holdTtlMs,
     again: false,
@@ -140,9 +134,15 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
   }
 }
 
-function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: Admitted, catalog: Catalog): Permit {
+function permitOf(
+  input: AdmitInput,
+  facts: Envelope,
+  { terms, groups }: Quote,
+  answer: Admitted,
+  catalog: Catalog,
+): Permit {
   const group = catalog.groups.get(answer.group) as Group;
-  const offered = terms.groups.find((one) => one.group === answer.group) as OfferedTerms;
+  const offered = groups.find((one) => one.group === answer.group) as OfferedTerms;
   const { inputEstimate } = offered;
   const { holdFull, inputTokens } = answer.dear ? offered.dear : offered;
   const partial = !answer.unmetered && answer.hold < holdFull;
@@ -190,7 +190,7 @@ function permitOf(input: AdmitInput, facts: RequestFacts, terms: Terms, answer: 
  * What all that the payer has free can pay for: an upstream that is asked for more may think past it unseen. What runs beside
  * it may free more, or take it first; the hold is extended as far as there is something when it is needed.
  */
-function fundedLimit(paid: MeasuredRequest, multiplier: Multiplier, { unmetered, hold, free }: Admitted): number {
+function fundedLimit(paid: Terms, multiplier: Multiplier, { unmetered, hold, free }: Admitted): number {
   if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
   return Math.max(paid.outputLimit, affordableLimit(paid, multiplier, nanoUsd(hold + free)));
 }

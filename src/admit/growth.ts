@@ -4,7 +4,7 @@
  */
 import { leastNano, type NanoUsd } from "../values/money.ts";
 import type { Multiplier } from "../values/price.ts";
-import { holdOf, type MeasuredRequest } from "./terms.ts";
+import { holdOf, type Terms } from "./terms.ts";
 
 /** How the hold of such a stream may grow. */
 export interface Growth {
@@ -23,7 +23,7 @@ export interface Growth {
  * How far a hold may grow, or undefined when it covers all that may come from the beginning.
  * @param terms with the input that the hold was made for.
  */
-export function growthOf(terms: MeasuredRequest, multiplier: Multiplier): Growth | undefined {
+export function growthOf(terms: Terms, multiplier: Multiplier): Growth | undefined {
   const outputTokensMax = openLimit(terms);
   const stepTokens = terms.outputLimit;
   const most = holdOf(terms, multiplier, outputTokensMax);
@@ -40,7 +40,7 @@ const CONTEXT_PER_ROOM = 32;
  * room for, since servers refuse a sum above the context. The input is counted at its upper bound; where that leaves less
  * than the default, half of what is likely left is asked for, up to the default.
  */
-export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: MeasuredRequest): number {
+export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: Terms): number {
   const { contextTokens, maxOutputTokens } = model;
   const likely = Math.max((contextTokens - inputEstimate) / 2, contextTokens / CONTEXT_PER_ROOM, 1);
   const room = Math.max(contextTokens - inputTokens, Math.min(outputLimit, Math.floor(likely)));

@@ -1,50 +1,18 @@
 /**
- * What a request would cost at most, in the terms of every group that could pay: facts of the envelope in, integers out.
+ * What a request would cost at most, in the terms of every group that could pay: the envelope in, integers out.
  * Never reads content.
  */
 import type { AdmitAsk, GroupTerms } from "../store/admission.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
+import type { Envelope, MediaPiece } from "../values/members/envelope.ts";
 import { isPartOfTier } from "../values/members/tier.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { toolPriceName } from "../values/tokens/tool-calls.ts";
 
-/** What admission must know of a request; accept's envelope has these members. */
-export interface RequestFacts {
-  readonly protocol: Protocol;
-  readonly model: string;
-  readonly stream: boolean;
-  /** `implied`: the endpoint has no such member, and the most that the model can give is held. */
-  readonly limit: { readonly field: string; readonly value: number; readonly implied?: boolean } | undefined;
-  /** Tokens of thinking that the body asks for, where its limit may not include them. */
-  readonly thinkingBudget?: number | undefined;
-  /** Answers asked for at once; 1 but on chat. */
-  readonly choices: number;
-  readonly textBytes: number;
-  /** Tokens of that text by a sample of its characters, where it is long. */
-  readonly textTokens?: number;
-  /** Images and files, each with the most tokens that it costs, where that is known. */
-  readonly media: readonly MediaFacts[];
-  /** Whether the upstream may read the conversation twice, to shorten it. */
-  readonly compacts: boolean;
-  /** A service tier, speed, region or output other than the standard one. */
-  readonly serviceTier: string | undefined;
-  /** The member that asks for it. */
-  readonly tierParam: string | undefined;
-  /** Types of tools that the upstream would run and bill. */
-  readonly hostedTools: readonly string[];
-  /** Members that buy something beside tokens, or another model. */
-  readonly options: readonly string[];
-}
-
-interface MediaFacts {
-  readonly kind: "image" | "file";
-  readonly tokens: number | undefined;
-}
-
-/** The request measured against the catalog. */
+/** The request measured against the catalog. A permit has it with the input as the group that pays makes it. */
 export interface Terms {
   readonly model: Model;
   /** The protocol that the client speaks. */
@@ -71,6 +39,11 @@ export interface Terms {
   /** Price names of the extras asked for: each is charged once. */
   readonly options: readonly string[];
   readonly plans: AdmitAsk["plans"];
+}
+
+/** A request measured, and what it would cost in each group that serves its model. */
+export interface Quote {
+  readonly terms: Terms;
   readonly groups: readonly OfferedTerms[];
 }
 
@@ -90,7 +63,7 @@ const DENSE_TOKENS_PER_BYTE = 0.42;
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Measures a request, or refuses what has no price (promise 14). */
-export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Terms | Refusal {
+export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote | Refusal {
   const unpriced = findUnpriced(facts, model);
   if (unpriced) return unpriced;
   const serving = [...catalog.groups.values()].filter((group) => groupServes(group, model.name));
@@ -98,7 +71,7 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
   const most = inputOf(facts, model, Math.max(0, ...serving.map((group) => group.addedInputBytes)));
   const asked = facts.limit?.value ?? model.defaultOutputTokens;
   const outputLimit = Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol));
-  const terms = {
+  const terms: Terms = {
     model,
     client: facts.protocol,
     ...most,
@@ -118,18 +91,14 @@ export function measure(facts: RequestFacts, model: Model, catalog: Catalog): Te
       dearestInput(facts, model, group.addedInputBytes),
     ),
   );
-  return { ...terms, groups };
+  return { terms, groups };
 }
 
 /**
  * A budget above the limit is for a server that counts thinking beside it (Model Studio's `max_tokens` is for the answer
  * alone). A stream without a limit needs no more: its hold grows.
  */
-function thinkingBeside(
-  { thinkingBudget = 0, limit, stream }: RequestFacts,
-  outputLimit: number,
-  model: Model,
-): number {
+function thinkingBeside({ thinkingBudget, limit, stream }: Envelope, outputLimit: number, model: Model): number {
   if (limit === undefined && stream) return 0;
   if (limit?.implied || thinkingBudget <= outputLimit) return 0;
   return Math.min(thinkingBudget, model.maxOutputTokens);
@@ -141,14 +110,14 @@ function leastSent(model: Model, client: Protocol): number {
   return Math.max(0, ...translated.map((route) => PROTOCOLS[route.protocol].limitFloor));
 }
 
-function tiersOf({ serviceTier, protocol }: RequestFacts, { price, routes }: Model): readonly (string | undefined)[] {
+function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model): readonly (string | undefined)[] {
   if (serviceTier === undefined || routes.every((route) => route.protocol === protocol)) return [serviceTier];
   return [undefined, ...[...price.tiers.keys()].filter((name) => isPartOfTier(name, serviceTier))];
 }
 
 /** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
 function inputOf(
-  facts: RequestFacts,
+  facts: Envelope,
   model: Model,
   addedBytes: number,
 ): { readonly inputTokens: number; readonly inputEstimate: number } {
@@ -169,32 +138,32 @@ function inputOf(
 }
 
 /** A sample counts where it shows a text that is far denser than prose and code are. */
-function denseTokens({ textBytes, textTokens = 0 }: RequestFacts): number {
+function denseTokens({ textBytes, textTokens }: Envelope): number {
   return textTokens > textBytes * DENSE_TOKENS_PER_BYTE ? textTokens : 0;
 }
 
 /** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
-function dearestInput(facts: RequestFacts, model: Model, addedBytes: number): number {
+function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
   const tokens = facts.media.length > 0 ? model.contextTokens : Math.min(model.contextTokens, bytes);
   return tokens * (facts.compacts ? 2 : 1);
 }
 
-function sumOf(pieces: readonly MediaFacts[], tokensOf: (piece: MediaFacts) => number): number {
+function sumOf(pieces: readonly MediaPiece[], tokensOf: (piece: MediaPiece) => number): number {
   let sum = 0;
   for (const piece of pieces) sum += tokensOf(piece);
   return sum;
 }
 
 /** The most that an image or a file costs; what hides its size is held at the dearest that makes sense. */
-export function heldTokens({ kind, tokens }: MediaFacts, { mediaTokens, contextTokens }: MediaModel): number {
+function heldTokens({ kind, tokens }: MediaPiece, { mediaTokens, contextTokens }: MediaModel): number {
   const { image, imageMax, file, fileMax } = mediaTokens;
   if (kind === "image") return Math.min(Math.max(image, tokens ?? IMAGE_UNKNOWN_TOKENS), imageMax ?? contextTokens);
   return Math.min(Math.max(file, tokens ?? contextTokens), fileMax ?? contextTokens);
 }
 
 /** What it costs as a rule, for a bill when nobody counted: a hold covers twice what files mostly come to. */
-function likelyTokens(piece: MediaFacts, model: MediaModel): number {
+function likelyTokens(piece: MediaPiece, model: MediaModel): number {
   const { image, file } = model.mediaTokens;
   const figure = piece.kind === "image" ? image : file;
   const likely = piece.tokens === undefined ? figure : piece.kind === "image" ? piece.tokens : piece.tokens / 2;
@@ -204,7 +173,7 @@ function likelyTokens(piece: MediaFacts, model: MediaModel): number {
 type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
 
 /** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
-function extrasOf({ hostedTools, options }: RequestFacts, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
+function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
   const isExtra = (option: string) => extras?.has(option) === true;
   const switched = options.filter((option) => tools.has(option) && !isExtra(option));
   return { tools: [...new Set([...hostedTools.map(toolPriceName), ...switched])], options: options.filter(isExtra) };
@@ -215,7 +184,7 @@ function buysExtras(route: Route, client: Protocol): boolean {
   return route.protocol === client || route.capabilities.openaiNative;
 }
 
-function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
+function findUnpriced(facts: Envelope, model: Model): Refusal | undefined {
   const { price, routes } = model;
   const refuse = (param: string, what: string) =>
     refusal("unsupported_parameter", { model: facts.model, param, detail: `${what} is not offered for this model.` });
@@ -229,10 +198,7 @@ function findUnpriced(facts: RequestFacts, model: Model): Refusal | undefined {
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
 }
 
-/** A request measured, before its payer is known. */
-export type MeasuredRequest = Omit<Terms, "groups">;
-
-function termsOf(group: Group, terms: MeasuredRequest, dearestInput: number): OfferedTerms {
+function termsOf(group: Group, terms: Terms, dearestInput: number): OfferedTerms {
   const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
   const dear = { ...terms, inputTokens: Math.max(dearestInput, terms.inputTokens) };
   const dearHold = (outputPerChoice: number) => holdOf(dear, group.multiplier, outputPerChoice);
@@ -256,7 +222,7 @@ function termsOf(group: Group, terms: MeasuredRequest, dearestInput: number): Of
 }
 
 /** The most that a request costs in a group with so many output tokens of each choice. */
-export function holdOf(terms: MeasuredRequest, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
+export function holdOf(terms: Terms, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
   const tokens = { input: terms.inputTokens, output: (outputPerChoice + terms.thinkingBeside) * terms.choices };
   const amounts = terms.tiers.map((tier) => holdFor(terms.model.price, multiplier, tokens, tier));
   const amount = amounts.reduce((most, one) => (one > most ? one : most));
@@ -264,7 +230,7 @@ export function holdOf(terms: MeasuredRequest, multiplier: Multiplier, outputPer
   return leastNano(nanoUsd(amount + toolsHold(terms, multiplier)), NANO_USD_MAX);
 }
 
-function toolsHold(terms: MeasuredRequest, multiplier: Multiplier): bigint {
+function toolsHold(terms: Terms, multiplier: Multiplier): bigint {
   const { tools: prices } = terms.model.price;
   const held = BigInt(terms.model.toolCalls.held);
   let sum = 0n;
@@ -278,7 +244,7 @@ function toolsHold(terms: MeasuredRequest, multiplier: Multiplier): bigint {
  * @param terms with the input that the hold was made for.
  * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
-export function affordableLimit(terms: MeasuredRequest, multiplier: Multiplier, funds: NanoUsd): number {
+export function affordableLimit(terms: Terms, multiplier: Multiplier, funds: NanoUsd): number {
   const { model, inputTokens, tiers, choices, thinkingBeside } = terms;
   const left = nanoUsd(funds - toolsHold(terms, multiplier));
   const afforded = tiers.map((tier) => affordableOutput(model.price, multiplier, inputTokens, left, tier));

@@ -2,11 +2,13 @@
  * The command line's side of the admin API: finds the gateway and its token, asks, and turns every way of failing into
  * a sentence that says what to do. The token goes into one header and nowhere else.
  */
+
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/places.ts";
+import { type JsonObject, parseObject } from "../values/json-object.ts";
 import { Secret } from "../values/secret.ts";
+import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { CliFailure } from "./failure.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8788";
@@ -17,12 +19,9 @@ const CALL_TIMEOUT_MS = 30_000;
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** An object of an answer: flat, as the admin API makes them. */
-export type Fields = Readonly<Record<string, unknown>>;
-
 interface AdminAnswer {
   readonly status: number;
-  readonly body: Fields;
+  readonly body: JsonObject;
 }
 
 export interface AdminClient {
@@ -60,7 +59,7 @@ export async function connectAdmin(env: Env, fetcher: typeof fetch, dataDir: str
       } catch (error) {
         throw unreachable(base, error, method !== "GET");
       }
-      const answer = readObject(text);
+      const answer = parseObject(text);
       if (status < 300 && answer) return { status, body: answer };
       throw refused(base, status, answer, origin);
     },
@@ -135,8 +134,8 @@ function unreachable(base: string, error: unknown, write: boolean): CliFailure {
   return new CliFailure(1, write ? `${lost}\n${advice}` : lost);
 }
 
-function refused(base: string, status: number, answer: Fields | undefined, tokenOrigin: string): CliFailure {
-  const error = answer?.error as Fields | undefined;
+function refused(base: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
+  const error = answer?.error as JsonObject | undefined;
   if (typeof error?.message !== "string") {
     const hint = "Is TOLLGATE_ADMIN_URL the gateway's admin address?";
     return new CliFailure(1, `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`);
@@ -145,15 +144,6 @@ function refused(base: string, status: number, answer: Fields | undefined, token
   if (typeof error.remedy === "string") lines.push(error.remedy);
   if (status === 401) lines.push(`The token came from ${tokenOrigin}.`);
   return new CliFailure(1, lines.join("\n"), typeof error.code === "string" ? error.code : undefined);
-}
-
-function readObject(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The system's or fetch's code of a failure; fetch hides it in `cause`. Messages are not used: they may hold URLs. */

@@ -2,12 +2,14 @@
  * What the commands that talk to the admin API ask and print. Each returns the answer for `--json`
  * and the same in words; `cli.ts` reads the options and prints.
  */
-import { type AdminClient, type Fields, segment } from "./admin-client.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import { type AdminClient, segment } from "./admin-client.ts";
 import { type Column, cell, facts, table } from "./table.ts";
 
 /** A command's result: the answer's JSON, its words, and what else a person should know (standard error). */
-export interface Outcome {
-  readonly json: Fields;
+export interface CommandResult {
+  readonly json: JsonObject;
   readonly text: string;
   /** In the place of both, an output that is too long for one text: it is written as it comes. */
   readonly pieces?: (asJson: boolean) => AsyncIterable<string>;
@@ -68,7 +70,11 @@ const LEDGER_COLUMNS: readonly Column[] = [
   { title: "NOTE", member: "note" },
 ];
 
-export async function createAccount(admin: AdminClient, name: string, plan: string | undefined): Promise<Outcome> {
+export async function createAccount(
+  admin: AdminClient,
+  name: string,
+  plan: string | undefined,
+): Promise<CommandResult> {
   const { status, body } = await admin.call("POST", "/accounts", plan === undefined ? { name } : { name, plan });
   const text =
     status === 201
@@ -83,22 +89,22 @@ export interface PageOptions {
   readonly limit?: string;
 }
 
-export async function listAccounts(admin: AdminClient, options: PageOptions): Promise<Outcome> {
+export async function listAccounts(admin: AdminClient, options: PageOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/accounts", options);
   const rows = itemsOf(body);
   const text = rows.length === 0 ? "No accounts.\n" : table(ACCOUNT_COLUMNS, rows);
   return withMore(body, text, (next) => `More accounts: tollgate account list --cursor ${next}\n`);
 }
 
-export async function showAccount(admin: AdminClient, name: string): Promise<Outcome> {
+export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/accounts/${segment(name)}`);
-  const cards = Array.isArray(body.entitlements) ? (body.entitlements as readonly Fields[]) : [];
+  const cards = Array.isArray(body.entitlements) ? (body.entitlements as readonly JsonObject[]) : [];
   const rows = cards.map((card) => ({ ...card, state: card.running === true ? "running" : "to come" }));
   const words = rows.length === 0 ? "" : `\n${table(ENTITLEMENT_COLUMNS, rows)}`;
   return { json: body, text: facts(ACCOUNT_FACTS, body) + words };
 }
 
-export async function setPlan(admin: AdminClient, name: string, plan: string): Promise<Outcome> {
+export async function setPlan(admin: AdminClient, name: string, plan: string): Promise<CommandResult> {
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/plan`, { plan });
   return { json: body, text: `The account ${cell(body.name)} is on the plan ${cell(body.plan)}.\n` };
 }
@@ -109,12 +115,12 @@ export interface Payment {
   readonly id: string;
 }
 
-export async function topUp(admin: AdminClient, { account, usd, id }: Payment): Promise<Outcome> {
+export async function topUp(admin: AdminClient, { account, usd, id }: Payment): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(account)}/topups`, { usd, id });
   return { json: body, text: movementWords(body, "Topped up") };
 }
 
-export async function adjust(admin: AdminClient, payment: Payment & { note: string }): Promise<Outcome> {
+export async function adjust(admin: AdminClient, payment: Payment & { note: string }): Promise<CommandResult> {
   const { account, usd, id, note } = payment;
   const { body } = await admin.call("POST", `/accounts/${segment(account)}/adjustments`, { usd, id, note });
   return { json: body, text: movementWords(body, "Adjusted") };
@@ -126,7 +132,7 @@ export async function createKey(
   account: string,
   group: string,
   once: string | undefined,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const asked = once === undefined ? { group } : { group, idempotency_id: once };
   const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, asked);
   const words = `Created the key ${cell(body.id)} of account ${cell(body.account)} in group ${cell(body.group)}.`;
@@ -134,19 +140,19 @@ export async function createKey(
   return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
 }
 
-export async function listKeys(admin: AdminClient, account: string): Promise<Outcome> {
+export async function listKeys(admin: AdminClient, account: string): Promise<CommandResult> {
   const body = await allPages(admin, (cursor) => `/accounts/${segment(account)}/keys${query({ cursor })}`);
   const rows = itemsOf(body);
   return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
 }
 
-export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<Outcome> {
+export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<CommandResult> {
   const { body } = await admin.call("PUT", `/keys/${segment(id)}/group`, { group });
   const text = `The key ${cell(body.id)} is in group ${cell(body.group)}, from its next request on.\n`;
   return { json: body, text };
 }
 
-export async function revokeKey(admin: AdminClient, id: string): Promise<Outcome> {
+export async function revokeKey(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/keys/${segment(id)}/revoke`);
   return { json: body, text: `The key ${cell(body.id)} is revoked, from its next request on and for good.\n` };
 }
@@ -155,7 +161,7 @@ export async function showLedger(
   admin: AdminClient,
   account: string,
   page: { after?: string; limit?: string },
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const search = query({ after: page.after, limit: page.limit });
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
   const rows = itemsOf(body).map(withCause);
@@ -164,12 +170,12 @@ export async function showLedger(
 }
 
 /** Nobody writes a note on what no client pays: its cause is why it is there. */
-function withCause(line: Fields): Fields {
+function withCause(line: JsonObject): JsonObject {
   const [, cause] = /^absorbed:(.+)$/.exec(String(line.debit)) ?? [];
   return cause !== undefined && line.note === "" ? { ...line, note: cause } : line;
 }
 
-function movementWords(body: Fields, done: string): string {
+function movementWords(body: JsonObject, done: string): string {
   const balance = `The balance is ${cell(body.balance_usd)} USD.`;
   if (body.repeated === true) {
     return `The id ${cell(body.id)} was counted before; nothing changed. ${balance}\n`;
@@ -178,15 +184,15 @@ function movementWords(body: Fields, done: string): string {
 }
 
 /** The page that is asked for, or the whole listing as one. */
-export async function pageOrAll(admin: AdminClient, path: string, { cursor, limit }: PageOptions): Promise<Fields> {
+export async function pageOrAll(admin: AdminClient, path: string, { cursor, limit }: PageOptions): Promise<JsonObject> {
   if (cursor === undefined && limit === undefined) return allPages(admin, (next) => path + query({ cursor: next }));
   const { body } = await admin.call("GET", path + query({ cursor, limit }));
   return body;
 }
 
-async function allPages(admin: AdminClient, pathOf: (cursor: string | undefined) => string): Promise<Fields> {
-  const items: Fields[] = [];
-  let body: Fields;
+async function allPages(admin: AdminClient, pathOf: (cursor: string | undefined) => string): Promise<JsonObject> {
+  const items: JsonObject[] = [];
+  let body: JsonObject;
   let cursor: string | undefined;
   do {
     ({ body } = await admin.call("GET", pathOf(cursor)));
@@ -196,11 +202,11 @@ async function allPages(admin: AdminClient, pathOf: (cursor: string | undefined)
   return { ...body, items };
 }
 
-export function itemsOf(body: Fields): readonly Fields[] {
-  return Array.isArray(body.items) ? (body.items as readonly Fields[]) : [];
+export function itemsOf(body: JsonObject): readonly JsonObject[] {
+  return Array.isArray(body.items) ? (body.items as readonly JsonObject[]) : [];
 }
 
-export function withMore(body: Fields, text: string, more: (next: string) => string): Outcome {
+export function withMore(body: JsonObject, text: string, more: (next: string) => string): CommandResult {
   const next = body.next;
   if (next === null || next === undefined) return { json: body, text };
   return { json: body, text, hint: more(cell(next)) };

@@ -1,6 +1,8 @@
 /** `tollgate audit`: the newest writes of operators, as the gateway that is asked remembers them. */
-import type { AdminClient, Fields } from "./admin-client.ts";
-import { itemsOf, type Outcome, type PageOptions, query, withMore } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
 import { type Column, table } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -15,14 +17,14 @@ const COLUMNS: readonly Column[] = [
   { title: "REQUEST", member: "request_id" },
 ];
 
-export async function showAudit(admin: AdminClient, { cursor, limit }: PageOptions): Promise<Outcome> {
+export async function showAudit(admin: AdminClient, { cursor, limit }: PageOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/audit${query({ cursor, limit })}`);
-  const rows = itemsOf(body).map((line) => ({ ...line, facts: words(line.facts as Fields) }));
+  const rows = itemsOf(body).map((line) => ({ ...line, facts: words(line.facts as JsonObject) }));
   const text = rows.length === 0 ? "No writes since the gateway began.\n" : table(COLUMNS, rows);
   return withMore(body, text, (next) => `Older lines: tollgate audit --cursor ${next}\n`);
 }
 
-function words(facts: Fields): string {
+function words(facts: JsonObject): string {
   return Object.entries(facts)
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");

@@ -152,12 +152,12 @@ const ONCE = "your id of this request: sent again, it makes nothing and names wh
  * @param interrupted what to print when the command is interrupted: the state that it leaves.
  */
 type Ask = (
-  question: (client: AdminClient, terminal: Terminal) => Promise<admin.Outcome>,
+  question: (client: AdminClient, terminal: Terminal) => Promise<admin.CommandResult>,
   interrupted?: string,
 ) => Promise<void>;
 
 /** Writes what a command has to say; a long output as fast as it is taken. */
-async function print(out: Out, { json, text, pieces }: admin.Outcome, asJson: boolean): Promise<void> {
+async function print(out: Out, { json, text, pieces }: admin.CommandResult, asJson: boolean): Promise<void> {
   if (!pieces) {
     out.write(asJson ? `${JSON.stringify(json)}\n` : text);
     return;

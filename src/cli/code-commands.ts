@@ -1,6 +1,8 @@
 /** What the commands for codes of time cards ask and print. */
-import { type AdminClient, type Fields, segment } from "./admin-client.ts";
-import { itemsOf, type Outcome, type PageOptions, pageOrAll, withMore } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import { type AdminClient, segment } from "./admin-client.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, table } from "./table.ts";
 
@@ -23,7 +25,7 @@ export async function createCodes(
   card: string,
   typedCount: string,
   once: string | undefined,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const count = /^[1-9][0-9]{0,3}$/.test(typedCount) ? Number(typedCount) : 0;
   if (count < 1 || count > CODES_MAX) throw new CliFailure(2, `--count must be a whole number from 1 to ${CODES_MAX}.`);
   const { body } = await admin.call(
@@ -36,21 +38,21 @@ export async function createCodes(
   return { json: body, text: lines.join(""), hint };
 }
 
-export async function listCodes(admin: AdminClient, options: PageOptions): Promise<Outcome> {
+export async function listCodes(admin: AdminClient, options: PageOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/codes", options);
   const rows = itemsOf(body);
   const text = rows.length === 0 ? "No codes.\n" : table(CODE_COLUMNS, rows);
   return withMore(body, text, (next) => `More codes: tollgate code list --cursor ${next}\n`);
 }
 
-export async function voidCode(admin: AdminClient, id: string): Promise<Outcome> {
+export async function voidCode(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/codes/${segment(id)}/void`);
   return { json: body, text: `The code ${cell(body.id)} is void: nobody can redeem it any more.\n` };
 }
 
-export async function redeemCode(admin: AdminClient, code: string, account: string): Promise<Outcome> {
+export async function redeemCode(admin: AdminClient, code: string, account: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(account)}/redemptions`, { code });
-  const card = (body.entitlement ?? {}) as Fields;
+  const card = (body.entitlement ?? {}) as JsonObject;
   const quota = card.quota_usd === null ? "without a quota" : `worth ${cell(card.quota_usd)} USD`;
   const span = `from ${cell(card.from)} until ${cell(card.until)}`;
   const what = `a ${cell(body.card)} card ${quota} for the group ${cell(card.group)}, ${span}`;

@@ -1,17 +1,17 @@
 /** Tables for spreadsheets. */
-import type { Fields } from "./admin-client.ts";
+import type { JsonObject } from "../values/json-object.ts";
 
 /**
  * RFC 4180, with a heading. A text that a spreadsheet would take for a formula gets an apostrophe in front; an amount,
  * which may begin with a minus, stays as it is.
  * @param members the columns, in order; their names are the heading.
  */
-export function csv(members: readonly string[], rows: readonly Fields[]): string {
+export function csv(members: readonly string[], rows: readonly JsonObject[]): string {
   return csvRow(members) + csvRows(members, rows);
 }
 
 /** The same without the heading, for a table that is written a page at a time. */
-export function csvRows(members: readonly string[], rows: readonly Fields[]): string {
+export function csvRows(members: readonly string[], rows: readonly JsonObject[]): string {
   return rows.map((row) => csvRow(members.map((member) => row[member]))).join("");
 }
 

@@ -1,6 +1,8 @@
 /** `tollgate explain`: what would become of a request, without sending it. */
-import type { AdminClient, Fields } from "./admin-client.ts";
-import type { Outcome } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import type { AdminClient } from "./admin-client.ts";
+import type { CommandResult } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, facts, table } from "./table.ts";
 
@@ -37,7 +39,7 @@ const ROUTE_COLUMNS: readonly Column[] = [
 ];
 
 /** @throws CliFailure 2 for a number that is none */
-export async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<Outcome> {
+export async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/explain", {
     key_id: options.keyId,
     model: options.model,
@@ -49,7 +51,7 @@ export async function explainRequest(admin: AdminClient, options: ExplainOptions
   const routes = list(body.routes).map((route) => ({
     ...route,
     carries: route.carries === true ? "yes" : "no",
-    why: (route.refusal as Fields | null)?.words,
+    why: (route.refusal as JsonObject | null)?.words,
     kinds: list(route.rules)
       .map(({ kind }) => cell(kind))
       .join(" "),
@@ -60,9 +62,9 @@ export async function explainRequest(admin: AdminClient, options: ExplainOptions
 
 const RESULTS: Readonly<Record<string, string>> = { true: "yes", false: "NO" };
 
-function answerOf(body: Fields): Fields {
-  const { status, cause, message, remedy } = (body.expected ?? {}) as Fields;
-  const price = body.price as Fields | null;
+function answerOf(body: JsonObject): JsonObject {
+  const { status, cause, message, remedy } = (body.expected ?? {}) as JsonObject;
+  const price = body.price as JsonObject | null;
   const tokens = `${cell(price?.input_tokens_max)} input and ${cell(price?.output_tokens_max)} output tokens`;
   const worst = price ? `${cell(price.worst_usd)} USD for ${tokens}; least ${cell(price.least_usd)} USD` : undefined;
   return {
@@ -74,8 +76,8 @@ function answerOf(body: Fields): Fields {
   };
 }
 
-function list(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? (value as readonly Fields[]) : [];
+function list(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? (value as readonly JsonObject[]) : [];
 }
 
 function whole(member: string, option: string, typed: string | undefined): Record<string, number> {

@@ -1,6 +1,8 @@
 /** `tollgate ledger`: every movement of money, shown, and exported whole. */
-import { type AdminClient, type Fields, segment } from "./admin-client.ts";
-import { itemsOf, type Outcome, query, showLedger, withMore } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import { type AdminClient, segment } from "./admin-client.ts";
+import { type CommandResult, itemsOf, query, showLedger, withMore } from "./admin-commands.ts";
 import { csv, csvRows } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
 import { patientClient } from "./patient-client.ts";
@@ -57,7 +59,11 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
  * A page as a table; with another format the whole ledger after `after`, written as it comes, however long it is.
  * @throws CliFailure 2 for a format that is none
  */
-export async function showOrExport(admin: AdminClient, options: LedgerOptions, terminal: Terminal): Promise<Outcome> {
+export async function showOrExport(
+  admin: AdminClient,
+  options: LedgerOptions,
+  terminal: Terminal,
+): Promise<CommandResult> {
   const { account, limit, format = "table" } = options;
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
@@ -70,8 +76,8 @@ export async function showOrExport(admin: AdminClient, options: LedgerOptions, t
   return { json: {}, text: "", pieces };
 }
 
-type Pages = AsyncGenerator<readonly Fields[], void, void>;
-type First = IteratorResult<readonly Fields[], void>;
+type Pages = AsyncGenerator<readonly JsonObject[], void, void>;
+type First = IteratorResult<readonly JsonObject[], void>;
 
 /** Rows, a page at a time. A failure in the middle says how to go on. */
 async function* wholeLedger(
@@ -110,7 +116,7 @@ async function* csvPieces({ attempts }: LedgerOptions, first: First, pages: Page
 
 async function* jsonPieces({ account }: LedgerOptions, first: First, pages: Pages): AsyncGenerator<string> {
   let begun = false;
-  const piece = (rows: readonly Fields[]): string => {
+  const piece = (rows: readonly JsonObject[]): string => {
     const text = rows.map((row) => JSON.stringify(row)).join(",");
     const comma = begun && text !== "" ? "," : "";
     begun ||= text !== "";
@@ -121,7 +127,7 @@ async function* jsonPieces({ account }: LedgerOptions, first: First, pages: Page
   yield "]}\n";
 }
 
-async function showAttempts(admin: AdminClient, { account, after, limit }: LedgerOptions): Promise<Outcome> {
+async function showAttempts(admin: AdminClient, { account, after, limit }: LedgerOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query({ after, limit })}`);
   const items = attemptRows(itemsOf(body));
   const text = items.length === 0 ? "No attempts.\n" : table(ATTEMPT_COLUMNS, items);
@@ -130,9 +136,9 @@ async function showAttempts(admin: AdminClient, { account, after, limit }: Ledge
 }
 
 /** One row for each try; one of a request's lines holds its tries, in their order. */
-function attemptRows(lines: readonly Fields[]): Fields[] {
+function attemptRows(lines: readonly JsonObject[]): JsonObject[] {
   return lines.flatMap(({ seq, at, reference, attempts }) => {
-    const tries = Array.isArray(attempts) ? (attempts as readonly Fields[]) : [];
+    const tries = Array.isArray(attempts) ? (attempts as readonly JsonObject[]) : [];
     return tries.map((one, index) => ({ seq, at, reference, attempt: index + 1, ...one }));
   });
 }

@@ -1,9 +1,10 @@
 /** `tollgate reconcile`: a vendor's export of usage against what the ledger says that the upstream bills. */
 import { readSpan } from "../store/sums/day-sums.ts";
+import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
-import type { AdminClient, Fields } from "./admin-client.ts";
+import type { AdminClient } from "./admin-client.ts";
 import { segment } from "./admin-client.ts";
-import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
 import { CliFailure } from "./failure.ts";
 import { readColumnNames } from "./invoice/columns.ts";
@@ -51,7 +52,7 @@ export async function reconcile(
   impatient: AdminClient,
   options: ReconcileOptions,
   terminal: Terminal,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { upstream } = options;
   const share = readShare(options.share);
   const names = readNames(options.model ?? []);
@@ -138,7 +139,7 @@ async function readOurs(
   return ours;
 }
 
-function addItem(ours: ByDay, item: Fields): void {
+function addItem(ours: ByDay, item: JsonObject): void {
   const [day, model] = [String(item.day), String(item.model)];
   const models = ours.get(day) ?? new Map();
   ours.set(day, models);
@@ -165,7 +166,7 @@ const COLUMNS = [
 
 const FIGURE_NAMES: Readonly<Record<Figure, string>> = { input: "input", output: "output", cost: "cost_usd" };
 
-function shown({ day, model, figure, theirs, ours, share, differs }: Compared): Fields {
+function shown({ day, model, figure, theirs, ours, share, differs }: Compared): JsonObject {
   const write = (amount: bigint) => (figure === "cost" ? formatUsd(amount) : Number(amount));
   return {
     ...{ day, model, figure: FIGURE_NAMES[figure] },

@@ -1,6 +1,8 @@
 /** `tollgate store`: whether the store is the one that it was, and an operator's word that it is to be used as it is. */
-import type { AdminClient, Fields } from "./admin-client.ts";
-import type { Outcome } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import type { AdminClient } from "./admin-client.ts";
+import type { CommandResult } from "./admin-commands.ts";
 import { type Column, cell, table } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -20,20 +22,20 @@ const FINDINGS =
   "empty: nothing is there. older: its end is missing. another: a store with a history of its own.\n" +
   "told: another gateway has found one of these; ask that one.\n";
 
-export async function storeStatus(admin: AdminClient): Promise<Outcome> {
+export async function storeStatus(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/store");
   return { json: body, text: wordsOf(body) };
 }
 
-export async function confirmStore(admin: AdminClient, confirm: string): Promise<Outcome> {
+export async function confirmStore(admin: AdminClient, confirm: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/store/confirm", { confirm });
   return { json: body, text: wordsOf(body) };
 }
 
-function wordsOf(body: Fields): string {
+function wordsOf(body: JsonObject): string {
   const waiting = `Charges that wait for it: ${cell(body.waiting_charges)}.\n`;
   if (body.state !== "stopped") return (STATES[String(body.state)] ?? "") + waiting;
-  const rows = (body.differences as readonly Fields[]).map((row) => ({
+  const rows = (body.differences as readonly JsonObject[]).map((row) => ({
     ...row,
     remembered: shown(row.remembered),
     found: shown(row.found),
@@ -49,7 +51,7 @@ function wordsOf(body: Fields): string {
 }
 
 function shown(value: unknown): string {
-  const epoch = value as Fields | null | undefined;
+  const epoch = value as JsonObject | null | undefined;
   return epoch ? `${cell(epoch.id)} (${duration(Number(epoch.counted_seconds))})` : "nothing";
 }
 

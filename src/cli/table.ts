@@ -1,7 +1,7 @@
 /**
  * Plain text for people: aligned tables and lists of facts.
  */
-import type { Fields } from "./admin-client.ts";
+import type { JsonObject } from "../values/json-object.ts";
 
 export interface Column {
   readonly title: string;
@@ -12,7 +12,7 @@ export interface Column {
 }
 
 /** A table with a heading, two blanks between columns, one line per row, a line feed at the end. */
-export function table(columns: readonly Column[], rows: readonly Fields[]): string {
+export function table(columns: readonly Column[], rows: readonly JsonObject[]): string {
   const cells = [columns.map((column) => column.title), ...rows.map((row) => columns.map((c) => cell(row[c.member])))];
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => (line[index] as string).length)));
   const lines = cells.map((line) =>
@@ -28,7 +28,7 @@ export function table(columns: readonly Column[], rows: readonly Fields[]): stri
 }
 
 /** One fact a line, the names aligned. */
-export function facts(names: Readonly<Record<string, string>>, record: Fields): string {
+export function facts(names: Readonly<Record<string, string>>, record: JsonObject): string {
   const width = Math.max(...Object.values(names).map((name) => name.length));
   return Object.entries(names)
     .map(([member, name]) => `${name.padEnd(width)}  ${cell(record[member])}\n`)

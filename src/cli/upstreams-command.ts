@@ -1,6 +1,8 @@
 /** `tollgate upstreams`: how each upstream does at the gateway that is asked. */
-import type { AdminClient, Fields } from "./admin-client.ts";
-import { itemsOf, type Outcome } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { type CommandResult, itemsOf } from "./admin-commands.ts";
 import { type Column, cell, table } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -21,19 +23,19 @@ const COLUMNS: readonly Column[] = [
 const COUNTED =
   "OK to 404/405 count the attempts of the last health.window of each upstream (30s unless configured).\n";
 
-export async function showUpstreams(admin: AdminClient): Promise<Outcome> {
+export async function showUpstreams(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/upstreams");
   const items = itemsOf(body);
   const rows = items.map((item) => ({
     ...item,
     in_flight: `${cell(item.in_flight)}/${cell(item.max_concurrency)}`,
-    ...(item.outcomes as Fields),
+    ...(item.outcomes as JsonObject),
   }));
   return { json: body, text: table(COLUMNS, rows) + items.flatMap(limits).join("") + COUNTED };
 }
 
-function limits({ name, limited_models: limited }: Fields): string[] {
-  return ((limited ?? []) as readonly Fields[]).map(
+function limits({ name, limited_models: limited }: JsonObject): string[] {
+  return ((limited ?? []) as readonly JsonObject[]).map(
     ({ model, rest_seconds: rest }) => `${cell(name)}: ${cell(model)} is left alone for ${cell(rest)} s more (429).\n`,
   );
 }

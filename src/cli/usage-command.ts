@@ -1,7 +1,9 @@
 /** `tollgate usage`: sums of what was spent, over all pages of accounts, as a table, CSV or JSON. */
+
+import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
-import type { AdminClient, Fields } from "./admin-client.ts";
-import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
 import { csv } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
@@ -45,13 +47,17 @@ interface Sum {
 const NOTHING: Sum = { money: MONEY_MEMBERS.map(() => 0n), counts: COUNT_MEMBERS.map(() => 0) };
 
 /** @throws CliFailure 2 for a format that is none */
-export async function showUsage(impatient: AdminClient, options: UsageOptions, terminal: Terminal): Promise<Outcome> {
+export async function showUsage(
+  impatient: AdminClient,
+  options: UsageOptions,
+  terminal: Terminal,
+): Promise<CommandResult> {
   const admin = patientClient(impatient, terminal);
   const { account, by, since, until, format = "table" } = options;
   if (!["table", "csv", "json"].includes(format)) throw new CliFailure(2, "--format must be table, csv or json.");
   const asked = { account, by, since, until };
   const sums = new Map<string, Sum>();
-  let body: Fields;
+  let body: JsonObject;
   let cursor: string | undefined;
   let pages = 0;
   do {
@@ -80,7 +86,7 @@ export async function showUsage(impatient: AdminClient, options: UsageOptions, t
   return { json, text: heading + table(columns, [...rows, { [name]: "total", ...total }]) };
 }
 
-function shown({ money, counts }: Sum): Fields {
+function shown({ money, counts }: Sum): JsonObject {
   const amounts = MONEY_MEMBERS.map((member, index): [string, string] => [member, formatUsd(money[index] ?? 0n)]);
   const named = COUNT_MEMBERS.map((member, index): [string, number] => [member, counts[index] ?? 0]);
   return Object.fromEntries<string | number>([...amounts, ...named]);
@@ -93,7 +99,7 @@ function added(a: Sum, b: Sum): Sum {
   };
 }
 
-function readSum(item: Fields): Sum {
+function readSum(item: JsonObject): Sum {
   return {
     money: MONEY_MEMBERS.map((member) => readAmount(item[member])),
     counts: COUNT_MEMBERS.map((member) => Number(item[member] ?? 0)),

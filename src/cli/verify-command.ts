@@ -1,6 +1,8 @@
 /** `tollgate ledger verify`: accounts against their ledgers, however long these are, and the files of the archive. */
-import type { AdminClient, Fields } from "./admin-client.ts";
-import { itemsOf, type Outcome, query } from "./admin-commands.ts";
+
+import type { JsonObject } from "../values/json-object.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
 import { CliFailure } from "./failure.ts";
 import { patientClient } from "./patient-client.ts";
@@ -40,7 +42,7 @@ export async function verifyLedger(
   impatient: AdminClient,
   { account, archive }: VerifyOptions,
   terminal: Terminal,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const admin = patientClient(impatient, terminal);
   const verified = await verifyAccounts(admin, account, terminal);
   const marks = await verifyMarks(admin, account, terminal);
@@ -63,8 +65,8 @@ async function verifyAccounts(
   admin: AdminClient,
   account: string | undefined,
   terminal: Terminal,
-): Promise<readonly Fields[]> {
-  const items: Fields[] = [];
+): Promise<readonly JsonObject[]> {
+  const items: JsonObject[] = [];
   let cursor: string | undefined;
   let restarts = 0;
   do {
@@ -73,7 +75,7 @@ async function verifyAccounts(
     items.push(...found);
     restarts = found.length > 0 ? 0 : restarts + (body.restarted === true ? 1 : 0);
     if (restarts > RESTARTS_MAX) throw forgetful(body);
-    terminal.progress(progressWords(items.length, body.progress as Fields | null));
+    terminal.progress(progressWords(items.length, body.progress as JsonObject | null));
     cursor = typeof body.next === "string" ? body.next : undefined;
   } while (cursor !== undefined);
   return items;
@@ -88,7 +90,7 @@ async function verifyMarks(
   account: string | undefined,
   terminal: Terminal,
 ): Promise<FindingsByAccount> {
-  const findings = new Map<string, { kept: Fields[]; count: number }>();
+  const findings = new Map<string, { kept: JsonObject[]; count: number }>();
   let cursor: string | undefined;
   let restarts = 0;
   let steps = 0;
@@ -108,8 +110,8 @@ async function verifyMarks(
   return findings;
 }
 
-function forgetful({ progress }: Fields): CliFailure {
-  const { account } = (progress ?? {}) as Fields;
+function forgetful({ progress }: JsonObject): CliFailure {
+  const { account } = (progress ?? {}) as JsonObject;
   return forgotten(`the account ${cell(account)}`);
 }
 
@@ -119,7 +121,7 @@ function forgotten(subject: string): CliFailure {
   return new CliFailure(1, `${what}\n${remedy}`);
 }
 
-function progressWords(count: number, progress: Fields | null | undefined): string {
+function progressWords(count: number, progress: JsonObject | null | undefined): string {
   const done = `Accounts verified: ${count}`;
   if (!progress) return done;
   const of = typeof progress.lines_total === "number" ? ` of ${progress.lines_total}` : "";
@@ -127,15 +129,15 @@ function progressWords(count: number, progress: Fields | null | undefined): stri
 }
 
 /** Adds the findings of the marks and of the files to those of the account. */
-function withFindings(items: readonly Fields[], findings: FindingsByAccount): readonly Fields[] {
+function withFindings(items: readonly JsonObject[], findings: FindingsByAccount): readonly JsonObject[] {
   // What could not be read may be called by its id in the one place and by its name in the other.
   const names = new Set(items.flatMap(({ account, id }) => [account, id]));
   // An account that was made meanwhile has been verified by its marks and files alone.
   const made = [...findings.keys()].filter((account) => !names.has(account)).map((account) => ({ account }));
-  return [...items, ...made].map((item: Fields) => {
+  return [...items, ...made].map((item: JsonObject) => {
     const more = [item.account, item.id].flatMap((called) => findings.get(String(called)) ?? []);
     if (more.length === 0) return item;
-    const found = Array.isArray(item.findings) ? (item.findings as readonly Fields[]) : [];
+    const found = Array.isArray(item.findings) ? (item.findings as readonly JsonObject[]) : [];
     const finding_count = more.reduce((sum, { count }) => sum + count, Number(item.finding_count ?? 0));
     const kept = more.flatMap((one) => one.kept);
     return { ...item, outcome: "unbalanced", findings: [...found, ...kept], finding_count };
@@ -143,18 +145,18 @@ function withFindings(items: readonly Fields[], findings: FindingsByAccount): re
 }
 
 /** The trial balance: what one ledger account has lost, another has gained. */
-function totalsOf(item: Fields | undefined): string {
-  const totals = Object.entries((item?.totals_usd ?? {}) as Fields).map(([name, usd]) => ({ name, usd }));
+function totalsOf(item: JsonObject | undefined): string {
+  const totals = Object.entries((item?.totals_usd ?? {}) as JsonObject).map(([name, usd]) => ({ name, usd }));
   return totals.length === 0 ? "" : `\n${table(TOTAL_COLUMNS, totals)}\n`;
 }
 
-function skippedOf(item: Fields): string[] {
+function skippedOf(item: JsonObject): string[] {
   const skipped = Array.isArray(item.skipped) ? (item.skipped as readonly unknown[]) : [];
   return skipped.map((what) => `Account ${cell(item.account)}: ${cell(what)}`);
 }
 
-function complaints(item: Fields): string[] {
-  const findings = Array.isArray(item.findings) ? (item.findings as readonly Fields[]) : [];
+function complaints(item: JsonObject): string[] {
+  const findings = Array.isArray(item.findings) ? (item.findings as readonly JsonObject[]) : [];
   const lines = findings.map(({ check, line, what }) => {
     const place = line === null ? "" : `, line ${cell(line)}`;
     return `Account ${cell(item.account)}${place}: ${cell(check)}: ${cell(what)}`;

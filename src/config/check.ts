@@ -3,7 +3,7 @@
  * out, so that the checks that follow see only values of the right form.
  */
 import type { ConfigDocument } from "./document.ts";
-import { keyOf, type Path, shownKey, suggestion } from "./problems.ts";
+import { type ConfigPath, keyOf, shownKey, suggestion } from "./problems.ts";
 import { type SchemaError, schemaErrors, type TSchema } from "./schema/words.ts";
 
 /** What we read of a schema; JSON Schema, so it can be walked beside the value. */
@@ -20,7 +20,7 @@ interface Word {
 }
 
 /** The part of the schema for a path; undefined where there is none. */
-function wordAt(schema: TSchema, path: Path): Word | undefined {
+function wordAt(schema: TSchema, path: ConfigPath): Word | undefined {
   let word: Word | undefined = schema as Word;
   for (const part of path) {
     if (!word) return undefined;
@@ -32,7 +32,7 @@ function wordAt(schema: TSchema, path: Path): Word | undefined {
 }
 
 /** Whether the text at a path may never be shown. */
-export function isSecret(schema: TSchema, path: Path): boolean {
+export function isSecret(schema: TSchema, path: ConfigPath): boolean {
   return wordAt(schema, path)?.writeOnly === true;
 }
 
@@ -90,7 +90,7 @@ function boundMessage(keyword: string, word: Word | undefined): string | undefin
 const SHOWN_CHARS_MAX = 60;
 
 /** A value as written, for a message; secrets and collections only by kind. */
-export function shown(path: Path, schema: TSchema, document: ConfigDocument): string {
+export function shown(path: ConfigPath, schema: TSchema, document: ConfigDocument): string {
   if (isSecret(schema, path)) return "this value (not shown)";
   const written = document.writtenAt(path);
   if (written === undefined) return "what stands here";

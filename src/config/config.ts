@@ -3,7 +3,7 @@
  * imports. The only file that reads the environment.
  */
 import { readFileSync } from "node:fs";
-import { CONFIG_FILE } from "../values/places.ts";
+import { CONFIG_FILE } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { type ConfigCopy, sourcesOfCopy } from "./copy.ts";
 import type { Sources } from "./expand.ts";

@@ -6,10 +6,10 @@
  */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { LIMITS } from "./defaults.ts";
-import { type Path, Problems, type Spot, shownKey } from "./problems.ts";
+import { type ConfigPath, Problems, type Spot, shownKey } from "./problems.ts";
 
 /** The value at a path, and its place in the file. */
-interface Place {
+interface PlacedValue {
   readonly keyOffset: number | undefined;
   readonly valueOffset: number | undefined;
   /** A scalar's text as written, `${NAME}` unexpanded; undefined for mappings and lists. */
@@ -23,10 +23,10 @@ export interface ConfigDocument {
   readonly value: unknown;
   readonly problems: Problems;
   /** Where a key or a value is; of what is missing, where its owner is. */
-  spotOf(path: Path, at: "key" | "value"): Spot;
+  spotOf(path: ConfigPath, at: "key" | "value"): Spot;
   /** The text of a scalar as it is written in the file; undefined for anything else. */
-  writtenAt(path: Path): string | undefined;
-  kindAt(path: Path): "text" | "float" | "other";
+  writtenAt(path: ConfigPath): string | undefined;
+  kindAt(path: ConfigPath): "text" | "float" | "other";
 }
 
 /**
@@ -61,13 +61,13 @@ const SYNTAX: Readonly<Record<string, string>> = {
 export function readDocument(text: string): ConfigDocument {
   const problems = new Problems();
   const lines = new LineCounter();
-  const places = new Map<string, Place>();
+  const places = new Map<string, PlacedValue>();
 
   const spotAt = (offset: number): Spot => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const spotOf = (path: Path, at: "key" | "value"): Spot => {
+  const spotOf = (path: ConfigPath, at: "key" | "value"): Spot => {
     for (let length = path.length; length > 0; length--) {
       const place = places.get(JSON.stringify(path.slice(0, length)));
       if (!place) continue;
@@ -121,19 +121,19 @@ function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseD
   }
 }
 
-interface Walk {
+interface DocumentWalk {
   readonly problems: Problems;
-  readonly places: Map<string, Place>;
+  readonly places: Map<string, PlacedValue>;
   readonly spotAt: (offset: number) => Spot;
 }
 
-function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, walk: Walk): unknown {
+function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, walk: DocumentWalk): unknown {
   let values = 0;
   let aliases = 0;
   // What follows such a fault would be consequences, so nothing else is looked at.
   let hopeless = false;
 
-  const visit = (node: unknown, path: Path, keyOffset: number | undefined): unknown => {
+  const visit = (node: unknown, path: ConfigPath, keyOffset: number | undefined): unknown => {
     values += 1;
     if (hopeless) return undefined;
     if (values > LIMITS.valuesMax) {
@@ -173,7 +173,7 @@ function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, 
     return typeof node.value === "string" ? showReferences(node.value) : node.value;
   };
 
-  const visitMap = (items: readonly { key: unknown; value: unknown }[], path: Path): unknown => {
+  const visitMap = (items: readonly { key: unknown; value: unknown }[], path: ConfigPath): unknown => {
     const map: Record<string, unknown> = Object.create(null);
     for (const { key, value } of items) {
       const name = isScalar(key) && key.value !== null ? showReferences(key.source ?? String(key.value)) : undefined;
@@ -197,7 +197,7 @@ function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, 
   return hopeless ? undefined : value;
 }
 
-function kindOf(value: unknown): Place["kind"] {
+function kindOf(value: unknown): PlacedValue["kind"] {
   if (typeof value === "string") return "text";
   return typeof value === "number" ? "float" : "other";
 }

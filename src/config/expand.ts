@@ -6,7 +6,7 @@
 import { isSecret } from "./check.ts";
 import { LIMITS } from "./defaults.ts";
 import type { ConfigDocument } from "./document.ts";
-import type { Path } from "./problems.ts";
+import type { ConfigPath } from "./problems.ts";
 import type { TSchema } from "./schema/words.ts";
 
 /** Where texts come from; `readFile` gives a file's text or throws as `node:fs` does. */
@@ -19,7 +19,7 @@ export interface Sources {
 export function expandReferences(document: ConfigDocument, schema: TSchema, sources: Sources): void {
   visit(document.value, []);
 
-  function visit(value: unknown, path: Path): void {
+  function visit(value: unknown, path: ConfigPath): void {
     if (typeof value !== "object" || value === null) return;
     for (const [key, member] of Object.entries(value)) {
       const at = [...path, Array.isArray(value) ? Number(key) : key];
@@ -28,13 +28,13 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
     }
   }
 
-  function expanded(text: string, path: Path): string {
+  function expanded(text: string, path: ConfigPath): string {
     const filled = fromEnvironment(text, path);
     if (document.problems.has(path) || !filled.startsWith("file:") || !isSecret(schema, path)) return filled;
     return fromFile(filled.slice("file:".length), path);
   }
 
-  function fromEnvironment(text: string, path: Path): string {
+  function fromEnvironment(text: string, path: ConfigPath): string {
     // `$${` is written for a literal `${`.
     return text.replace(/\$\$\{|\$\{([^}]*)\}?/g, (found: string, name: string | undefined) => {
       if (found === "$${") return "${";
@@ -55,7 +55,7 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
     });
   }
 
-  function fromFile(file: string, path: Path): string {
+  function fromFile(file: string, path: ConfigPath): string {
     // The path itself may come from the environment, so the message shows it as written.
     const name = (document.writtenAt(path) ?? "the file").replace(/^file:/, "");
     try {

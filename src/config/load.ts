@@ -1,7 +1,8 @@
 /** From the text of `tollgate.yaml` to settings, or to everything that is wrong with it. */
+import { isObject } from "../values/json-object.ts";
 import type { Settings } from "../values/settings.ts";
 import { checkSchema, withoutFaults } from "./check.ts";
-import type { Known } from "./compile/catalog.ts";
+import type { KnownNames } from "./compile/catalog.ts";
 import { compile } from "./compile/compile.ts";
 import { type Loose, Reader } from "./compile/reader.ts";
 import { type ConfigCopy, notingSources } from "./copy.ts";
@@ -32,13 +33,13 @@ export function loadText(file: string, text: string, given: Sources): Loaded {
   checkSchema(configSchema, document);
   const checked = withoutFaults(document);
   // A list or a bare text at the top has been complained about; there is nothing left to compare.
-  if (!isMapping(checked)) return problemsOf();
+  if (!isObject(checked)) return problemsOf();
   const settings = compile(new Reader(document, configSchema), checked as Loose<ConfigFile>, known, sources);
   return document.problems.none ? { settings, copy: { text, files } } : problemsOf();
 }
 
 /** The names in the file before anything is taken out, so that one fault does not become a dozen. */
-function knownNames(document: ConfigDocument): Known {
+function knownNames(document: ConfigDocument): KnownNames {
   const top = copyOf(document.value);
   return {
     top,
@@ -50,9 +51,5 @@ function knownNames(document: ConfigDocument): Known {
 }
 
 function copyOf(value: unknown): Record<string, unknown> {
-  return Object.assign(Object.create(null), isMapping(value) ? value : {});
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return Object.assign(Object.create(null), isObject(value) ? value : {});
 }

@@ -19,10 +19,10 @@ export interface Problem {
 }
 
 /** Where a value is: the keys and list positions from the top. */
-export type Path = readonly (string | number)[];
+export type ConfigPath = readonly (string | number)[];
 
 /** The `key` of a problem. */
-export function keyOf(path: Path): string {
+export function keyOf(path: ConfigPath): string {
   let text = "";
   for (const part of path) {
     if (typeof part === "number") text += `[${part}]`;
@@ -51,21 +51,21 @@ export interface Spot {
 }
 
 /** Which part of an entry is to blame, or the spot itself where a path cannot name it (a key's second appearance). */
-export type At = "key" | "value" | Spot;
+type At = "key" | "value" | Spot;
 
 /** Collects problems, one per place: the first thing said about a value is the useful one. */
 export class Problems {
-  readonly #found = new Map<string, { path: Path; message: string; at: At }>();
+  readonly #found = new Map<string, { path: ConfigPath; message: string; at: At }>();
   #more = 0;
 
-  add(path: Path, message: string, at: At = "value"): void {
+  add(path: ConfigPath, message: string, at: At = "value"): void {
     const id = JSON.stringify(typeof at === "object" ? [path, at] : path);
     if (this.#found.has(id)) return;
     if (this.#found.size >= LIMITS.problemsMax) this.#more += 1;
     else this.#found.set(id, { path, message, at });
   }
 
-  has(path: Path): boolean {
+  has(path: ConfigPath): boolean {
     return this.#found.has(JSON.stringify(path));
   }
 
@@ -74,12 +74,12 @@ export class Problems {
   }
 
   /** The paths of values that cannot be used; where the spot is given, the value at the path is another, good one. */
-  paths(): Path[] {
+  paths(): ConfigPath[] {
     return [...this.#found.values()].flatMap(({ path, at }) => (typeof at === "object" ? [] : [path]));
   }
 
   /** All problems in the order of the file. */
-  list(file: string, spotOf: (path: Path, at: "key" | "value") => Spot): Problem[] {
+  list(file: string, spotOf: (path: ConfigPath, at: "key" | "value") => Spot): Problem[] {
     const problems = [...this.#found.values()].map(({ path, message, at }) => ({
       file,
       ...(typeof at === "object" ? at : spotOf(path, at)),

@@ -33,7 +33,7 @@ const SETTLE_MS = 100;
 const SETTLE_MS_MAX = 1_000;
 
 /** What was found under a path: the text of a regular file, or the code of the error. */
-type Found = { readonly text: string } | { readonly code: string };
+type WatchedContent = { readonly text: string } | { readonly code: string };
 
 /**
  * Reads the file, and every file that it took secrets or certificates from, once a second and compares the texts.
@@ -63,7 +63,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     const found = new Map(await Promise.all(paths.map(async (path) => [path, await findLater(path)] as const)));
     // SIGHUP may have read all of it meanwhile.
     if (closed || tried !== before) return;
-    const digests = paths.map((path) => digest(found.get(path) as Found));
+    const digests = paths.map((path) => digest(found.get(path) as WatchedContent));
     if (digests.every((one, at) => one === before.get(paths[at] as string))) {
       changed = undefined;
       lookIn(LOOK_EVERY_MS);
@@ -78,7 +78,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
       lookIn(SETTLE_MS);
     }
   };
-  const load = (seen: ReadonlyMap<string, Found>): void => {
+  const load = (seen: ReadonlyMap<string, WatchedContent>): void => {
     changed = undefined;
     tried = new Map();
     const loaded = loadFile(file, {
@@ -132,7 +132,7 @@ function isReadable(path: string): boolean {
   }
 }
 
-async function findLater(path: string): Promise<Found> {
+async function findLater(path: string): Promise<WatchedContent> {
   try {
     return (await stat(path)).isFile() ? { text: await readFile(path, "utf8") } : { code: "not a file" };
   } catch (error) {
@@ -144,7 +144,7 @@ async function findLater(path: string): Promise<Found> {
  * Reads a file that is watched. A path that is no readable file is watched as well: somebody may put a file there
  * later.
  */
-function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyMap<string, string>): Found {
+function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyMap<string, string>): WatchedContent {
   const kept = readOnce.get(path);
   if (kept !== undefined) return { text: kept };
   if (!isReadable(path)) return { code: "not a file" };
@@ -155,7 +155,7 @@ function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyM
   }
 }
 
-function digest(found: Found): string {
+function digest(found: WatchedContent): string {
   const said = "text" in found ? `text ${found.text}` : `code ${found.code}`;
   return createHash("sha256").update(said).digest("base64");
 }

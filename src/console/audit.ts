@@ -3,17 +3,17 @@
  * the log, which is the record that lasts; the newest lines stay in memory for `GET /admin/v1/audit`.
  */
 import type { Clock } from "../values/time.ts";
-import { AuditPage } from "./answers/answers.ts";
+import { type AuditLineAnswer, AuditPage } from "./answers/answers.ts";
 import { AdminRefusal } from "./refusal.ts";
 import { readLimit } from "./routes/accounts.ts";
-import { type Answer, type AuditFacts, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
+import { type ConsoleAnswer, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
 import { AUDIT_PAGE_MAX, AuditQuery } from "./schema.ts";
 
 /** Lines that are remembered; older ones are in the log only. */
 const AUDIT_LINES_MAX = 1_000;
 
 /** Who asks, as far as it is known. */
-export interface Asker {
+interface Asker {
   /** `token:` and the beginning of the token's digest, or `local`. */
   readonly who: string;
   /** The peer's address, or `unix`. */
@@ -21,26 +21,18 @@ export interface Asker {
   readonly requestId: string;
 }
 
-export interface AuditLine extends Asker {
-  /** From 1, in the order of the lines; starts anew with the process. */
-  readonly seq: number;
-  readonly at: string;
-  readonly what: string;
-  readonly target: string;
-  /** `unknown`: the store did not answer, or the gateway failed; the write may have been made. */
-  readonly outcome: "done" | "repeated" | "refused" | "unknown";
+/** What is done, and how it ended. */
+type Asked = Asker & Pick<AuditLineAnswer, "what" | "target">;
+interface Ended extends Pick<AuditLineAnswer, "outcome" | "facts"> {
   /** The code of the refusal. */
-  readonly cause: string | undefined;
-  readonly facts: AuditFacts;
+  readonly cause?: string;
 }
-
-type Ended = Pick<AuditLine, "outcome" | "cause" | "facts">;
 
 export class Audit {
   readonly #clock: Clock;
   readonly #log: (line: object) => void;
   readonly #linesMax: number;
-  readonly #lines: AuditLine[] = [];
+  readonly #lines: AuditLineAnswer[] = [];
   #seq = 0;
 
   constructor(clock: Clock, log: (line: object) => void, linesMax = AUDIT_LINES_MAX) {
@@ -54,14 +46,14 @@ export class Audit {
     { write }: ConsoleRoute,
     input: RouteInput<unknown, unknown, unknown>,
     asker: Asker,
-    work: () => Promise<Answer>,
-  ): Promise<Answer> {
+    work: () => Promise<ConsoleAnswer>,
+  ): Promise<ConsoleAnswer> {
     const asked = { what: write?.what ?? "", target: write?.target(input) ?? "", ...asker };
     const known = write?.facts?.(input) ?? {};
     try {
       const answer = await work();
       const outcome = answer.repeated ? "repeated" : "done";
-      this.#note(asked, { outcome, cause: undefined, facts: { ...known, ...answer.audit } });
+      this.#note(asked, { outcome, facts: { ...known, ...answer.audit } });
       return answer;
     } catch (error) {
       const refused = error instanceof AdminRefusal && error.status < 500;
@@ -72,17 +64,18 @@ export class Audit {
   }
 
   /** Lines below `before`, newest first. */
-  page(before: number, limit: number): { readonly items: readonly AuditLine[]; readonly next: number | null } {
+  page(before: number, limit: number): { readonly items: readonly AuditLineAnswer[]; readonly next: number | null } {
     const older = this.#lines.filter(({ seq }) => seq < before);
     const items = older.slice(-limit).reverse();
     const last = items.at(-1)?.seq;
     return { items, next: items.length < older.length && last !== undefined ? last : null };
   }
 
-  #note(asked: Asker & Pick<AuditLine, "what" | "target">, { outcome, cause, facts }: Ended): void {
+  #note({ who, from, what, target, requestId }: Asked, { outcome, cause, facts }: Ended): void {
     const at = new Date(this.#clock.wallMs()).toISOString();
-    const { who, from, what, target, requestId } = asked;
-    this.#lines.push({ seq: ++this.#seq, at, ...asked, outcome, cause, facts });
+    const seq = ++this.#seq;
+    const noted = { who, from, what, target, outcome, cause: cause ?? null, facts };
+    this.#lines.push({ seq, at, request_id: requestId, ...noted });
     if (this.#lines.length > this.#linesMax) this.#lines.shift();
     this.#log({
       event: "audit",
@@ -113,13 +106,9 @@ export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
         const limit = readLimit(query.limit, AUDIT_PAGE_MAX);
         const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : Number(query.cursor);
         const { items, next } = audit.page(before, limit);
-        const body = { items: items.map(showLine), next: next === null ? null : String(next) };
+        const body = { items, next: next === null ? null : String(next) };
         return { status: 200, body };
       },
     }),
   ];
-}
-
-function showLine({ seq, at, requestId, who, from, what, target, outcome, cause, facts }: AuditLine): object {
-  return { seq, at, request_id: requestId, who, from, what, target, outcome, cause: cause ?? null, facts };
 }

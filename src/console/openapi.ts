@@ -3,25 +3,18 @@
  * that check it, their answers by `answers.ts`. The only file that imports @fastify/swagger.
  */
 import swagger from "@fastify/swagger";
-import { anything, object, type Shape, text } from "./answers/shape.ts";
+import { ErrorShape } from "./answers/answers.ts";
+import { anything } from "./answers/shape.ts";
 import { type ConsoleRoute, type RouteWords, route } from "./routes/contract.ts";
 
 /** What the document is made of: a route of the admin API, or one of the open ones. */
-export type Described = RouteWords &
+export type DescribedRoute = RouteWords &
   Partial<Pick<ConsoleRoute, "method" | "params" | "query" | "body" | "write">> & {
     /** The type of its good answers, where that is not JSON. */
     readonly mediaType?: string;
     /** Who may ask; the administrator where nothing is said. */
     readonly access?: "anyone" | "metrics";
   };
-
-const ErrorShape = object("Error", {
-  error: object("ErrorFacts", {
-    code: text("What programs match on; never changes its meaning.", "unknown_account"),
-    message: text("What is wrong, in a sentence.", "There is no account named `alice`."),
-    remedy: text("What to do about it.", "List the accounts (tollgate account list)."),
-  }),
-});
 
 const SECURITY = [{ adminToken: [] }];
 
@@ -64,14 +57,14 @@ export const OPEN_API_OPTIONS = {
     security: SECURITY,
   },
   transform: ({ schema, url, route }: { schema: unknown; url: string; route: object }) => {
-    const { described } = (route as { readonly config?: { readonly described?: Described } }).config ?? {};
+    const { described } = (route as { readonly config?: { readonly described?: DescribedRoute } }).config ?? {};
     return { schema: described ? schemaOf(described) : { ...(schema as object), hide: true }, url };
   },
   transformObject: (made: { openapiObject?: object }) => withComponents(made.openapiObject ?? {}),
 } as unknown as Parameters<typeof swagger>[1];
 
 /** What the plugin reads of a route. */
-function schemaOf(described: Described): object {
+function schemaOf(described: DescribedRoute): object {
   const { id, summary, description, params, query, body, answers, mediaType = "application/json" } = described;
   const good = Object.entries(answers).map(([status, shape]) => [
     status,
@@ -93,12 +86,12 @@ function schemaOf(described: Described): object {
   };
 }
 
-function goodWords(status: number, { write }: Described): string {
+function goodWords(status: number, { write }: DescribedRoute): string {
   if (status === 201) return "Done.";
   return write ? "Done, or it was so before." : "The answer.";
 }
 
-function refusalsOf({ access, params, query, body, refusals }: Described): Readonly<Record<number, string>> {
+function refusalsOf({ access, params, query, body, refusals }: DescribedRoute): Readonly<Record<number, string>> {
   if (access === "anyone") return refusals ?? {};
   const judged: Readonly<Record<number, string>> = params || query || body ? { 400: JUDGED } : {};
   return { ...judged, ...ALWAYS, ...(body && WITH_BODY), ...refusals };
@@ -111,15 +104,12 @@ function withComponents(document: object): object {
     if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== "object" || value === null) return value;
     const visited = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, visit(member)]));
-    const { title, type, ...rest } = visited;
-    if (typeof title !== "string" || typeof rest.properties !== "object") return visited;
+    const { title, type, properties, required, ...rest } = visited;
+    if (typeof title !== "string" || typeof properties !== "object") return visited;
+    schemas[title] = { title, type: "object", properties, required, ...rest };
+    const reference = { $ref: `#/components/schemas/${title}` };
     // What may be null is the form, or null.
-    if (Array.isArray(type)) {
-      schemas[title] = { title, type: "object", ...rest };
-      return { anyOf: [{ $ref: `#/components/schemas/${title}` }, { type: "null" }] };
-    }
-    schemas[title] = visited;
-    return { $ref: `#/components/schemas/${title}` };
+    return Array.isArray(type) ? { anyOf: [reference, { type: "null" }] } : reference;
   };
   const { components, ...rest } = visit(document) as { readonly components: object };
   const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -128,7 +118,7 @@ function withComponents(document: object): object {
 
 /** `GET /admin/v1/openapi.json`. @param document gives the document once the server is ready. */
 export function openApiRoutes(document: () => object): readonly ConsoleRoute[] {
-  const Document: Shape = anything("This document.");
+  const Document = anything("This document.");
   return [
     route({
       method: "GET",

@@ -2,7 +2,9 @@
  * What the admin API answers when it does not do what was asked: one shape, `{error: {code, message, remedy}}`, and one
  * sentence each for what is wrong and what to do. A broken invariant of ours is an ordinary exception, never an AdminRefusal.
  */
+
 import type { StoreError } from "../store/contract.ts";
+import type { AdminErrorAnswer } from "./answers/answers.ts";
 
 /** An answer that is not the one asked for. Thrown by routes and access checks, written by `server.ts`. */
 export class AdminRefusal extends Error {
@@ -31,7 +33,7 @@ export class AdminRefusal extends Error {
 }
 
 /** The JSON of a refusal. */
-export function refusalBody(refusal: AdminRefusal): object {
+export function refusalBody(refusal: AdminRefusal): AdminErrorAnswer {
   return { error: { code: refusal.code, message: refusal.message, remedy: refusal.remedy } };
 }
 

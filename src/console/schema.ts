@@ -1,8 +1,8 @@
 /**
- * The forms of everything the admin API takes. Each `description` completes the sentence "must be ..." in a complaint,
+ * The forms of everything that the admin API takes; those of what it answers are in `answers/`. Each `description` completes the sentence "must be ..." in a complaint,
  * and `x-remedy` says what to write instead, so the words are beside the rule that they explain.
  */
-import { type Static, type TSchema, Type } from "typebox";
+import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "typebox";
 import { CODES_MAX } from "../store/records.ts";
 import { CURSOR_CHARS_MAX } from "./cursor.ts";
 
@@ -192,16 +192,22 @@ export const CodesQuery = Type.Object(
   closed,
 );
 
+/** What usage is summed up by. */
+export const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
+export type UsageBy = (typeof USAGE_BY)[number];
+
 export const UsageQuery = Type.Object(
   {
     account: Type.Optional(Name),
     by: Type.Optional(
-      Type.Union(
-        ["account", "group", "model", "key", "day", "upstream"].map((by) => Type.Literal(by)),
-        {
-          description: "one of account, group, model, key, day, upstream",
-          "x-remedy": "Leave it out for one line per account.",
-        },
+      Type.Unsafe<UsageBy>(
+        Type.Union(
+          USAGE_BY.map((by) => Type.Literal(by)),
+          {
+            description: `one of ${USAGE_BY.join(", ")}`,
+            "x-remedy": "Leave it out for one line per account.",
+          },
+        ),
       ),
     ),
     since: Type.Optional(Day),
@@ -305,4 +311,5 @@ export const NewGroup = Type.Object({ group: Configured }, closed);
 export const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
 export const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }, closed);
 
-export type { Static, TSchema };
+export type { Static, TObject, TProperties, TSchema, TUnsafe };
+export { Type };

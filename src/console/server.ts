@@ -10,17 +10,17 @@ import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
 import type { Address } from "../values/settings.ts";
 import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./access.ts";
-import { Health, Readiness } from "./answers/answers.ts";
+import { Health, Readiness, type ReadinessAnswer } from "./answers/answers.ts";
 import { text } from "./answers/shape.ts";
 import { Audit, auditRoutes } from "./audit.ts";
 import { complain, type SchemaFinding } from "./complaint.ts";
 import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
-import { type Described, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
+import { type DescribedRoute, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
 import { AdminRefusal, refusalBody, storeRefusal } from "./refusal.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { archiveRoutes } from "./routes/archive.ts";
 import { codeRoutes } from "./routes/codes.ts";
-import type { Answer, ConsoleParts, ConsoleRoute, RouteInput } from "./routes/contract.ts";
+import type { ConsoleAnswer, ConsoleParts, ConsoleRoute, RouteInput } from "./routes/contract.ts";
 import { type Explainer, explainRoutes } from "./routes/explain.ts";
 import { fundsRoutes } from "./routes/funds.ts";
 import { keyRoutes } from "./routes/keys.ts";
@@ -57,7 +57,7 @@ export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, Up
   /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
   readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
-  readonly readiness: () => { ready: boolean; reasons: string[]; notes: string[] };
+  readonly readiness: () => ReadinessAnswer;
   /** Called for everybody who was refused. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
   /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */
@@ -71,7 +71,7 @@ declare module "fastify" {
     /** Who may call the route; a route that does not say is for the administrator. */
     access?: "anyone" | "metrics";
     /** What the OpenAPI document says of it. */
-    described?: Described;
+    described?: DescribedRoute;
   }
 }
 
@@ -200,7 +200,7 @@ const OPEN = {
     mediaType: "text/plain",
     access: "metrics",
   },
-} as const satisfies Record<string, Described>;
+} as const satisfies Record<string, DescribedRoute>;
 
 function addRoute(app: FastifyInstance, route: ConsoleRoute, audit: Audit, who: string): void {
   const schema = {
@@ -224,7 +224,7 @@ function addRoute(app: FastifyInstance, route: ConsoleRoute, audit: Audit, who: 
 }
 
 /** Runs the handler; a store that did not answer becomes a refusal that says how to repeat this very request. */
-async function handled(route: ConsoleRoute, input: RouteInput<unknown, unknown, unknown>): Promise<Answer> {
+async function handled(route: ConsoleRoute, input: RouteInput<unknown, unknown, unknown>): Promise<ConsoleAnswer> {
   try {
     return await route.handle(input);
   } catch (error) {

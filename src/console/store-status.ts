@@ -1,13 +1,14 @@
 /** What the admin API shows of the store's history, and how an operator confirms it. */
 import type { Charging } from "../settle/recovery/charging.ts";
-import type { EpochShown, StoreKeeper, StoreStatus } from "./routes/store.ts";
+import type { StoreAnswer } from "./answers/answers.ts";
+import type { StoreKeeper } from "./routes/store.ts";
 
 /** @returns the operations that the routes of the store call. */
 export function storeKeeper(charging: Charging): Required<StoreKeeper> {
   const { epoch, journal } = charging;
-  const show = (seen: { readonly id: string; readonly count: number } | undefined): EpochShown | null =>
+  const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
     seen ? { id: seen.id, counted_seconds: seen.count } : null;
-  const state = (): StoreStatus["state"] => {
+  const state = (): StoreAnswer["state"] => {
     if (epoch.losses().length > 0) return "stopped";
     if (!epoch.checked) return "unknown";
     return charging.isRestoring() ? "restoring" : "good";

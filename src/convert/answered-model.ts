@@ -3,7 +3,7 @@
  * answer with another model than the body names: by an alias that moved, by a fallback that the account has switched on,
  * by a switch that nobody here knows.
  */
-import { arrayOf, type JsonObject, objectOf } from "./json-object.ts";
+import { arrayOf, type JsonObject, objectOf } from "../values/json-object.ts";
 
 /** What names versions of one model: dates, builds and the words for the newest one. */
 const VERSION =

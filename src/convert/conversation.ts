@@ -3,8 +3,8 @@
  * whose prompt cache is warm (docs/translation-rules.md rule 8). The text itself goes nowhere.
  */
 import { createHash } from "node:crypto";
+import { arrayOf, type JsonObject, objectOf } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
-import { arrayOf, type JsonObject, objectOf } from "./json-object.ts";
 
 /** Headers by which known clients name their session, best first: Codex, opencode, others. */
 export const SESSION_HEADERS = ["session-id", "x-session-id", "x-session-affinity"] as const;

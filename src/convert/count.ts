@@ -6,23 +6,19 @@
  * in linear time. An exact tokenizer in JavaScript was measured beside it and is no choice for an event loop: 100 kB of
  * one repeated letter kept it busy for seven seconds, where this takes a few milliseconds for any text.
  */
+
 import { estimateTokenCount } from "tokenx";
+import type { MediaTokens } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
+import { arrayOf, type JsonObject, objectOf, parseObject } from "../values/json-object.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "./json-object.ts";
 import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
 import { refusedState } from "./passthrough/request.ts";
 import { withoutUnlisted } from "./passthrough/unlisted.ts";
 
 /** The protocols that have an endpoint for counting. */
 export type CountedProtocol = "messages" | "responses";
-
-/** What an image or a file counts, regardless of its bytes: the model's `media_tokens`. */
-export interface MediaTokens {
-  readonly image: number;
-  readonly file: number;
-}
 
 /** Characters that are really looked at. A longer text is judged by samples of this much together: about 10 ms. */
 const SAMPLED_CHARS_MAX = 65_536;
@@ -44,9 +40,9 @@ const SHOWN_AS_JSON: Readonly<Record<CountedProtocol, readonly string[]>> = {
   responses: ["tools", "text"],
 };
 
-/** Estimates the input tokens of a body that has the form of its protocol; at least 1. */
+/** Estimates the input tokens of a body that has the form of its protocol; at least 1. An image or a file counts its least, whatever its bytes. */
 export function estimateInput(protocol: CountedProtocol, json: Readonly<JsonObject>, media: MediaTokens): number {
-  const input = new Collector();
+  const input = new PromptText();
   for (const name of SHOWN_AS_JSON[protocol]) input.addJson(json[name]);
   for (const name of CONVERSATION[protocol]) input.addParts(json[name]);
   const turns = arrayOf(json[protocol === "messages" ? "messages" : "input"]).length;
@@ -98,7 +94,7 @@ const FILE_TYPES: ReadonlySet<string> = new Set(["input_file", "input_audio"]);
  * Gathers what a model reads of a conversation. The walk is iterative, since the depth is the client's
  * (docs/failure-model.md row 44).
  */
-class Collector {
+class PromptText {
   readonly pieces: string[] = [];
   images = 0;
   files = 0;

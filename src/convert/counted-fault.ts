@@ -1,9 +1,10 @@
 /** The upstream's count in a reply that is a failure: the upstream may bill the operator for it. */
+
+import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { totalInput, type Usage } from "../values/tokens/usage.ts";
 import { readWholeUsage as readChatUsage } from "./chat/usage.ts";
 import type { StreamConverter, UpstreamFault } from "./exchange.ts";
-import type { JsonObject } from "./json-object.ts";
 import { readUsage as readMessagesUsage } from "./messages/usage.ts";
 import { readUsage as readResponsesUsage } from "./responses/usage.ts";
 

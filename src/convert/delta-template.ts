@@ -29,7 +29,7 @@ const TEXT = 0;
 const NUMBER = 1;
 const NOISE = 2;
 
-interface Spot {
+interface TemplateField {
   readonly kind: typeof TEXT | typeof NUMBER | typeof NOISE;
   readonly start: number;
   readonly end: number;
@@ -48,7 +48,7 @@ export class DeltaTemplate {
   /** What the last match was. */
   readonly found: Match;
   readonly #found: Writable<Match> = { textStart: 0, textEnd: 0, isAscii: true, number: undefined };
-  readonly #kinds: readonly Spot["kind"][];
+  readonly #kinds: readonly TemplateField["kind"][];
   /** Bytes in front of each varying part, and after the last. */
   readonly #literals: readonly Uint8Array[];
   /** The same of the frame that the client gets, where that is another. */
@@ -57,7 +57,7 @@ export class DeltaTemplate {
   readonly #places: Int32Array;
 
   private constructor(
-    kinds: readonly Spot["kind"][],
+    kinds: readonly TemplateField["kind"][],
     literals: readonly Uint8Array[],
     written?: readonly Uint8Array[],
   ) {
@@ -152,7 +152,7 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9;
 }
 
-function spotsOf(frame: Buffer, { text, number, noise }: Varying): readonly Spot[] | undefined {
+function spotsOf(frame: Buffer, { text, number, noise }: Varying): readonly TemplateField[] | undefined {
   const spots = [
     spotOf(frame, text, TEXT),
     ...(number === undefined ? [] : [spotOf(frame, number, NUMBER)]),
@@ -162,13 +162,13 @@ function spotsOf(frame: Buffer, { text, number, noise }: Varying): readonly Spot
 }
 
 /** Copies: the frame is a view of a chunk, which would stay in memory. */
-function literalsOf(frame: Buffer, spots: readonly Spot[]): readonly Uint8Array[] {
+function literalsOf(frame: Buffer, spots: readonly TemplateField[]): readonly Uint8Array[] {
   const ends = [...spots.map(({ start }) => start), frame.length];
   return ends.map((end, index) => Uint8Array.from(frame.subarray(spots[index - 1]?.end ?? 0, end)));
 }
 
 /** Where the value of the only member of this name is, without its quotes; undefined when there is not just one. */
-function spotOf(frame: Buffer, name: string, kind: Spot["kind"]): Spot | undefined {
+function spotOf(frame: Buffer, name: string, kind: TemplateField["kind"]): TemplateField | undefined {
   // Inside of a text the quotes are escaped, so that this is a member's name wherever it is found.
   const key = `"${name}":`;
   const found = frame.indexOf(key);

@@ -7,9 +7,8 @@ import type { Capabilities } from "../values/catalog.ts";
 import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
 import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
-import type { Usage } from "../values/tokens/usage.ts";
+import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
 import type { JsonScan } from "../wire/json.ts";
-import type { ProducedCounts } from "./produced.ts";
 
 /** A client's request once accept has vouched for its form. */
 export interface ClientRequest {
@@ -85,7 +84,7 @@ export interface EncodedRequest {
 }
 
 /** What is known so far of the tokens of an attempt. */
-export interface Counts {
+export interface AttemptCounts {
   /** By the upstream's own count; undefined while it has said nothing believable. */
   readonly usage: Usage | undefined;
   /** Whether `usage` is the upstream's last word, of all choices, rather than a snapshot from the middle of a stream. */
@@ -112,7 +111,7 @@ export interface UpstreamFault {
 /** A whole reply, converted. */
 export interface WholeReply {
   readonly body: Uint8Array;
-  readonly counts: Counts;
+  readonly counts: AttemptCounts;
 }
 
 /** A piece of the client's stream: always whole frames. */
@@ -142,7 +141,7 @@ export interface StreamConverter {
    * terminal frame, even if the upstream fails.
    */
   readonly draining: boolean;
-  counts(): Counts;
+  counts(): AttemptCounts;
   /** The frames that end the client's stream as failed, in its protocol's own form (promise 8). */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
   /**

@@ -4,7 +4,9 @@
  * socket. What only one protocol knows rides in `rest`, so that a loss can be named (ARCHITECTURE.md promise 9). Rule
  * numbers are those of the protocol reference.
  */
+
 import type { Effort } from "../values/catalog.ts";
+import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 
@@ -152,8 +154,6 @@ export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
 
 // ------------------------------------------------------------------------------------------------------------- tools
 
-export type JsonObject = Readonly<Record<string, unknown>>;
-
 /** The grammar of a freeform tool; undefined definition: any text. */
 export interface Grammar {
   readonly syntax: string;
@@ -225,7 +225,7 @@ interface OutputLimit {
 }
 
 /** Each member as the client gave it; undefined when absent. */
-export interface Sampling {
+interface Sampling {
   readonly temperature: number | undefined;
   readonly topP: number | undefined;
   readonly topK: number | undefined;
@@ -364,7 +364,7 @@ export interface ReplyReasoning {
 }
 
 /** A request in the upstream's protocol. */
-export interface Encoded {
+export interface TranslatedRequest {
   readonly body: Uint8Array;
   /** Members of the client's body that were left out though they mean something to the client (promise 9). */
   readonly dropped: readonly string[];
@@ -490,6 +490,9 @@ export type ReplyEvent =
   | { readonly type: "ping" }
   /** The upstream reported a failure in its stream (rule 50). `code` is its machine-readable word, if it gave one. */
   | { readonly type: "reply-error"; readonly code: string | undefined; readonly message: string };
+
+/** An event that belongs to a block. */
+export type BlockEvent = Extract<ReplyEvent, { readonly key: BlockKey }>;
 
 // ------------------------------------------------------------------------------------------------------- constructors
 

@@ -3,8 +3,9 @@
  * reasoning (chat completions, responses). Many servers leave one or the other out of it; their total shows which.
  * docs/usage-forms.md has each form with its source.
  */
+
+import { type JsonObject, objectOf } from "../values/json-object.ts";
 import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens/usage.ts";
-import { type JsonObject, objectOf } from "./json-object.ts";
 
 /** What such a server says, under neutral names; undefined: not said, or not believable. */
 interface IncludedCounts {

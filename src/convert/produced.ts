@@ -2,18 +2,10 @@
  * What a model has produced, counted as it goes by: what a reply is billed by where its upstream gives no count
  * (docs/decisions/what-leaving-costs.md).
  */
-import { TextTokens } from "../values/tokens/text.ts";
-import { type JsonObject, objectOf } from "./json-object.ts";
 
-/** What is known of a reply's output by looking at it. */
-export interface ProducedCounts {
-  /** UTF-8 bytes of text, reasoning, refusal, tool calls and all other output. */
-  readonly bytes: number;
-  /** Tokens, estimated from the characters. */
-  readonly tokens: number;
-  /** Events that held any output: each holds a token at least. */
-  readonly deltas: number;
-}
+import { type JsonObject, objectOf } from "../values/json-object.ts";
+import { TextTokens } from "../values/tokens/text.ts";
+import type { ProducedCounts } from "../values/tokens/usage.ts";
 
 export const NOTHING_PRODUCED: ProducedCounts = Object.freeze({ bytes: 0, tokens: 0, deltas: 0 });
 

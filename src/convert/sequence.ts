@@ -3,16 +3,13 @@
  * live; what began after it waits, and follows in the order of its beginnings. Clients that follow a stream block by
  * block get whole blocks, even if the upstream mixed them.
  */
-import type { BlockKey, ReplyEvent } from "./hub.ts";
+import type { BlockEvent, BlockKey, ReplyEvent } from "./hub.ts";
 import { ObjectEnd } from "./reply/object-end.ts";
 
 /** The most characters that may wait for their turn; a stream that needs more is not believed. */
 export const QUEUED_CHARS_MAX = 16 * 1024 * 1024;
 
-/** An event that belongs to a block. */
-type BlockEvent = Extract<ReplyEvent, { readonly key: BlockKey }>;
-
-interface Block {
+interface QueuedBlock {
   readonly key: BlockKey;
   /** Events that wait for the block's turn. */
   readonly queue: BlockEvent[];
@@ -22,10 +19,10 @@ interface Block {
 }
 
 export class Sequencer {
-  readonly #waiting = new Map<BlockKey, Block>();
+  readonly #waiting = new Map<BlockKey, QueuedBlock>();
   /** Calls that were closed here because their arguments were complete, before the upstream closed them. */
   readonly #closed = new Set<BlockKey>();
-  #live: Block | undefined;
+  #live: QueuedBlock | undefined;
   #queuedChars = 0;
 
   /** True once more waits than is believed; nothing more is given from then on. */
@@ -59,7 +56,7 @@ export class Sequencer {
     this.#queuedChars += charsIn(event);
   }
 
-  #give(block: Block, event: BlockEvent, out: ReplyEvent[]): void {
+  #give(block: QueuedBlock, event: BlockEvent, out: ReplyEvent[]): void {
     out.push(event);
     // Where free text ends is known to nobody but the upstream.
     if (event.type === "tool-start" && event.tool.kind !== "custom") {
@@ -81,14 +78,14 @@ export class Sequencer {
   }
 
   /** Closes a call in whose arguments nothing can be missing, so that the next block need not wait for the end. */
-  #closeComplete({ key, call }: Block, out: ReplyEvent[]): boolean {
+  #closeComplete({ key, call }: QueuedBlock, out: ReplyEvent[]): boolean {
     if (this.#waiting.size === 0 || !call?.objectEnd.isComplete) return false;
     this.#closed.add(key);
     out.push({ type: "tool-end", key, input: call.text });
     return true;
   }
 
-  #next(out: ReplyEvent[]): Block | undefined {
+  #next(out: ReplyEvent[]): QueuedBlock | undefined {
     for (const [key, block] of this.#waiting) {
       this.#waiting.delete(key);
       for (const event of block.queue) {
@@ -102,7 +99,7 @@ export class Sequencer {
   }
 }
 
-function newBlock(key: BlockKey): Block {
+function newBlock(key: BlockKey): QueuedBlock {
   return { key, queue: [], ended: false, call: undefined };
 }
 

@@ -2,7 +2,7 @@
  * Whether a request asks its model to reason, or to keep out of sight what it reasons, in the words of any of the three
  * protocols and of their common servers.
  */
-import { type JsonObject, objectOf } from "./json-object.ts";
+import { type JsonObject, objectOf } from "../values/json-object.ts";
 
 /** Efforts and kinds of thinking that mean none. */
 const OFF: ReadonlySet<unknown> = new Set(["none", "off", "disabled", "", undefined, null, false, 0]);

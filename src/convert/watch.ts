@@ -6,7 +6,7 @@ import type { ErrorAnswer } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
-import type { Counts, UpstreamFault } from "./exchange.ts";
+import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
 
 /** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
 export interface SeenEvent {
@@ -31,7 +31,7 @@ export interface Watcher {
    */
   finish(): Uint8Array | undefined;
   readonly fault: UpstreamFault | undefined;
-  counts(): Counts;
+  counts(): AttemptCounts;
   /** Ends the client's stream as failed. */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
   /** Ends the client's stream as cut by an output limit. */

@@ -25,7 +25,7 @@ export interface ReplyFault {
 }
 
 /** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
-export interface Encoded<T> {
+export interface AttemptRequest<T> {
   readonly body: Uint8Array;
   /** The operator's rules for the head, in their order; they are not held to `FORWARDED_HEADERS`. */
   readonly headers?: readonly HeaderEdits[];
@@ -67,7 +67,7 @@ export interface DispatchAsk<T> {
   /** A hash that stays the same through a conversation, so that its turns go to the same upstream where they can. */
   readonly conversation?: string | undefined;
   /** Encodes for a route; a refusal says that this route cannot carry the request. */
-  encodeFor(route: Route): Encoded<T> | Refusal;
+  encodeFor(route: Route): AttemptRequest<T> | Refusal;
   readonly inspector: Inspector<T>;
 }
 
@@ -89,7 +89,7 @@ export interface AttemptRecord {
   readonly bytesReceived: number;
   /** Whether any byte of the request was written to a connection: what it may have cost is absorbed. */
   readonly sentToUpstream: boolean;
-  /** The tier that it was asked for, as `Encoded` tells it. */
+  /** The tier that it was asked for, as `AttemptRequest` says it. */
   readonly tier?: string | undefined;
   /** Whether the upstream itself said no, by status or by an error in the place of an answer: nobody bills that. */
   readonly refusedByUpstream: boolean;

@@ -4,7 +4,7 @@
  */
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
-import type { DispatchAsk, Encoded } from "./ask.ts";
+import type { AttemptRequest, DispatchAsk } from "./ask.ts";
 import { type Failure, rowOf } from "./failure.ts";
 import type { UpstreamPool } from "./upstream/pool.ts";
 import type { Slot } from "./upstream/slots.ts";
@@ -14,7 +14,7 @@ import type { Upstream } from "./upstream/upstream.ts";
 export interface Candidate<T> {
   readonly route: Route;
   readonly upstream: Upstream;
-  readonly encoded: Encoded<T>;
+  readonly encoded: AttemptRequest<T>;
 }
 
 /** A route with a slot taken and its attempt begun: the caller must run it, or `release` it. */

@@ -12,7 +12,7 @@ import type { HealthVerdict } from "./upstream/health.ts";
  * `nowhere`; `other_upstream`; `other_route` (the same upstream under another model name will do); `anywhere` (another
  * upstream first, else once more the same).
  */
-export type Next = "nowhere" | "other_upstream" | "other_route" | "anywhere";
+type Next = "nowhere" | "other_upstream" | "other_route" | "anywhere";
 
 interface FailureRow {
   readonly cause: Cause;
@@ -28,7 +28,7 @@ interface FailureRow {
 const row = (cause: Cause, next: Next, health: FailureRow["health"], warning?: DispatchWarning["kind"]): FailureRow =>
   warning === undefined ? { cause, next, health } : { cause, next, health, warning };
 
-export const FAILURES = {
+const FAILURES = {
   connection_failed: row("upstream_unavailable", "anywhere", "local"),
   connect_timeout: row("upstream_timeout", "anywhere", "local"),
   tls_failed: row("upstream_unavailable", "other_upstream", "local", "tls"),

@@ -1,7 +1,7 @@
 /** A request that waits for a slot at any of several full upstreams: the first that is free has it. */
 import type { Clock } from "../values/time.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
-import type { Slot, Slots, Waiter } from "./upstream/slots.ts";
+import type { Slot, Slots, SlotWaiter } from "./upstream/slots.ts";
 
 /**
  * `granted`: the slot is the caller's. `again`: an upstream of the queue is not to be waited for any more, look again.
@@ -26,7 +26,7 @@ export function waitForSlot(queues: readonly Slots[], options: WaitOptions): Pro
   return new Promise((resolve) => new Wait(queues, options, resolve).start());
 }
 
-class Wait implements Waiter {
+class Wait implements SlotWaiter {
   readonly owner: Owner;
   readonly #options: WaitOptions;
   readonly #resolve: (waited: Waited) => void;

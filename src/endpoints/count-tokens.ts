@@ -15,7 +15,7 @@ import {
 } from "../convert/count.ts";
 import type { ClientRequest } from "../convert/exchange.ts";
 import { rewriteBody } from "../convert/rewrite/rewrite.ts";
-import type { Answered, Encoded, Inspector, Unanswered } from "../dispatch/ask.ts";
+import type { Answered, AttemptRequest, Inspector, Unanswered } from "../dispatch/ask.ts";
 import { forwardedHeaders } from "../request/forwarded-headers.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
@@ -114,7 +114,7 @@ async function nativeCount(
  */
 const COUNTED_RULES: ReadonlySet<RuleAction["kind"]> = new Set(["drop", "system", "strip_attribution"]);
 
-function encoded(asked: ClientRequest, route: Route, actions: readonly RuleAction[]): Encoded<Token> {
+function encoded(asked: ClientRequest, route: Route, actions: readonly RuleAction[]): AttemptRequest<Token> {
   const target = { protocol: route.protocol, systemRole: route.capabilities.systemRole };
   const counted = actions.filter(({ kind }) => COUNTED_RULES.has(kind));
   const plain = encodeCount(asked, route);

@@ -70,11 +70,11 @@ export async function ownUsage(
   };
 }
 
-type Sums = Readonly<Record<SumMember, Map<string, UsageTotal>>>;
+type MemberTotals = Readonly<Record<SumMember, Map<string, UsageTotal>>>;
 
 /** A part at a time, so that a long span of a large account keeps nobody waiting. */
-async function sumUp(store: Pick<Store, "pageDays">, tag: AccountTag, span: DaySpan): Promise<Sums> {
-  const sums: Sums = { day: new Map(), group: new Map(), model: new Map(), key: new Map() };
+async function sumUp(store: Pick<Store, "pageDays">, tag: AccountTag, span: DaySpan): Promise<MemberTotals> {
+  const sums: MemberTotals = { day: new Map(), group: new Map(), model: new Map(), key: new Map() };
   let cursor: string | undefined;
   do {
     const page = await store.pageDays(tag, span, cursor);

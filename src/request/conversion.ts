@@ -17,13 +17,13 @@ import {
   type WholeReply,
 } from "../convert/exchange.ts";
 import { rewriteBody } from "../convert/rewrite/rewrite.ts";
-import type { Encoded, Inspector } from "../dispatch/ask.ts";
+import type { AttemptRequest, Inspector } from "../dispatch/ask.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
 import { tierOf } from "../values/members/tier.ts";
 import { actionsFor, headerEdits, type RuleAction } from "../values/rules.ts";
 
-export class Attempt {
+export class AttemptConversion {
   readonly exchange: Exchange;
   /** Frames completed during inspection. */
   readonly first: ClientFrames[] = [];
@@ -48,11 +48,11 @@ export function encoderFor(
   { model, group }: { readonly model: Model; readonly group: Group },
   permitted: Permitted,
   context: ConvertContext,
-): (route: Route) => Encoded<Attempt> | Refusal {
+): (route: Route) => AttemptRequest<AttemptConversion> | Refusal {
   return (route) => {
     const exchange = open(request, routeFacts(route, model), permitted, context);
     if (isRefusal(exchange)) return exchange;
-    const token = new Attempt(exchange);
+    const token = new AttemptConversion(exchange);
     const actions = actionsFor([group, model, route], route.protocol);
     const body = ruled(exchange.request.body, request, route, actions);
     return { body, headers: headerEdits(actions), tier: tierSent(exchange.request, body), token };
@@ -89,7 +89,7 @@ function routeFacts(route: Route, model: Model): RouteFacts {
  * Looks at a reply before it counts as an answer: a stream is accepted with its first event, so that one that begins
  * with an error can still be tried elsewhere.
  */
-export const inspector: Inspector<Attempt> = {
+export const inspector: Inspector<AttemptConversion> = {
   chunk(attempt, bytes) {
     attempt.first.push(...attempt.converter.push(bytes));
     return attempt.converter.opened || attempt.converter.ended ? "accept" : (countedFault(attempt.converter) ?? "more");

@@ -23,7 +23,7 @@ const RETRY_MS = 1_000;
 export type ExtensionOutcome = "extended" | "part" | "refused" | "gone" | "unavailable";
 
 /** Whether the stream may go on, must wait for the store, or ends here. */
-export type FlowVerdict = "go" | "wait" | "stop";
+type FlowVerdict = "go" | "wait" | "stop";
 
 interface HoldExtensionParts {
   readonly growth: Growth;

@@ -2,10 +2,10 @@
  * How long a stream has shown nothing: where a model thinks out of sight, that time is what is known of its work until
  * the upstream's count comes.
  */
-import type { Counts } from "../convert/exchange.ts";
+import type { AttemptCounts } from "../convert/exchange.ts";
 
 /** What is known of a running stream. */
-export interface SeenCounts extends Counts {
+export interface SeenCounts extends AttemptCounts {
   /** Time in which nothing was shown since the last count, the first second of each silence left out. */
   readonly silentMs: number;
 }
@@ -37,7 +37,7 @@ export class Silence {
   }
 
   /** The upstream has said something. */
-  saw({ produced, usage }: Counts, nowMs: number): void {
+  saw({ produced, usage }: AttemptCounts, nowMs: number): void {
     const counted = usage?.output ?? 0;
     // A count that has grown holds what was hidden before it.
     if (counted > this.#counted) {

@@ -1,7 +1,8 @@
 /** What `serve.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
+
 import { randomBytes } from "node:crypto";
 import type { BodyGate } from "../accept/body.ts";
-import type { Envelope, ReadBody } from "../accept/envelope.ts";
+import type { ReadBody } from "../accept/envelope.ts";
 import { idempotencyKeyOf } from "../accept/idempotency-key.ts";
 import { admit } from "../admit/admit.ts";
 import { readKeyView } from "../admit/key-view.ts";
@@ -9,7 +10,7 @@ import { limitHeaders } from "../admit/limit-headers.ts";
 import type { Permit } from "../admit/permit.ts";
 import { conversationHash, SESSION_HEADERS } from "../convert/conversation.ts";
 import type { ConvertContext } from "../convert/exchange.ts";
-import type { Answered, Encoded } from "../dispatch/ask.ts";
+import type { Answered, AttemptRequest } from "../dispatch/ask.ts";
 import { CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf } from "../settle/charge.ts";
 import { CheckpointPace } from "../settle/checkpoint-pace.ts";
@@ -20,11 +21,12 @@ import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
 import { pooled, randomBase62, type WellFormedKey } from "../values/key.ts";
+import type { Envelope } from "../values/members/envelope.ts";
 import { nanoUsd } from "../values/money.ts";
 import { PROTOCOLS } from "../values/protocol.ts";
 import { Secret } from "../values/secret.ts";
 import { render } from "./answer.ts";
-import { type Attempt, encoderFor, inspector } from "./conversion.ts";
+import { type AttemptConversion, encoderFor, inspector } from "./conversion.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
@@ -38,7 +40,7 @@ const HOLD_GRACE_MS = 60_000;
 const RANDOM = pooled(randomBytes);
 
 /** What a client has sent, as far as it was read. */
-export interface RequestRead {
+interface RequestRead {
   /** The request, or the fault of its body, which the client learns only once its key is known to be good. */
   readonly read: ReadBody | Refusal;
   /**
@@ -131,7 +133,7 @@ function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } 
 }
 
 /** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
-type Convert = (route: Route) => Encoded<Attempt> | Refusal;
+type Convert = (route: Route) => AttemptRequest<AttemptConversion> | Refusal;
 
 /** How the request is converted, for any route. */
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
@@ -157,10 +159,10 @@ export async function pickUpstream(
   read: ReadBody,
   convert: Convert,
   parts: PipelineParts,
-): Promise<Answered<Attempt> | Refusal | undefined> {
+): Promise<Answered<AttemptConversion> | Refusal | undefined> {
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
-  const result = await parts.dispatcher.run<Attempt>({
+  const result = await parts.dispatcher.run<AttemptConversion>({
     routes: permit.model.routes,
     stream,
     pathSuffix: endpoint.pathSuffix,
@@ -193,7 +195,12 @@ function conversationOf({ protocol, request, endpoint }: Run, { tag, model }: Pe
 }
 
 /** The attempt gets its place in the trace, and its upstream the address of that place where it may know. */
-function traced(encoded: Encoded<Attempt>, route: Route, run: Run, parts: PipelineParts): Encoded<Attempt> {
+function traced(
+  encoded: AttemptRequest<AttemptConversion>,
+  route: Route,
+  run: Run,
+  parts: PipelineParts,
+): AttemptRequest<AttemptConversion> {
   const traceparent = run.record.attempting(route);
   if (traceparent === undefined || !parts.settings().traces?.propagate.has(route.upstream)) return encoded;
   const edit = { remove: [], add: [{ name: "traceparent", value: new Secret(traceparent) }] };
@@ -217,7 +224,7 @@ export function contextOf(
 export async function relayWhole(
   run: Run,
   permit: Permit,
-  answered: Answered<Attempt>,
+  answered: Answered<AttemptConversion>,
   parts: PipelineParts,
 ): Promise<undefined> {
   const { reply } = run;
@@ -236,7 +243,7 @@ export async function relayWhole(
 }
 
 /** The tier that the upstream was asked for which answered. */
-function tierSent({ attempts }: Pick<Answered<Attempt>, "attempts">): string | undefined {
+function tierSent({ attempts }: Pick<Answered<AttemptConversion>, "attempts">): string | undefined {
   return attempts.at(-1)?.tier;
 }
 
@@ -244,7 +251,7 @@ function tierSent({ attempts }: Pick<Answered<Attempt>, "attempts">): string | u
 export async function relayStreamed(
   run: Run,
   permit: Permit,
-  answered: Answered<Attempt>,
+  answered: Answered<AttemptConversion>,
   parts: PipelineParts,
 ): Promise<undefined> {
   const { reply, record, protocol } = run;
@@ -280,7 +287,7 @@ export async function relayStreamed(
 function checkpoints(
   run: Run,
   admitted: Permit,
-  { route, attempts }: Answered<Attempt>,
+  { route, attempts }: Answered<AttemptConversion>,
   parts: PipelineParts,
 ): (counts: SeenCounts) => void {
   const { journal, clock } = parts;
@@ -298,7 +305,7 @@ function checkpoints(
 function holdExtensionOf(
   run: Run,
   permit: Permit,
-  answered: Answered<Attempt>,
+  answered: Answered<AttemptConversion>,
   parts: PipelineParts,
 ): HoldExtension | undefined {
   const { clock, store } = parts;
@@ -325,7 +332,7 @@ function holdExtensionOf(
 function replyHeaders(
   { protocol }: Run,
   permit: Permit,
-  { token }: Answered<Attempt>,
+  { token }: Answered<AttemptConversion>,
   { clock }: PipelineParts,
 ): Record<string, string> {
   const headers = limitHeaders(protocol, permit.limits, clock.wallMs());

@@ -2,12 +2,13 @@
  * What each try at an upstream cost, who pays for it and why (ARCHITECTURE.md promise 3). One of them at most was
  * answered; a failed one may still have cost the operator, and then becomes an `absorbed` line of its own.
  */
+
+import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { AbsorbedAttempt, UpstreamCost } from "../store/settlement.ts";
 import type { Route } from "../values/catalog.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import { billedUsage, NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
-import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";

@@ -1,4 +1,6 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
+
+import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
@@ -8,7 +10,6 @@ import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-
 import { NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
 import { withOptions } from "./asked-options.ts";
 import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
-import type { ChargeTerms } from "./charge-terms.ts";
 import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { BRAKE, COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
@@ -210,15 +211,15 @@ function unpaidLine(
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /** What was counted, and its facts for the ledger line. */
-type Figures = Pick<MemoFacts, "metered" | "tier" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
+type ChargeFacts = Pick<MemoFacts, "metered" | "tier" | "surprises" | "unpaidCalls" | "paid" | "attempts" | "cost"> & {
   /** What the upstream bills beside the answer. */
   readonly others: readonly UpstreamCost[];
 };
-type Snapped = Figures & Pick<MemoFacts, "snapshot">;
+type Snapped = ChargeFacts & Pick<MemoFacts, "snapshot">;
 /** `byClient`: the client has brought it about without leaving. */
 type Wasted = Snapped & { readonly byClient?: boolean };
 
-function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figures): SettleAsk {
+function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: ChargeFacts): SettleAsk {
   const { usage } = figures.metered;
   const { amount, snapshot } = owedFor(terms, figures);
   return {
@@ -234,7 +235,7 @@ function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Figur
 }
 
 /** An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3). */
-function owedFor(terms: ChargeTerms, { metered: { usage, counted }, tier }: Figures) {
+function owedFor(terms: ChargeTerms, { metered: { usage, counted }, tier }: ChargeFacts) {
   const { amount, snapshot } = charge(terms.model.price, terms.group.multiplier, usage, tier);
   return { amount: counted === "upstream" ? amount : leastNano(amount, terms.hold), snapshot };
 }

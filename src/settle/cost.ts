@@ -1,19 +1,25 @@
 /** What a request costs the operator, by upstream and model: what a vendor's invoice is compared with. */
 import type { UpstreamCost } from "../store/settlement.ts";
 import { addTokens, requestsOf, tokenSumsOf } from "../store/sums/token-sums.ts";
-import type { Route } from "../values/catalog.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, ZERO } from "../values/money.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-
-type Place = Pick<Route, "upstream" | "upstreamModel">;
+import type { ModelAtUpstream } from "./observed.ts";
 
 /** The cost of the answer that the client is charged for; the client may pay less. */
-export function chargedCost({ upstream, upstreamModel: model }: Place, usage: Usage, cost: NanoUsd): UpstreamCost {
+export function chargedCost(
+  { upstream, upstreamModel: model }: ModelAtUpstream,
+  usage: Usage,
+  cost: NanoUsd,
+): UpstreamCost {
   return { upstream, model, requests: 1, tokens: tokenSumsOf(usage), cost, absorbed: ZERO, charged: true };
 }
 
 /** What no client pays for: an answer that nobody got, a try that failed, calls of tools that were not asked for. */
-export function absorbedCost({ upstream, upstreamModel: model }: Place, usage: Usage, cost: NanoUsd): UpstreamCost {
+export function absorbedCost(
+  { upstream, upstreamModel: model }: ModelAtUpstream,
+  usage: Usage,
+  cost: NanoUsd,
+): UpstreamCost {
   const tokens = tokenSumsOf(usage);
   return { upstream, model, requests: requestsOf(tokens), tokens, cost, absorbed: cost, charged: false };
 }

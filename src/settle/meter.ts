@@ -1,7 +1,7 @@
 /**
  * From what an upstream counted, or what was seen going by, to the tokens that are billed (ARCHITECTURE.md promise 3).
  */
-import { addCounts, billedUsage, stepInput, type Usage } from "../values/tokens/usage.ts";
+import { addCounts, billedUsage, type ProducedCounts, stepInput, type Usage } from "../values/tokens/usage.ts";
 
 /** What is known when a request ends. */
 export interface MeasuredReply {
@@ -15,16 +15,6 @@ export interface MeasuredReply {
   readonly silentMs: number;
   /** The model that the upstream says has answered, where that is another than was asked for. */
   readonly answeredBy?: string | undefined;
-}
-
-/** Output as it was seen. */
-export interface ProducedCounts {
-  /** UTF-8 bytes. */
-  readonly bytes: number;
-  /** Tokens by the characters. */
-  readonly tokens: number;
-  /** Events that held output. */
-  readonly deltas: number;
 }
 
 /** How a missing count is made up for. */

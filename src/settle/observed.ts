@@ -3,8 +3,7 @@
  * shows nothing, and how many tokens its text makes. It prices the replies whose count never came: those that their
  * client left. Kept by each process for itself, and gone with it (docs/decisions/what-leaving-costs.md).
  */
-import type { Usage } from "../values/tokens/usage.ts";
-import type { ProducedCounts } from "./meter.ts";
+import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
 
 /** Whether a model's output may hold more than it shows. */
 type Thinks = "yes" | "unknown" | "no";

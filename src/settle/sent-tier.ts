@@ -1,5 +1,5 @@
 /** The tier that a try is charged at, and what it costs the operator. */
-import type { ChargeTerms } from "./charge-terms.ts";
+import type { ChargeTerms } from "../store/charge-terms.ts";
 
 /**
  * The tier that an upstream was asked for, whatever its client asked for: a translation may have left it out.

@@ -1,10 +1,11 @@
 /** Settlements that charge nobody and name no cost: the hold goes back. */
+
+import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { SettleAsk } from "../store/settlement.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import { ZERO } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
-import type { ChargeTerms } from "./charge-terms.ts";
 
 /** The settlement of a request that never reached an upstream: its hold is given back. */
 export function voidOf(terms: ChargeTerms): SettleAsk {

@@ -1,49 +1,50 @@
 /** One model request: the behaviour that applies, then the head and the steps of its answer. */
 
 import type { ServerResponse } from "node:http";
+import type { JsonObject } from "../values/json-object.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import {
   type Behaviour,
   DirectiveError,
   type Fault,
   overlay,
-  type Pace,
   parseBehaviour,
   parseDirective,
+  type ReplyDelays,
 } from "./behaviour.ts";
 import { chatBody, chatStream } from "./chat.ts";
-import { type Conversation, readConversation } from "./conversation.ts";
+import { type ReceivedRequest, readConversation } from "./conversation.ts";
 import { type ErrorWords, errorBody } from "./errors.ts";
-import { HUGE_EVENT_BYTES_MAX, recut, type Step, streamSteps, wholeSteps } from "./faults.ts";
+import { HUGE_EVENT_BYTES_MAX, recut, streamSteps, type WriteStep, wholeSteps } from "./faults.ts";
 import type { StreamShape } from "./frame.ts";
 import { idFrom } from "./ids.ts";
 import { messagesBody, messagesStream } from "./messages.ts";
-import type { Chosen } from "./programs.ts";
-import { buildReply, type Reply } from "./reply.ts";
+import type { ProgrammedBehaviour } from "./programs.ts";
+import { buildReply, type SimulatedReply } from "./reply.ts";
 import { responsesBody, responsesStream } from "./responses.ts";
 import { vendorHeaders } from "./side.ts";
 import { strictProblem } from "./strict.ts";
 import { type Link, pause, untilGone, writeSteps } from "./writer.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** What an answer needs to know of its request. */
-export interface Question {
+interface SimulatedRequest {
   readonly protocol: Protocol;
   readonly json: unknown;
   readonly bodyBytes: number;
   /** Text of the `x-simulate` header. */
   readonly header: string | undefined;
   readonly seed: string;
-  readonly pace: Pace;
-  readonly chosen: Chosen;
+  readonly pace: ReplyDelays;
+  readonly chosen: ProgrammedBehaviour;
   /** Refuse what the vendors refuse, see `strict.ts`. */
   readonly isStrict: boolean;
   /** How often this body met a fault that has `times`, this time included. */
   countFault(): number;
 }
 
-const WRITERS: Readonly<Record<Protocol, { body(reply: Reply): object; stream(reply: Reply): StreamShape }>> = {
+const WRITERS: Readonly<
+  Record<Protocol, { body(reply: SimulatedReply): object; stream(reply: SimulatedReply): StreamShape }>
+> = {
   chat: { body: chatBody, stream: chatStream },
   messages: { body: messagesBody, stream: messagesStream },
   responses: { body: responsesBody, stream: responsesStream },
@@ -52,10 +53,10 @@ const WRITERS: Readonly<Record<Protocol, { body(reply: Reply): object; stream(re
 const HTML = "<!doctype html><title>Simulation</title><h1>502 Bad Gateway</h1><p>A simulated proxy's page.</p>";
 
 /** Answers a request on one of the three model paths. */
-export async function answerModel(link: Link, question: Question): Promise<void> {
+export async function answerModel(link: Link, question: SimulatedRequest): Promise<void> {
   const problem = requestProblem(question.protocol, question.json);
   if (problem) return sendError(link.res, question, 400, problem);
-  const request = question.json as Json;
+  const request = question.json as JsonObject;
   const strict = question.isStrict ? strictProblem(question.protocol, request) : undefined;
   if (strict) return sendError(link.res, question, 400, strict);
   const conversation = readConversation(question.protocol, request);
@@ -83,7 +84,7 @@ export async function answerModel(link: Link, question: Question): Promise<void>
 /** Sends an error of this status in the protocol's shape. */
 export function sendError(
   res: ServerResponse,
-  { protocol, seed }: Pick<Question, "protocol" | "seed">,
+  { protocol, seed }: Pick<SimulatedRequest, "protocol" | "seed">,
   status: number,
   words: ErrorWords,
 ): void {
@@ -99,7 +100,7 @@ function requestProblem(protocol: Protocol, json: unknown): ErrorWords | undefin
   }
   const { requiredFields, limitFields } = PROTOCOLS[protocol];
   for (const { name, types } of requiredFields) {
-    const value = (json as Json)[name];
+    const value = (json as JsonObject)[name];
     const type = Array.isArray(value) ? "array" : typeof value;
     if (types.some((allowed) => allowed === type)) continue;
     const reason = value === undefined ? "Field required" : `Expected ${types.join(" or ")}`;
@@ -107,13 +108,13 @@ function requestProblem(protocol: Protocol, json: unknown): ErrorWords | undefin
   }
   const least = protocol === "responses" ? 16 : protocol === "chat" ? 1 : 0;
   const tooSmall = limitFields.find((name) => {
-    const value = (json as Json)[name];
+    const value = (json as JsonObject)[name];
     return typeof value === "number" && value < least;
   });
   return tooSmall ? { message: `${tooSmall}: must be at least ${least}`, param: tooSmall } : undefined;
 }
 
-function behaviourFor(question: Question, conversation: Conversation): Behaviour {
+function behaviourFor(question: SimulatedRequest, conversation: ReceivedRequest): Behaviour {
   const { chosen, header } = question;
   const told = conversation.endsWithToolResult ? undefined : parseDirective(conversation.lastUserText);
   const inHeader = header === undefined ? undefined : parseBehaviour(header);
@@ -140,7 +141,7 @@ function isSimpleFault(fault: Fault): boolean {
   return fault.status !== undefined || fault.html === true || fault.jsonErrorIn200 === true;
 }
 
-function sendSimpleFault(res: ServerResponse, question: Question, fault: Fault): void {
+function sendSimpleFault(res: ServerResponse, question: SimulatedRequest, fault: Fault): void {
   const head = {
     ...vendorHeaders(question.protocol === "messages", question.seed),
     "content-type": fault.html ? "text/html; charset=utf-8" : "application/json",
@@ -151,7 +152,7 @@ function sendSimpleFault(res: ServerResponse, question: Question, fault: Fault):
   res.writeHead(fault.status ?? 200, head).end(simpleFaultBody(question, fault));
 }
 
-function simpleFaultBody({ protocol, seed }: Question, fault: Fault): string {
+function simpleFaultBody({ protocol, seed }: SimulatedRequest, fault: Fault): string {
   if (typeof fault.body === "string") return fault.body;
   if (fault.body !== undefined) return JSON.stringify(fault.body);
   if (fault.html) return HTML;
@@ -160,7 +161,12 @@ function simpleFaultBody({ protocol, seed }: Question, fault: Fault): string {
   return JSON.stringify(errorBody(protocol, status ?? 500, words, idFrom(seed, "req_")));
 }
 
-async function sendReply(link: Link, question: Question, reply: Reply, pace: Pace): Promise<void> {
+async function sendReply(
+  link: Link,
+  question: SimulatedRequest,
+  reply: SimulatedReply,
+  pace: ReplyDelays,
+): Promise<void> {
   const { behaviour, conversation } = reply;
   const { fault = {}, chunkBytes } = behaviour;
   const writer = WRITERS[question.protocol];
@@ -177,7 +183,7 @@ async function sendReply(link: Link, question: Question, reply: Reply, pace: Pac
 }
 
 /** Bytes of all steps; a stall or a reset promises one byte that never comes. */
-function lengthOf(steps: readonly Step[]): number {
+function lengthOf(steps: readonly WriteStep[]): number {
   return steps.reduce((sum, step) => sum + (step.kind === "bytes" ? step.bytes.length : 1), 0);
 }
 
@@ -188,7 +194,7 @@ function wholeBody(body: object, behaviour: Behaviour): Buffer {
   return Buffer.from(typeof dictated === "string" ? dictated : JSON.stringify(dictated));
 }
 
-function replyHeaders(question: Question, isStream: boolean, fault: Fault): Record<string, string | string[]> {
+function replyHeaders(question: SimulatedRequest, isStream: boolean, fault: Fault): Record<string, string | string[]> {
   const right = isStream ? "text/event-stream; charset=utf-8" : "application/json";
   const wrong = fault.wrongContentType === true ? "application/octet-stream" : fault.wrongContentType || right;
   return {

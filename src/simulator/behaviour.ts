@@ -29,7 +29,7 @@ export interface ToolPlan {
  * Why the reply ends, in neutral words; `reply.ts` has the table per protocol. Any other text is sent unchanged.
  * Default: `tools` with tool calls, `refusal` with a refusal, `length` when the limit cut it, else `end`.
  */
-export type Stop =
+export type StopCause =
   | "end"
   | "tools"
   | "length"
@@ -41,7 +41,7 @@ export type Stop =
   | (string & {});
 
 /** Token counts that do not overlap; chat and responses add the cached ones to their input, messages does not. */
-export interface Counts {
+export interface SimulatedUsage {
   readonly input: number;
   readonly cached: number;
   readonly cacheWrite: number;
@@ -52,7 +52,7 @@ export interface Counts {
 }
 
 /** How long an answer takes; a person should see a stream, a test should not wait. */
-export interface Pace {
+export interface ReplyDelays {
   readonly headersDelayMs: number;
   readonly firstDelayMs: number;
   readonly betweenMs: number;
@@ -133,9 +133,9 @@ export interface Behaviour {
   readonly refusal?: string;
   /** Members that no client knows, after the rest: of a delta on chat, of a block or an item of their own elsewhere. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  readonly stop?: Stop;
+  readonly stop?: StopCause;
   readonly stopSequence?: string;
-  readonly usage?: Partial<Counts>;
+  readonly usage?: Partial<SimulatedUsage>;
   /** The reply is not cut at the request's output limit. */
   readonly ignoreLimit?: boolean;
   /** Characters per delta, default 12. */
@@ -155,7 +155,7 @@ export interface Behaviour {
   /** Replaces the whole reply's JSON. */
   readonly body?: unknown;
   readonly fault?: Fault;
-  readonly pace?: Partial<Pace>;
+  readonly pace?: Partial<ReplyDelays>;
 }
 
 /** A directive that cannot be read; answered with 400 and this message. */

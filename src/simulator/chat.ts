@@ -3,12 +3,20 @@
 import { object } from "./conversation.ts";
 import type { Frame, StreamShape } from "./frame.ts";
 import { idFrom } from "./ids.ts";
-import { deltas, inputWithCache, paddingFor, type Reply, stopWord, type ToolCall, takeTurns } from "./reply.ts";
+import {
+  deltas,
+  inputWithCache,
+  paddingFor,
+  type SimulatedReply,
+  stopWord,
+  type ToolCall,
+  takeTurns,
+} from "./reply.ts";
 
 type Delta = Readonly<Record<string, unknown>>;
 
 /** The whole reply. */
-export function chatBody(reply: Reply): object {
+export function chatBody(reply: SimulatedReply): object {
   const { usage } = chatUsage(reply);
   return {
     id: idFrom(reply.seed, "chatcmpl-"),
@@ -28,7 +36,7 @@ export function chatBody(reply: Reply): object {
 }
 
 /** The streamed reply: first chunk, deltas, last chunk of each choice, usage when it was asked for, `[DONE]`. */
-export function chatStream(reply: Reply): StreamShape {
+export function chatStream(reply: SimulatedReply): StreamShape {
   const chunk = chunkMaker(reply);
   const { usage } = chatUsage(reply);
   const wantsUsage = object(reply.request.stream_options).include_usage === true && usage !== undefined;
@@ -59,7 +67,7 @@ interface FailureText {
 }
 
 /** Chat includes cached tokens in the prompt and reasoning in the completion. */
-function chatUsage({ usage, behaviour }: Reply): { usage?: object } {
+function chatUsage({ usage, behaviour }: SimulatedReply): { usage?: object } {
   if (behaviour.noUsage) return {};
   return {
     usage: {
@@ -81,20 +89,20 @@ function chatUsage({ usage, behaviour }: Reply): { usage?: object } {
   };
 }
 
-function choiceIndexes(reply: Reply): number[] {
+function choiceIndexes(reply: SimulatedReply): number[] {
   return Array.from({ length: reply.conversation.choices }, (_, index) => index);
 }
 
-function joined(reply: Reply, kind: "text" | "thinking" | "refusal"): string | undefined {
+function joined(reply: SimulatedReply, kind: "text" | "thinking" | "refusal"): string | undefined {
   const texts = reply.parts.filter((part) => part.kind === kind).map((part) => part.text);
   return texts.length === 0 ? undefined : texts.join("");
 }
 
-function toolCalls(reply: Reply): readonly ToolCall[] {
+function toolCalls(reply: SimulatedReply): readonly ToolCall[] {
   return reply.parts.filter((part) => part.kind === "tool");
 }
 
-function wholeMessage(reply: Reply, index: number): object {
+function wholeMessage(reply: SimulatedReply, index: number): object {
   const tools = toolCalls(reply);
   const thinking = joined(reply, "thinking");
   return {
@@ -119,7 +127,7 @@ function callBody(tool: ToolCall, text = tool.text): object {
   return { function: { name: tool.name, arguments: text } };
 }
 
-function contentDeltas(reply: Reply, index: number): Delta[] {
+function contentDeltas(reply: SimulatedReply, index: number): Delta[] {
   const pieces = (kind: "text" | "thinking" | "refusal") => deltas(joined(reply, kind) ?? "", reply.behaviour);
   const isSilent = joined(reply, "text") === undefined;
   const calls = toolCalls(reply).map((tool, i) => toolDeltas(reply, tool, i, index));
@@ -133,7 +141,7 @@ function contentDeltas(reply: Reply, index: number): Delta[] {
   ];
 }
 
-function toolDeltas(reply: Reply, tool: ToolCall, position: number, index: number): Delta[] {
+function toolDeltas(reply: SimulatedReply, tool: ToolCall, position: number, index: number): Delta[] {
   const first = { index: position, ...opening(tool, index), ...callBody(tool, "") };
   const rest = deltas(tool.text, reply.behaviour).map((piece) => ({
     index: position,
@@ -142,7 +150,7 @@ function toolDeltas(reply: Reply, tool: ToolCall, position: number, index: numbe
   return [first, ...rest].map((call) => ({ tool_calls: [call] }));
 }
 
-function chunkMaker(reply: Reply): (choices: readonly object[], rest: object) => Frame {
+function chunkMaker(reply: SimulatedReply): (choices: readonly object[], rest: object) => Frame {
   const head = {
     id: idFrom(reply.seed, "chatcmpl-"),
     object: "chat.completion.chunk",

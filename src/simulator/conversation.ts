@@ -1,22 +1,23 @@
 /** What a request says, in one form for the three protocols; reads only what the reply depends on. */
 
+import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 
-export interface OfferedTool {
+interface ReceivedTool {
   readonly name: string;
   readonly kind: "function" | "custom";
   readonly schema: unknown;
   readonly namespace?: string;
 }
 
-export interface Conversation {
+export interface ReceivedRequest {
   readonly model: string;
   readonly stream: boolean;
   readonly messageCount: number;
   /** Text of the last user turn; empty when the conversation ends otherwise. */
   readonly lastUserText: string;
   readonly endsWithToolResult: boolean;
-  readonly tools: readonly OfferedTool[];
+  readonly tools: readonly ReceivedTool[];
   /** Most output tokens that the request allows. */
   readonly outputLimit: number | undefined;
   readonly stopSequences: readonly string[];
@@ -28,13 +29,11 @@ export interface Conversation {
   readonly choices: number;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Most choices that chat allows in one reply. */
 const CHOICES_MAX = 128;
 
 /** Reads a request that already has its required fields. */
-export function readConversation(protocol: Protocol, body: Json): Conversation {
+export function readConversation(protocol: Protocol, body: JsonObject): ReceivedRequest {
   const turns = protocol === "responses" ? inputItems(body.input) : list(body.messages);
   const ending = readEnding(turns);
   return {
@@ -52,23 +51,23 @@ export function readConversation(protocol: Protocol, body: Json): Conversation {
 }
 
 /** An object member as an object, an empty one when it is anything else. */
-export function object(value: unknown): Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+export function object(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
 /** The objects of an array, an empty list when it is anything else. */
-export function list(value: unknown): readonly Json[] {
+export function list(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.map(object) : [];
 }
 
-function inputItems(input: unknown): readonly Json[] {
+function inputItems(input: unknown): readonly JsonObject[] {
   return typeof input === "string" ? [{ role: "user", content: input }] : list(input);
 }
 
 /** Walks back to the last turn that counts: a gateway or a client may add system text after it. */
-function readEnding(turns: readonly Json[]): { lastUserText: string; endsWithToolResult: boolean } {
+function readEnding(turns: readonly JsonObject[]): { lastUserText: string; endsWithToolResult: boolean } {
   for (let i = turns.length - 1; i >= 0; i--) {
-    const turn = turns[i] as Json;
+    const turn = turns[i] as JsonObject;
     if (turn.role === "tool" || String(turn.type).endsWith("_output")) {
       return { lastUserText: "", endsWithToolResult: true };
     }
@@ -89,12 +88,12 @@ function textOf(content: unknown): string {
     .join("\n");
 }
 
-function readTools(body: Json, turns: readonly Json[]): OfferedTool[] {
+function readTools(body: JsonObject, turns: readonly JsonObject[]): ReceivedTool[] {
   const late = turns.filter((turn) => turn.type === "additional_tools").flatMap((turn) => list(turn.tools));
   return [...list(body.tools), ...late].flatMap((tool) => readTool(tool));
 }
 
-function readTool(tool: Json, namespace?: string): OfferedTool[] {
+function readTool(tool: JsonObject, namespace?: string): ReceivedTool[] {
   if (tool.type === "namespace") return list(tool.tools).flatMap((inner) => readTool(inner, String(tool.name)));
   const nested = object(tool.function ?? tool.custom);
   const name = nested.name ?? tool.name;
@@ -105,7 +104,7 @@ function readTool(tool: Json, namespace?: string): OfferedTool[] {
   return [{ name, kind, schema, ...(namespace ? { namespace } : {}) }];
 }
 
-function readLimit(protocol: Protocol, body: Json): number | undefined {
+function readLimit(protocol: Protocol, body: JsonObject): number | undefined {
   const names = {
     chat: ["max_completion_tokens", "max_tokens"],
     messages: ["max_tokens"],
@@ -114,19 +113,19 @@ function readLimit(protocol: Protocol, body: Json): number | undefined {
   return names.map((name) => body[name]).find((value): value is number => typeof value === "number");
 }
 
-function readStops(protocol: Protocol, body: Json): readonly string[] {
+function readStops(protocol: Protocol, body: JsonObject): readonly string[] {
   const value = { chat: body.stop, messages: body.stop_sequences, responses: undefined }[protocol];
   if (typeof value === "string") return [value];
   return Array.isArray(value) ? value.filter((stop): stop is string => typeof stop === "string" && stop !== "") : [];
 }
 
-function readWantsThinking(protocol: Protocol, body: Json): boolean {
+function readWantsThinking(protocol: Protocol, body: JsonObject): boolean {
   if (protocol === "messages") return ["enabled", "adaptive"].includes(String(object(body.thinking).type));
   if (protocol === "responses") return (object(body.reasoning).effort ?? "none") !== "none";
   return false;
 }
 
-function readJsonSchema(protocol: Protocol, body: Json): unknown {
+function readJsonSchema(protocol: Protocol, body: JsonObject): unknown {
   const format = {
     chat: object(body.response_format),
     messages: object(object(body.output_config).format ?? body.output_format),
@@ -137,7 +136,7 @@ function readJsonSchema(protocol: Protocol, body: Json): unknown {
   return format.schema ?? object(format.json_schema).schema ?? {};
 }
 
-function readChoices(protocol: Protocol, body: Json): number {
+function readChoices(protocol: Protocol, body: JsonObject): number {
   if (protocol !== "chat" || typeof body.n !== "number") return 1;
   return Math.min(CHOICES_MAX, Math.max(1, Math.trunc(body.n)));
 }

@@ -9,16 +9,16 @@ export interface ErrorWords {
   readonly message: string;
 }
 
-interface Row {
+interface VendorErrorType {
   readonly openai: string;
   readonly code: string | null;
   readonly messages: string;
 }
 
-const SERVER: Row = { openai: "server_error", code: null, messages: "api_error" };
-const INVALID: Row = { openai: "invalid_request_error", code: null, messages: "invalid_request_error" };
+const SERVER: VendorErrorType = { openai: "server_error", code: null, messages: "api_error" };
+const INVALID: VendorErrorType = { openai: "invalid_request_error", code: null, messages: "invalid_request_error" };
 
-const ROWS: Readonly<Record<number, Row>> = {
+const ROWS: Readonly<Record<number, VendorErrorType>> = {
   400: INVALID,
   401: { openai: "invalid_request_error", code: "invalid_api_key", messages: "authentication_error" },
   402: { openai: "insufficient_quota", code: "insufficient_quota", messages: "billing_error" },

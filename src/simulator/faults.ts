@@ -4,7 +4,7 @@ import type { Behaviour, Fault } from "./behaviour.ts";
 import { type Frame, frameText, type StreamShape } from "./frame.ts";
 
 /** Bytes to write, then nothing more until the client leaves, or a TCP reset. The end of the list is a clean end. */
-export type Step =
+export type WriteStep =
   | { readonly kind: "bytes"; readonly bytes: Buffer }
   | { readonly kind: "stall" }
   | { readonly kind: "reset" };
@@ -18,7 +18,7 @@ export const HUGE_EVENT_BYTES_MAX = 256 * 1024 * 1024;
 const EMPTY_EVENTS_MAX = 2_000_000;
 
 /** The steps of a stream: frames with heartbeats and padding, cut where the fault says. */
-export function streamSteps(shape: StreamShape, behaviour: Behaviour): Step[] {
+export function streamSteps(shape: StreamShape, behaviour: Behaviour): WriteStep[] {
   const fault = behaviour.fault ?? {};
   const lineEnd = behaviour.lineEnd ?? "\n";
   const frames = arrange(shape, behaviour, fault);
@@ -34,7 +34,7 @@ export function streamSteps(shape: StreamShape, behaviour: Behaviour): Step[] {
 }
 
 /** The steps of a whole body; faults that count events strike at its half. */
-export function wholeSteps(body: Buffer, fault: Fault = {}): Step[] {
+export function wholeSteps(body: Buffer, fault: Fault = {}): WriteStep[] {
   const half = bytesStep(body.subarray(0, body.length >> 1));
   if (fault.stallAfterEvents !== undefined) return [half, { kind: "stall" }];
   if (fault.resetAfterEvents !== undefined) return [half, { kind: "reset" }];
@@ -44,8 +44,8 @@ export function wholeSteps(body: Buffer, fault: Fault = {}): Step[] {
 }
 
 /** Cuts everything that is written into pieces of `size` bytes; what is left goes out before a stall and at the end. */
-export function recut(steps: readonly Step[], size: number): Step[] {
-  const out: Step[] = [];
+export function recut(steps: readonly WriteStep[], size: number): WriteStep[] {
+  const out: WriteStep[] = [];
   let carried: Buffer = Buffer.alloc(0);
   const flush = () => {
     if (carried.length > 0) out.push(bytesStep(carried));
@@ -66,7 +66,7 @@ export function recut(steps: readonly Step[], size: number): Step[] {
   return out;
 }
 
-function bytesStep(bytes: Buffer): Step {
+function bytesStep(bytes: Buffer): WriteStep {
   return { kind: "bytes", bytes };
 }
 
@@ -89,7 +89,7 @@ function cutStream(
   frames: readonly Frame[],
   shape: StreamShape,
   fault: Fault,
-): { kept: readonly Frame[]; tail: readonly Step[] } {
+): { kept: readonly Frame[]; tail: readonly WriteStep[] } {
   const { errorEventAfter, garbageAfterEvents } = fault;
   if (errorEventAfter)
     return { kept: [...frames.slice(0, errorEventAfter.n), ...shape.failure(errorEventAfter)], tail: [] };

@@ -3,10 +3,10 @@
 import { object } from "./conversation.ts";
 import type { Frame, StreamShape } from "./frame.ts";
 import { idFrom, opaque } from "./ids.ts";
-import { deltas, type Part, type Reply, stopWord, type ToolCall } from "./reply.ts";
+import { deltas, type Part, type SimulatedReply, stopWord, type ToolCall } from "./reply.ts";
 
 /** The whole reply. */
-export function messagesBody(reply: Reply): object {
+export function messagesBody(reply: SimulatedReply): object {
   return {
     ...head(reply),
     content: [...blocksOf(reply).map((part, i) => wholeBlock(reply, part, i)), ...extraBlocks(reply)],
@@ -16,7 +16,7 @@ export function messagesBody(reply: Reply): object {
 }
 
 /** The streamed reply: message_start, the blocks one after another, message_delta, message_stop. */
-export function messagesStream(reply: Reply): StreamShape {
+export function messagesStream(reply: SimulatedReply): StreamShape {
   const start = {
     ...head(reply),
     content: [],
@@ -46,7 +46,7 @@ function named(json: { readonly type: string } & Readonly<Record<string, unknown
   return { event: json.type, json };
 }
 
-function head(reply: Reply): Readonly<Record<string, unknown>> {
+function head(reply: SimulatedReply): Readonly<Record<string, unknown>> {
   return {
     id: idFrom(reply.seed, "msg_"),
     type: "message",
@@ -58,11 +58,11 @@ function head(reply: Reply): Readonly<Record<string, unknown>> {
 }
 
 /** A refusal's words are its explanation; messages has no block for them. */
-function blocksOf(reply: Reply): readonly Part[] {
+function blocksOf(reply: SimulatedReply): readonly Part[] {
   return reply.parts.filter((part) => part.kind !== "refusal");
 }
 
-function ending(reply: Reply): object {
+function ending(reply: SimulatedReply): object {
   const reason = stopWord(reply.stop, "messages");
   const explanation = reply.parts.find((part) => part.kind === "refusal")?.text ?? null;
   const details = reason === "refusal" ? { type: "refusal", category: null, explanation } : null;
@@ -70,7 +70,7 @@ function ending(reply: Reply): object {
 }
 
 /** Messages counts cached tokens beside the input, not inside it. */
-function usageMember(reply: Reply, output: number, isFinal: boolean): { usage?: object } {
+function usageMember(reply: SimulatedReply, output: number, isFinal: boolean): { usage?: object } {
   if (reply.behaviour.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, reasoning } = reply.usage;
   return {
@@ -90,7 +90,7 @@ function usageMember(reply: Reply, output: number, isFinal: boolean): { usage?: 
 }
 
 /** The last event repeats the counts as totals of the whole message; they replace the earlier ones, never add. */
-function deltaUsage(reply: Reply): { usage?: object } {
+function deltaUsage(reply: SimulatedReply): { usage?: object } {
   if (reply.behaviour.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, output, reasoning } = reply.usage;
   return {
@@ -105,7 +105,7 @@ function deltaUsage(reply: Reply): { usage?: object } {
   };
 }
 
-function wholeBlock(reply: Reply, part: Part, index: number): object {
+function wholeBlock(reply: SimulatedReply, part: Part, index: number): object {
   if (part.kind === "tool") return { ...toolBlock(part), input: toolInput(part) };
   if (part.kind === "redacted") return { type: "redacted_thinking", data: part.text };
   if (part.kind === "thinking") {
@@ -114,7 +114,7 @@ function wholeBlock(reply: Reply, part: Part, index: number): object {
   return { type: "text", text: part.text, citations: null };
 }
 
-function blockFrames(reply: Reply, part: Part, index: number): Frame[] {
+function blockFrames(reply: SimulatedReply, part: Part, index: number): Frame[] {
   return [
     named({ type: "content_block_start", index, content_block: openedBlock(part) }),
     ...blockDeltas(reply, part, index).map((delta) => named({ type: "content_block_delta", index, delta })),
@@ -122,7 +122,7 @@ function blockFrames(reply: Reply, part: Part, index: number): Frame[] {
   ];
 }
 
-function extraBlocks({ behaviour: { extra } }: Reply): object[] {
+function extraBlocks({ behaviour: { extra } }: SimulatedReply): object[] {
   return extra ? [{ type: "simulated_block", ...extra }] : [];
 }
 
@@ -137,7 +137,7 @@ function openedBlock(part: Part): object {
   return { type: "text", text: "", citations: null };
 }
 
-function blockDeltas(reply: Reply, part: Part, index: number): object[] {
+function blockDeltas(reply: SimulatedReply, part: Part, index: number): object[] {
   const pieces = (text: string) => deltas(text, reply.behaviour);
   if (part.kind === "redacted") return [];
   if (part.kind === "thinking") {
@@ -167,10 +167,10 @@ function toolInput(tool: ToolCall): unknown {
   }
 }
 
-function shownThinking(reply: Reply, text: string): string {
+function shownThinking(reply: SimulatedReply, text: string): string {
   return object(reply.request.thinking).display === "omitted" ? "" : text;
 }
 
-function signature(reply: Reply, index: number): string {
+function signature(reply: SimulatedReply, index: number): string {
   return opaque(reply.seed, "signature", index);
 }

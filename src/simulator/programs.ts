@@ -16,7 +16,7 @@ interface Program {
   timesLeft: number;
 }
 
-export interface Chosen {
+export interface ProgrammedBehaviour {
   /** From a program with a count. */
   readonly once: Behaviour | undefined;
   /** From the newest program that is always on. */
@@ -42,7 +42,7 @@ export class Programs {
   }
 
   /** Takes what applies to this request; `isModelRequest` is about its path. */
-  take(seen: SeenRequest, isModelRequest: boolean): Chosen {
+  take(seen: SeenRequest, isModelRequest: boolean): ProgrammedBehaviour {
     const applies = ({ when }: Program) => (when ? when(seen) : isModelRequest);
     const counted = this.#queue.find((program) => program.timesLeft !== Infinity && applies(program));
     const always = this.#queue.findLast((program) => program.timesLeft === Infinity && applies(program));

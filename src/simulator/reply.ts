@@ -1,8 +1,8 @@
 /** Turns a behaviour and a request into one neutral reply, which each protocol then writes in its own words. */
 
 import type { Protocol } from "../values/protocol.ts";
-import type { Behaviour, Counts, Stop, ToolPlan } from "./behaviour.ts";
-import { type Conversation, object } from "./conversation.ts";
+import type { Behaviour, SimulatedUsage, StopCause, ToolPlan } from "./behaviour.ts";
+import { object, type ReceivedRequest } from "./conversation.ts";
 import { exampleValue } from "./example-value.ts";
 import { idFrom } from "./ids.ts";
 
@@ -24,17 +24,17 @@ export interface Prose {
 
 export type Part = Prose | ToolCall;
 
-export interface Reply {
+export interface SimulatedReply {
   readonly seed: string;
   readonly model: string;
   readonly createdS: number;
   /** In the order thinking, redacted, text, refusal, tools. */
   readonly parts: readonly Part[];
-  readonly stop: Stop;
+  readonly stop: StopCause;
   readonly stopSequence: string | null;
-  readonly usage: Counts;
+  readonly usage: SimulatedUsage;
   readonly behaviour: Behaviour;
-  readonly conversation: Conversation;
+  readonly conversation: ReceivedRequest;
   readonly request: Readonly<Record<string, unknown>>;
 }
 
@@ -61,21 +61,21 @@ const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; resp
 };
 
 /** The reason in the words of a protocol; for responses `completed` or the reason of an incomplete reply. */
-export function stopWord(stop: Stop, protocol: Protocol): string {
+export function stopWord(stop: StopCause, protocol: Protocol): string {
   return STOP_WORDS[stop]?.[protocol] ?? stop;
 }
 
 interface ReplyInput {
   readonly protocol: Protocol;
   readonly behaviour: Behaviour;
-  readonly conversation: Conversation;
+  readonly conversation: ReceivedRequest;
   readonly request: Readonly<Record<string, unknown>>;
   readonly seed: string;
   readonly bodyBytes: number;
 }
 
 /** Decides what the reply holds, where a stop sequence or the output limit cuts it, and what it counts. */
-export function buildReply(input: ReplyInput): Reply {
+export function buildReply(input: ReplyInput): SimulatedReply {
   const { behaviour, conversation, seed } = input;
   const full = stopAt(planParts(input), conversation.stopSequences);
   const counted = countTokens(full.parts, input);
@@ -107,7 +107,7 @@ export function deltas(text: string, behaviour: Behaviour): string[] {
 }
 
 /** All input tokens, cached ones included, as chat and responses count them. */
-export function inputWithCache(usage: Counts): number {
+export function inputWithCache(usage: SimulatedUsage): number {
   return usage.input + usage.cached + usage.cacheWrite + usage.cacheWrite1h;
 }
 
@@ -157,7 +157,7 @@ function planTools({ behaviour, conversation, protocol, seed }: ReplyInput): Too
 }
 
 /** A newcomer who writes "use the tool" sees the request's own tool called, once. */
-function offeredPlan(behaviour: Behaviour, conversation: Conversation): ToolPlan[] {
+function offeredPlan(behaviour: Behaviour, conversation: ReceivedRequest): ToolPlan[] {
   const isAsked = behaviour.useTool ?? /\buse the tool\b/i.test(conversation.lastUserText);
   if (!isAsked || conversation.endsWithToolResult) return [];
   const name = typeof behaviour.useTool === "string" ? behaviour.useTool : undefined;
@@ -183,7 +183,7 @@ function defaultText({ conversation, protocol }: ReplyInput): string {
   );
 }
 
-function reasonOf(parts: readonly Part[]): Stop {
+function reasonOf(parts: readonly Part[]): StopCause {
   if (parts.some((part) => part.kind === "tool")) return "tools";
   return parts.some((part) => part.kind === "refusal") ? "refusal" : "end";
 }
@@ -206,7 +206,7 @@ function stopAt(
   return { parts, sequence: null };
 }
 
-function countTokens(parts: readonly Part[], { behaviour, bodyBytes }: ReplyInput): Counts {
+function countTokens(parts: readonly Part[], { behaviour, bodyBytes }: ReplyInput): SimulatedUsage {
   const tokens = (bytes: number) => Math.ceil(bytes / BYTES_PER_TOKEN);
   const bytesOf = (some: readonly Part[]) => some.reduce((sum, part) => sum + Buffer.byteLength(part.text), 0);
   const reasoning = tokens(bytesOf(parts.filter((part) => part.kind === "thinking" || part.kind === "redacted")));

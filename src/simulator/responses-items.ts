@@ -1,8 +1,9 @@
 /** The output items of a responses reply, each with the events that open, fill and close it. */
 
+import type { JsonObject } from "../values/json-object.ts";
 import type { Frame } from "./frame.ts";
 import { idFrom, opaque } from "./ids.ts";
-import { deltas, type Part, type Prose, paddingFor, type Reply, type ToolCall } from "./reply.ts";
+import { deltas, type Part, type Prose, paddingFor, type SimulatedReply, type ToolCall } from "./reply.ts";
 
 /** One output item: its final form and its frames at a given position of the output. */
 export interface OutputItem {
@@ -11,10 +12,8 @@ export interface OutputItem {
   frames(outputIndex: number): Frame[];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** All items of the reply, in order; refusal and (with `oneItem`) all texts share one message. */
-export function outputItems(reply: Reply): OutputItem[] {
+export function outputItems(reply: SimulatedReply): OutputItem[] {
   const thoughts = reply.parts.filter((part) => part.kind === "thinking" || part.kind === "redacted");
   const spoken = reply.parts.filter((part): part is Prose => part.kind === "text" || part.kind === "refusal");
   const calls = reply.parts.filter((part) => part.kind === "tool");
@@ -27,7 +26,7 @@ export function outputItems(reply: Reply): OutputItem[] {
   ];
 }
 
-function extraItems({ seed, behaviour: { extra } }: Reply): OutputItem[] {
+function extraItems({ seed, behaviour: { extra } }: SimulatedReply): OutputItem[] {
   if (!extra) return [];
   const item = { id: idFrom(seed, "sim_"), type: "simulated_item" };
   const final = { ...item, ...extra };
@@ -35,27 +34,27 @@ function extraItems({ seed, behaviour: { extra } }: Reply): OutputItem[] {
 }
 
 /** A frame named after its type. */
-export function typed(type: string, fields: Fields): Frame {
+export function typed(type: string, fields: JsonObject): Frame {
   return { event: type, json: { type, ...fields } };
 }
 
-function opened(item: Fields, outputIndex: number): Frame {
+function opened(item: JsonObject, outputIndex: number): Frame {
   return typed("response.output_item.added", { output_index: outputIndex, item });
 }
 
-function closed(item: Fields, outputIndex: number): Frame {
+function closed(item: JsonObject, outputIndex: number): Frame {
   return typed("response.output_item.done", { output_index: outputIndex, item });
 }
 
 /** Deltas of one text; `obfuscation` evens out their lengths when the behaviour wants it. */
-function deltaFrames(reply: Reply, type: string, text: string, fields: Fields): Frame[] {
+function deltaFrames(reply: SimulatedReply, type: string, text: string, fields: JsonObject): Frame[] {
   return deltas(text, reply.behaviour).map((delta) => {
     const padding = reply.behaviour.obfuscation ? { obfuscation: paddingFor(delta) } : {};
     return typed(type, { ...fields, delta, ...padding });
   });
 }
 
-function reasoningItem(reply: Reply, part: Part, ordinal: number): OutputItem {
+function reasoningItem(reply: SimulatedReply, part: Part, ordinal: number): OutputItem {
   const id = idFrom(reply.seed, "rs_", ordinal);
   const include = reply.request.include;
   const isSealed =
@@ -78,7 +77,7 @@ function reasoningItem(reply: Reply, part: Part, ordinal: number): OutputItem {
   };
 }
 
-function thoughtFrames(reply: Reply, text: string, at: Fields, isRaw: boolean): Frame[] {
+function thoughtFrames(reply: SimulatedReply, text: string, at: JsonObject, isRaw: boolean): Frame[] {
   if (isRaw) {
     const where = { ...at, content_index: 0 };
     return [
@@ -97,7 +96,7 @@ function thoughtFrames(reply: Reply, text: string, at: Fields, isRaw: boolean): 
   ];
 }
 
-function messageItem(reply: Reply, parts: readonly Prose[], ordinal: number): OutputItem {
+function messageItem(reply: SimulatedReply, parts: readonly Prose[], ordinal: number): OutputItem {
   const id = idFrom(reply.seed, "msg_", ordinal);
   const isWhole = reply.stop !== "length" && reply.stop !== "context_window" && reply.stop !== "content_filter";
   const item = (status: string, content: readonly object[]) => ({
@@ -127,7 +126,7 @@ function contentPart(part: Prose, text: string): object {
   return { type: "output_text", text, annotations: [], logprobs: [] };
 }
 
-function partFrames(reply: Reply, part: Prose, at: Fields): Frame[] {
+function partFrames(reply: SimulatedReply, part: Prose, at: JsonObject): Frame[] {
   const { text } = part;
   const spoken =
     part.kind === "refusal"
@@ -146,7 +145,7 @@ function partFrames(reply: Reply, part: Prose, at: Fields): Frame[] {
   ];
 }
 
-function callItem(reply: Reply, call: ToolCall, ordinal: number): OutputItem {
+function callItem(reply: SimulatedReply, call: ToolCall, ordinal: number): OutputItem {
   const id = idFrom(reply.seed, call.custom ? "ctc_" : "fc_", ordinal);
   const member = call.custom ? "input" : "arguments";
   const prefix = call.custom ? "response.custom_tool_call_input" : "response.function_call_arguments";

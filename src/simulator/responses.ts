@@ -2,16 +2,16 @@
 
 import type { Frame, StreamShape } from "./frame.ts";
 import { responseId } from "./ids.ts";
-import { inputWithCache, type Reply, stopWord, takeTurns } from "./reply.ts";
+import { inputWithCache, type SimulatedReply, stopWord, takeTurns } from "./reply.ts";
 import { type OutputItem, outputItems, typed } from "./responses-items.ts";
 
 /** The whole reply. */
-export function responsesBody(reply: Reply): object {
+export function responsesBody(reply: SimulatedReply): object {
   return finalResponse(reply, outputItems(reply));
 }
 
 /** The streamed reply: created, in_progress, the items, and the terminal event with the full output. */
-export function responsesStream(reply: Reply): StreamShape {
+export function responsesStream(reply: SimulatedReply): StreamShape {
   const items = outputItems(reply);
   const final = finalResponse(reply, items);
   const opening = responseObject(reply, { status: "in_progress", output: [], usage: null });
@@ -34,14 +34,14 @@ export function responsesStream(reply: Reply): StreamShape {
 }
 
 /** Items come one after another; with `interleave` the deltas of tool calls take turns. */
-function itemFrames(reply: Reply, items: readonly OutputItem[]): Frame[] {
+function itemFrames(reply: SimulatedReply, items: readonly OutputItem[]): Frame[] {
   const frames = items.map((item, index) => ({ isTool: item.isTool, frames: item.frames(index) }));
   if (!reply.behaviour.interleave) return frames.flatMap((one) => one.frames);
   const sequential = frames.filter((one) => !one.isTool).flatMap((one) => one.frames);
   return [...sequential, ...takeTurns(frames.filter((one) => one.isTool).map((one) => one.frames))];
 }
 
-function finalResponse(reply: Reply, items: readonly OutputItem[]): Readonly<Record<string, unknown>> {
+function finalResponse(reply: SimulatedReply, items: readonly OutputItem[]): Readonly<Record<string, unknown>> {
   const output = items.map(({ item }) => item);
   const usage = reply.behaviour.noUsage ? null : responsesUsage(reply);
   if (reply.stop === "failed") return { ...failedResponse(reply, "server_error", "Simulated failure."), output, usage };
@@ -53,12 +53,12 @@ function finalResponse(reply: Reply, items: readonly OutputItem[]): Readonly<Rec
   return responseObject(reply, { ...ending, output, usage });
 }
 
-function failedResponse(reply: Reply, code: string, message: string): Readonly<Record<string, unknown>> {
+function failedResponse(reply: SimulatedReply, code: string, message: string): Readonly<Record<string, unknown>> {
   return responseObject(reply, { status: "failed", error: { code, message }, output: [], usage: null });
 }
 
 /** Responses includes cached tokens in the input and reasoning in the output. */
-function responsesUsage({ usage }: Reply): object {
+function responsesUsage({ usage }: SimulatedReply): object {
   return {
     input_tokens: inputWithCache(usage),
     input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: usage.cacheWrite + usage.cacheWrite1h },
@@ -69,7 +69,10 @@ function responsesUsage({ usage }: Reply): object {
 }
 
 /** The object around the output; like the real one it repeats the request's settings. */
-function responseObject(reply: Reply, fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function responseObject(
+  reply: SimulatedReply,
+  fields: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   const { request } = reply;
   return {
     id: responseId(reply.seed),

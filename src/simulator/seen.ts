@@ -1,7 +1,7 @@
 /** What arrived at the simulator, for tests to look at. */
 
 /** `complete`: answered to the last byte. `aborted`: the client left before. `broken`: a fault of ours cut it. */
-export type Outcome = "complete" | "aborted" | "broken";
+export type AnswerOutcome = "complete" | "aborted" | "broken";
 
 export interface SeenRequest {
   readonly method: string;
@@ -14,7 +14,7 @@ export interface SeenRequest {
   readonly json: unknown;
   /** True once the client left before the answer's last byte. */
   readonly aborted: boolean;
-  readonly finished: Promise<Outcome>;
+  readonly finished: Promise<AnswerOutcome>;
 }
 
 /** Most requests that `requests` remembers; the oldest go first. */

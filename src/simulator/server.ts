@@ -11,14 +11,14 @@ import type { AddressInfo } from "node:net";
 import { type Protocol, protocolOfPath } from "../values/protocol.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { answerModel, sendError } from "./answer.ts";
-import type { Behaviour, Pace } from "./behaviour.ts";
+import type { Behaviour, ReplyDelays } from "./behaviour.ts";
 import { seedOf } from "./ids.ts";
 import { type ProgramOptions, Programs } from "./programs.ts";
-import { type Outcome, SeenLog, type SeenRequest } from "./seen.ts";
+import { type AnswerOutcome, SeenLog, type SeenRequest } from "./seen.ts";
 import { LABEL, modelInfo, modelList, vendorHeaders } from "./side.ts";
 import { type Link, untilGone } from "./writer.ts";
 
-export type { Behaviour, Fault, Pace } from "./behaviour.ts";
+export type { Behaviour, Fault, ReplyDelays } from "./behaviour.ts";
 export type { SeenRequest } from "./seen.ts";
 export { LABEL } from "./side.ts";
 
@@ -30,7 +30,7 @@ export interface SimulatorOptions {
   /** When set, any other credential gets a 401 in the protocol's shape. */
   readonly apiKey?: string;
   /** Default: no waiting at all. */
-  readonly pace?: Partial<Pace>;
+  readonly pace?: Partial<ReplyDelays>;
   readonly clock?: Clock;
   /** What `GET /v1/models` lists; any other model name is served too. */
   readonly models?: readonly string[];
@@ -69,7 +69,7 @@ const COUNTED_BODIES_MAX = 1_000;
 /** Longer than the idle time of any pool in front, so that the pool and not we closes an idle connection. */
 const KEEP_ALIVE_MS = 120_000;
 
-const NO_PACE: Pace = { headersDelayMs: 0, firstDelayMs: 0, betweenMs: 0 };
+const NO_PACE: ReplyDelays = { headersDelayMs: 0, firstDelayMs: 0, betweenMs: 0 };
 const DEFAULT_MODELS = ["simulated-large", "simulated-small"];
 
 /** Starts a simulator; rejects when the port cannot be had. */
@@ -77,7 +77,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const host = options.host ?? "127.0.0.1";
   const log = new SeenLog();
   const programs = new Programs();
-  const gate = new Gate();
+  const gate = new AnswerGate();
   const faultCounts = new Map<string, number>();
   const world: World = { options, log, programs, gate, faultCounts, pace: { ...NO_PACE, ...options.pace } };
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
@@ -112,13 +112,13 @@ interface World {
   readonly options: SimulatorOptions;
   readonly log: SeenLog;
   readonly programs: Programs;
-  readonly gate: Gate;
+  readonly gate: AnswerGate;
   readonly faultCounts: Map<string, number>;
-  readonly pace: Pace;
+  readonly pace: ReplyDelays;
 }
 
 /** Holds answers back while it is shut. */
-class Gate {
+class AnswerGate {
   #opened: Promise<void> = Promise.resolve();
   #open: () => void = () => {};
 
@@ -173,7 +173,7 @@ function arrive(world: World, req: IncomingMessage, res: ServerResponse, body: B
   const path = url.split("?", 1)[0] as string;
   let wasReset = false;
   const state = { aborted: false };
-  const finished = untilGone(gone).then((): Outcome => {
+  const finished = untilGone(gone).then((): AnswerOutcome => {
     if (wasReset) return "broken";
     if (res.writableFinished) return "complete";
     state.aborted = true;

@@ -4,11 +4,10 @@
  * translated requests; without it any request with its required fields is served.
  */
 
+import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { list, object } from "./conversation.ts";
 import type { ErrorWords } from "./errors.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 const KNOWN: Readonly<Record<Protocol, ReadonlySet<string>>> = {
   chat: words(`
@@ -29,20 +28,20 @@ const KNOWN: Readonly<Record<Protocol, ReadonlySet<string>>> = {
 };
 
 /** The first thing that a vendor would refuse in a request that has its required fields, or undefined. */
-export function strictProblem(protocol: Protocol, body: Json): ErrorWords | undefined {
+export function strictProblem(protocol: Protocol, body: JsonObject): ErrorWords | undefined {
   const unknown = Object.keys(body).find((name) => !KNOWN[protocol].has(name));
   if (unknown !== undefined) return { message: `${unknown}: unknown parameter`, param: unknown };
   return CHECKS[protocol](body);
 }
 
-const CHECKS: Readonly<Record<Protocol, (body: Json) => ErrorWords | undefined>> = {
+const CHECKS: Readonly<Record<Protocol, (body: JsonObject) => ErrorWords | undefined>> = {
   chat: chatProblem,
   messages: messagesProblem,
   responses: responsesProblem,
 };
 
 /** Every tool call is answered by the tool messages directly after it, and by nothing else. */
-function chatProblem(body: Json): ErrorWords | undefined {
+function chatProblem(body: JsonObject): ErrorWords | undefined {
   if (body.stream !== true && body.stream_options != null) return refuse("stream_options", "only with stream: true");
   let open = new Set<unknown>();
   for (const [i, message] of list(body.messages).entries()) {
@@ -58,7 +57,7 @@ function chatProblem(body: Json): ErrorWords | undefined {
   return open.size > 0 ? refuse("messages", `tool calls without an answer: ${[...open].join(", ")}`) : undefined;
 }
 
-function messagesProblem(body: Json): ErrorWords | undefined {
+function messagesProblem(body: JsonObject): ErrorWords | undefined {
   const { type, budget_tokens: budget } = object(body.thinking);
   if (type === "enabled" && !(Number(budget) >= 1_024))
     return refuse("thinking.budget_tokens", "must be at least 1024");
@@ -76,7 +75,7 @@ function messagesProblem(body: Json): ErrorWords | undefined {
 }
 
 /** After tool uses the next message is the user's and begins with one result for each of them. */
-function messageProblem(message: Json, open: readonly unknown[], path: string): ErrorWords | undefined {
+function messageProblem(message: JsonObject, open: readonly unknown[], path: string): ErrorWords | undefined {
   if (!["user", "assistant", "system"].includes(String(message.role))) return refuse(`${path}.role`, "unknown role");
   const blocks = list(message.content);
   const blank = blocks.findIndex((block) => block.type === "text" && String(block.text ?? "").trim() === "");
@@ -91,7 +90,7 @@ function messageProblem(message: Json, open: readonly unknown[], path: string): 
 }
 
 /** Every call has an output and every output a call, in that order; replayed ids keep their prefix. */
-function responsesProblem(body: Json): ErrorWords | undefined {
+function responsesProblem(body: JsonObject): ErrorWords | undefined {
   const open = new Set<unknown>();
   const prefixes: Readonly<Record<string, string>> = { message: "msg", reasoning: "rs", function_call: "fc" };
   for (const [i, item] of list(body.input).entries()) {
@@ -107,7 +106,7 @@ function responsesProblem(body: Json): ErrorWords | undefined {
   return open.size > 0 ? refuse("input", `no tool output found for ${[...open].join(", ")}`) : undefined;
 }
 
-function idsOf(message: Json, type: string, member: string): readonly unknown[] {
+function idsOf(message: JsonObject, type: string, member: string): readonly unknown[] {
   return list(message.content)
     .filter((block) => block.type === type)
     .map((block) => block[member]);

@@ -4,8 +4,8 @@ import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createBrotliCompress, createDeflate, createGzip, createZstdCompress } from "node:zlib";
 import type { Clock } from "../values/time.ts";
-import type { Fault, Pace } from "./behaviour.ts";
-import type { Step } from "./faults.ts";
+import type { Fault, ReplyDelays } from "./behaviour.ts";
+import type { WriteStep } from "./faults.ts";
 
 /** One answer under way. */
 export interface Link {
@@ -45,8 +45,8 @@ export function untilGone(gone: AbortSignal): Promise<void> {
  */
 export async function writeSteps(
   link: Link,
-  steps: readonly Step[],
-  { pace, compress, apart }: { pace: Pace; compress?: Fault["compress"]; apart: boolean },
+  steps: readonly WriteStep[],
+  { pace, compress, apart }: { pace: ReplyDelays; compress?: Fault["compress"]; apart: boolean },
 ): Promise<void> {
   const outlet = compress ? compressedOutlet(link, compress) : plainOutlet(link);
   let waitMs = pace.firstDelayMs;

@@ -124,11 +124,11 @@ function checkSpan(tag: Parameters<Store["pageDays"]>[0], { since, until }: Para
  * @param answer runs the work of a call; what it throws is the call's rejection.
  */
 export function checkedCalls<C>(calls: Calls<C>, answer: <T>(work: (context: C) => T) => T): Pick<Store, DataCall> {
-  type Loose = (...args: unknown[]) => unknown;
-  const made: Record<string, Loose> = {};
+  type AnyCall = (...args: unknown[]) => unknown;
+  const made: Record<string, AnyCall> = {};
   for (const name of Object.keys(CHECKS) as DataCall[]) {
-    const check = CHECKS[name] as Loose | undefined;
-    const call = calls[name] as Loose;
+    const check = CHECKS[name] as AnyCall | undefined;
+    const call = calls[name] as AnyCall;
     made[name] = async (...args) => {
       check?.(...args);
       return answer((context) => call(context, ...args));

@@ -14,7 +14,7 @@ import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { LimitUsage } from "./buckets.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
-import type { Figures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
+import type { AccountFigures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
 import type { ArchiveOutcome } from "./ledger/opening.ts";
 import type {
   Account,
@@ -206,7 +206,7 @@ interface UpkeepStore extends Epochs {
   finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
 
   /** Figures of an account at one instant, for audits (figures.ts). Undefined when there is no such account. */
-  readFigures(tag: AccountTag, ask: FiguresAsk): Promise<Figures | undefined>;
+  readFigures(tag: AccountTag, ask: FiguresAsk): Promise<AccountFigures | undefined>;
   /** Names of what an account has, a page in one bounded step: what is there all the while is on one of the pages. */
   listRecords(tag: AccountTag, cursor: string | undefined): Promise<RecordNames>;
 

@@ -37,7 +37,7 @@ export interface KeyName {
 }
 
 /** Figures of one instant. A name that was asked for and is not there has the value undefined. */
-export interface Figures {
+export interface AccountFigures {
   readonly account: Account;
   /** Lines that the account has counted, and the number of the last one that is there; 0 without any. */
   readonly seq: number;

@@ -16,7 +16,7 @@ type Identifier =
   | "overloaded_error";
 
 /** What a row's words may name. All of it has passed `quoted`, so no control character reaches an answer. */
-export interface ErrorFacts {
+interface ErrorFacts {
   /** The model as the client typed it. */
   readonly model?: string | undefined;
   /** The key's group. */
@@ -276,7 +276,7 @@ export const ERROR_ROWS = {
 export type Cause = keyof typeof ERROR_ROWS;
 
 /** Which side caused a refusal: the `x-tollgate-origin` header. */
-export type Origin = "gateway" | "upstream";
+type Origin = "gateway" | "upstream";
 
 /** A refusal is a value: it is returned, carried and rendered, never thrown across a stage. */
 export interface Refusal {

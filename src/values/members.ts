@@ -60,8 +60,8 @@ export const UNLISTED_MAX = 10_000;
 
 /** Looks at every name that the protocol's shape reaches. @param scan of this very body. */
 export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan): Inspected {
-  const inspector = new Inspector();
-  const top: Place = { shape: MEMBERS[protocol], path: "" };
+  const inspector = new NameInspector();
+  const top: ObjectPlace = { shape: MEMBERS[protocol], path: "" };
   for (const { name, nameStart, valueStart } of scan.members) {
     const inner = inspector.see(name, isWrittenAt(body, nameStart, name), false, top);
     if (inner) visitNames(body, valueStart, inner, inspector.see);
@@ -71,18 +71,23 @@ export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonS
 }
 
 /** Where a name is: what its object may have, and the names that lead to it, each followed by a dot. */
-interface Place {
+interface ObjectPlace {
   readonly shape: Shape;
   readonly path: string;
 }
 
-class Inspector {
+class NameInspector {
   fault: NameFault | undefined;
   readonly surplus = new Set<string>();
   #unlisted = 0;
 
   /** @returns the place of the name's value, if the names in it matter. */
-  readonly see = (name: string, plain: boolean, again: boolean, { shape, path }: Place): Place | undefined => {
+  readonly see = (
+    name: string,
+    plain: boolean,
+    again: boolean,
+    { shape, path }: ObjectPlace,
+  ): ObjectPlace | undefined => {
     if (this.fault) return undefined;
     const standing = shape.standings.get(name);
     if (again) this.#blame("duplicate", path + name, name);

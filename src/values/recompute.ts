@@ -1,4 +1,5 @@
 /** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
+import { type JsonObject, objectOf } from "./json-object.ts";
 import { leastNano, type NanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
 import { believableCount, type Usage } from "./tokens/usage.ts";
@@ -10,12 +11,10 @@ interface Recomputed {
   readonly owed: NanoUsd;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** A memo that has been read, for those who ask more than one thing of it. */
 export interface Memo {
   /** Undefined for a memo that is no JSON object. */
-  readonly fields: Fields | undefined;
+  readonly fields: JsonObject | undefined;
 }
 
 export function readMemo(memo: string): Memo {
@@ -79,7 +78,7 @@ export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undef
   return attempts.every((attempt) => attempt !== undefined) ? attempts : undefined;
 }
 
-function attemptOf(attempt: Fields | undefined, line: Fields): NotedAttempt | undefined {
+function attemptOf(attempt: JsonObject | undefined, line: JsonObject): NotedAttempt | undefined {
   const cost = nano(attempt?.cost);
   const [input, output] = [believableCount(attempt?.input), believableCount(attempt?.output)];
   if (!attempt || cost === undefined || input === undefined || output === undefined) return undefined;
@@ -103,16 +102,16 @@ function attemptOf(attempt: Fields | undefined, line: Fields): NotedAttempt | un
 }
 
 /** The line's tokens at the route's cost prices, which are the line's own where the try names none. */
-function costOf({ cost_prices, cost_tools }: Fields, line: Fields): NanoUsd | undefined {
+function costOf({ cost_prices, cost_tools }: JsonObject, line: JsonObject): NanoUsd | undefined {
   const named = Object.entries(objectOf(cost_prices) ?? {}).map(([name, price]) => [`price_${name}`, price]);
-  const merged: Fields = { ...line, ...Object.fromEntries(named) };
+  const merged: JsonObject = { ...line, ...Object.fromEntries(named) };
   const [usage, prices] = [usageOf(line), pricesOf(merged)];
   const tools = toolPrices(cost_tools ?? line.price_tools);
   if (!usage || !prices || !tools) return undefined;
   return charge({ ...prices, tools, tiers: new Map(), aboveTokens: [] }, MULTIPLIER_ONE, usage).amount;
 }
 
-function usageOf(fields: Fields): Usage | undefined {
+function usageOf(fields: JsonObject): Usage | undefined {
   const [input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning] = [
     "input",
     "cached_input",
@@ -127,7 +126,7 @@ function usageOf(fields: Fields): Usage | undefined {
   return { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, toolCalls };
 }
 
-function pricesOf(fields: Fields): UnitPrices | undefined {
+function pricesOf(fields: JsonObject): UnitPrices | undefined {
   const [input, cachedInput, cacheWrite, cacheWrite1h, output] = [
     "price_input",
     "price_cached_input",
@@ -166,10 +165,6 @@ function toolPrices(value: unknown): Map<string, bigint> | undefined {
 
 function nano(value: unknown): NanoUsd | undefined {
   return typeof value === "string" ? parseNano(value) : undefined;
-}
-
-function objectOf(value: unknown): Fields | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
 }
 
 function parsed(text: string): unknown {

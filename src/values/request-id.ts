@@ -20,8 +20,3 @@ export function newRequestId(wallMs: number, random: RandomBytes): RequestId {
 export function printRequestId(id: RequestId): string {
   return `req_${base62(BigInt(`0x${id}`), 24)}`;
 }
-
-/** Milliseconds since the epoch at which the id was made. */
-export function issuedAtMs(id: RequestId): number {
-  return Number.parseInt(id.slice(0, 12), 16);
-}

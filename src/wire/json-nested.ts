@@ -14,7 +14,7 @@ import {
 import { asBuffer } from "./utf8.ts";
 
 /** Where a member is among its neighbours; -1 where there is none. */
-interface Place {
+interface MemberPosition {
   readonly nameStart: number;
   readonly valueStart: number;
   readonly valueEnd: number;
@@ -24,7 +24,7 @@ interface Place {
 
 /** An object's member of one name, if it has it, and where a new member would go. */
 interface Looked {
-  readonly place: Place | undefined;
+  readonly place: MemberPosition | undefined;
   readonly lastEnd: number;
   readonly closeAt: number;
 }
@@ -207,7 +207,7 @@ function replace(body: Uint8Array, start: number, end: number, text: string): Ui
 
 /** Looks through the object that opens at `at`; undefined when it is broken after all. */
 function lookFor(body: Uint8Array, at: number, name: string): Looked | undefined {
-  let place: Place | undefined;
+  let place: MemberPosition | undefined;
   let lastEnd = -1;
   let i = skipSpace(body, at + 1);
   while (body[i] === QUOTE) {

@@ -19,11 +19,6 @@ export function startsWithBom(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** How many bytes a text takes in UTF-8; a lone surrogate counts 3, as the replacement character that is sent for it. */
-export function utf8Length(text: string): number {
-  return Buffer.byteLength(text, "utf8");
-}
-
 /** The same bytes with Buffer's methods; nothing is copied. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

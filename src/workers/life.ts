@@ -3,7 +3,7 @@
  * few things that it asks of it, so that a test can play one.
  */
 import type { Address } from "../values/settings.ts";
-import type { Figures, FromWorker, Generation, Stop, ToWorker, WorkerStart } from "./messages.ts";
+import type { FromWorker, Generation, StopMode, ToWorker, WorkerReport, WorkerStart } from "./messages.ts";
 
 /** The gateway of one worker. */
 export interface LifeGateway {
@@ -13,7 +13,7 @@ export interface LifeGateway {
   open(): Promise<Address>;
   drain(): Promise<void>;
   close(): Promise<void>;
-  figures(): Promise<Figures>;
+  figures(): Promise<WorkerReport>;
 }
 
 interface LifeParts {
@@ -34,7 +34,7 @@ export class WorkerLife {
   #opening: Promise<void> | undefined;
   #isOpen = false;
   /** How to end, as soon as there is something to end. */
-  #wanted: Stop | undefined;
+  #wanted: StopMode | undefined;
   #isEnding = false;
 
   constructor(parts: LifeParts) {
@@ -75,7 +75,7 @@ export class WorkerLife {
    * Ends this worker in good order, now or as soon as it has started far enough.
    * @param code of the process's exit.
    */
-  stop(how: Stop, code = 0): void {
+  stop(how: StopMode, code = 0): void {
     this.#wanted ??= how;
     if (!this.#gateway || this.#isEnding) return;
     this.#isEnding = true;
@@ -125,7 +125,7 @@ export class WorkerLife {
     }
   }
 
-  async #stop(gateway: LifeGateway, how: Stop, code: number): Promise<void> {
+  async #stop(gateway: LifeGateway, how: StopMode, code: number): Promise<void> {
     const { tell, exit } = this.#parts;
     void tell({ kind: "draining" });
     await this.#opening;

@@ -9,7 +9,7 @@ import type { MetricsSnapshot } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";
 
 /** How to end: let what runs finish, or cut it. */
-export type Stop = "drain" | "close";
+export type StopMode = "drain" | "close";
 
 /** A configuration with its number: 1 is the one of the gateway's start, and each good reload adds 1. */
 export interface Generation {
@@ -40,10 +40,10 @@ export type ToWorker =
   /** Wants a `pong`, to see whether it is alive. */
   | { readonly kind: "ping" }
   | { readonly kind: "metrics" }
-  | { readonly kind: "stop"; readonly how: Stop };
+  | { readonly kind: "stop"; readonly how: StopMode };
 
 /** What a worker reports of itself when it is asked. */
-export interface Figures {
+export interface WorkerReport {
   readonly metrics: MetricsSnapshot;
   readonly upstreams: readonly UpstreamState[];
 }
@@ -64,4 +64,4 @@ export type FromWorker =
   /** Why it should get no traffic; sent when that changes. */
   | { readonly kind: "reasons"; readonly reasons: readonly string[] }
   | { readonly kind: "pong" }
-  | { readonly kind: "metrics"; readonly figures: Figures };
+  | { readonly kind: "metrics"; readonly figures: WorkerReport };

@@ -9,7 +9,7 @@ import type { MetricsSnapshot, WorkerEnd } from "../telemetry/metrics.ts";
 import { RetiredMetrics } from "../telemetry/summed-metrics.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import type { Figures, Generation, Stop, WorkerStart } from "./messages.ts";
+import type { Generation, StopMode, WorkerReport, WorkerStart } from "./messages.ts";
 import { WorkerSlot } from "./slot.ts";
 
 const PING_EVERY_MS = 1_000;
@@ -113,7 +113,7 @@ export class WorkerPool {
   }
 
   /** What each worker reports of itself: fresh, or its last report where it is slow to answer. */
-  figures(): Promise<Figures[]> {
+  figures(): Promise<WorkerReport[]> {
     return Promise.all(this.#slots.map((slot) => slot.figures()));
   }
 
@@ -126,12 +126,12 @@ export class WorkerPool {
     return [...this.#retired.snapshots, ...this.lastFigures.map(({ metrics }) => metrics)];
   }
 
-  get lastFigures(): Figures[] {
+  get lastFigures(): WorkerReport[] {
     return this.#slots.map((slot) => slot.lastFigures);
   }
 
   /** Ends all workers. Resolves when they have; those that have not after `killAfterMs` are killed. */
-  async stop(how: Stop, killAfterMs: number): Promise<void> {
+  async stop(how: StopMode, killAfterMs: number): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop(how, killAfterMs)));
     this.#cancelPing();
   }

@@ -8,7 +8,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { WorkerEnd } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import type { Figures, FromWorker, Generation, Stop, ToWorker } from "./messages.ts";
+import type { FromWorker, Generation, StopMode, ToWorker, WorkerReport } from "./messages.ts";
 
 const RESTART_MS_MIN = 200;
 const RESTART_MS_MAX = 10_000;
@@ -50,7 +50,7 @@ interface SlotParts {
   /** The stage or the configuration in force has changed. */
   readonly onChange: () => void;
   /** A process has ended: its last figures, which the place no longer has, and why, unless it was asked to end. */
-  readonly onEnded: (last: Figures["metrics"], cause: WorkerEnd | undefined) => void;
+  readonly onEnded: (last: WorkerReport["metrics"], cause: WorkerEnd | undefined) => void;
 }
 
 export class WorkerSlot {
@@ -64,7 +64,7 @@ export class WorkerSlot {
   #silence = 0;
   #killed = false;
   #reasons: readonly string[] = [];
-  #figures: Figures = NONE;
+  #figures: WorkerReport = NONE;
   readonly #waiting = new Set<() => void>();
   #stopping = false;
   #cancelRestart = () => {};
@@ -110,7 +110,7 @@ export class WorkerSlot {
   }
 
   /** The process's figures as it gave them last; none when there is no process. */
-  get lastFigures(): Figures {
+  get lastFigures(): WorkerReport {
     return this.#figures;
   }
 
@@ -141,7 +141,7 @@ export class WorkerSlot {
   }
 
   /** Asks the process for its figures: fresh ones, or the last ones when it is slow to answer. */
-  async figures(): Promise<Figures> {
+  async figures(): Promise<WorkerReport> {
     if (!this.mayAdmit || this.isStuck) return this.#figures;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = this.#parts.clock.after(METRICS_WAIT_MS, resolve);
@@ -154,7 +154,7 @@ export class WorkerSlot {
   }
 
   /** Asks the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
-  async stop(how: Stop, killAfterMs: number): Promise<void> {
+  async stop(how: StopMode, killAfterMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelRestart();
     this.#send({ kind: "stop", how });
@@ -279,7 +279,7 @@ export class WorkerSlot {
   }
 }
 
-const NONE: Figures = { metrics: [], upstreams: [] };
+const NONE: WorkerReport = { metrics: [], upstreams: [] };
 const NOBODY_WAITS = () => {};
 
 function causeOf(code: number | null, signal: NodeJS.Signals | null): WorkerEnd {

@@ -16,7 +16,7 @@ import { summedPage } from "../telemetry/summed-metrics.ts";
 import type { Address, Settings } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { followHandOvers } from "./handed-over.ts";
-import type { Stop } from "./messages.ts";
+import type { StopMode } from "./messages.ts";
 import { WorkerPool } from "./pool.ts";
 import { upstreamsOfAll } from "./upstreams.ts";
 
@@ -86,7 +86,7 @@ interface WorkersOptions {
 export async function startWorkers(options: WorkersOptions): Promise<RunningGateway> {
   const { file, settings, copy, log, pretty, clock = systemClock, startParent } = options;
   let { drain } = settings;
-  let stopping: Stop | undefined;
+  let stopping: StopMode | undefined;
   const children = new Map<number, ChildProcess>();
   cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: "advanced" });
   const pool = new WorkerPool({
@@ -126,7 +126,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
   });
 
   let closing: Promise<void> | undefined;
-  const end = (how: Stop) => {
+  const end = (how: StopMode) => {
     stopping = how;
     closing ??= (async () => {
       const killAfterMs = (how === "drain" ? drain.lameDuckMs + drain.deadlineMs : 0) + KILL_GRACE_MS;

@@ -1,7 +1,8 @@
 /** Everything that the envelope must know of a conversation, gathered in one walk. */
 import type { Refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { type Json, type Met, type Visitor, visitConversation } from "./conversation.ts";
+import { type Met, type Visitor, visitConversation } from "./conversation.ts";
 import { HostedTools } from "./hosted-tools.ts";
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
 import { refusedInConversation } from "./names.ts";
@@ -14,7 +15,7 @@ export class ConversationFacts implements Visitor {
   /** Whether the object that is gone through has a member that may hold media. */
   #mayWeigh = false;
 
-  constructor(protocol: Protocol, json: Json) {
+  constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol);
     this.tools.seeTop(json);
     visitConversation(protocol, json, this);

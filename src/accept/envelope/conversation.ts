@@ -2,9 +2,8 @@
  * The objects that a conversation is made of, in every protocol: messages, items, content parts, sources, and the tools
  * that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
  */
+import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-
-export type Json = Readonly<Record<string, unknown>>;
 
 /** The top-level members that hold the conversation. */
 const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
@@ -21,7 +20,7 @@ const CONTAINERS: ReadonlySet<string> = new Set(
 
 /** An object of the conversation, and the name of the member that holds it: one of its parent, or of the root. */
 export interface Met {
-  readonly node: Json;
+  readonly node: JsonObject;
   readonly under: string;
 }
 
@@ -36,7 +35,7 @@ export interface Visitor {
  * client's; it trusts no shape. Names are gone through once, since objects of many shapes are slow to ask for members
  * that they lack.
  */
-export function visitConversation(protocol: Protocol, json: Json, visitor: Visitor): void {
+export function visitConversation(protocol: Protocol, json: JsonObject, visitor: Visitor): void {
   const values: unknown[] = [];
   const places: string[] = [];
   for (const root of ROOTS[protocol]) {
@@ -65,10 +64,6 @@ export function visitConversation(protocol: Protocol, json: Json, visitor: Visit
     }
     visitor.object({ node: value, under });
   }
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The member of a value that may not be an object. */

@@ -2,8 +2,10 @@
  * Tools that the upstream would run, and bill, by itself (ARCHITECTURE.md promise 14). The types that a client runs are
  * listed; every other type is taken for one that somebody bills.
  */
+
+import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { isObject, type Json, type Met, member } from "./conversation.ts";
+import { type Met, member } from "./conversation.ts";
 
 /** Types of the tools that the client runs, or that cost nothing but tokens. */
 const OWN_TYPES: Readonly<Record<Protocol, RegExp>> = {
@@ -30,7 +32,7 @@ export class HostedTools {
   }
 
   /** Looks at the members at the top of a body. */
-  seeTop({ tools, tool_choice: choice }: Json): void {
+  seeTop({ tools, tool_choice: choice }: JsonObject): void {
     this.#seeAll(tools);
     if (!isObject(choice)) return;
     if (typeof choice.type === "string" && !OWN_CHOICES[this.#protocol].test(choice.type)) this.types.add(choice.type);
@@ -55,14 +57,14 @@ export class HostedTools {
     }
   }
 
-  #see(tool: Json): void {
+  #see(tool: JsonObject): void {
     // What has no type is a function of the client's own.
     if (tool.type === undefined || tool.type === null) return;
     const type = typeof tool.type === "string" ? tool.type : "unknown";
     if (!this.#isOwn(type, tool)) this.types.add(type);
   }
 
-  #isOwn(type: string, tool: Json): boolean {
+  #isOwn(type: string, tool: JsonObject): boolean {
     if (OWN_TYPES[this.#protocol].test(type)) return true;
     if (this.#protocol !== "responses") return false;
     if (type === "tool_search") return tool.execution === "client";

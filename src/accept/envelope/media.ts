@@ -3,7 +3,10 @@
  * vendors publish (docs/decisions/a-hold-follows-what-is-held.md has them). A size that the client chose, in a header or
  * in bytes, is believed only where the other of the two agrees.
  */
-import { isObject, type Json, type Met, member } from "./conversation.ts";
+
+import { isObject, type JsonObject } from "../../values/json-object.ts";
+import type { MediaPiece } from "../../values/members/envelope.ts";
+import { type Met, member } from "./conversation.ts";
 import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
 import { textTokens } from "./text-density.ts";
@@ -13,13 +16,6 @@ import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
   "image_url input_audio file file_data file_url source audio_url video_url".split(" "),
 );
-
-/** One image, or one file of any other kind. */
-export interface MediaPiece {
-  readonly kind: "image" | "file";
-  /** The most that it costs, in tokens; undefined when nothing in the body shows it. */
-  readonly tokens: number | undefined;
-}
 
 /** Gathers the media of one body. */
 export class MediaCount {
@@ -42,7 +38,7 @@ export class MediaCount {
     if (kind) this.#unknown(kind);
   }
 
-  #weigh(node: Json): void {
+  #weigh(node: JsonObject): void {
     const { image_url: image } = node;
     if (image !== undefined && image !== null) {
       if (isObject(image)) this.#add("image", image, "url");
@@ -56,7 +52,7 @@ export class MediaCount {
   }
 
   /** Text that calls itself a document is text, and what holds further parts is walked through. */
-  #seeSource(node: Json, source: Json): void {
+  #seeSource(node: JsonObject, source: JsonObject): void {
     if (source.type === "text" || source.type === "content") return;
     const kind = node.type === "image" ? "image" : "file";
     if (source.type === "base64") this.#add(kind, source, "data");
@@ -84,7 +80,7 @@ export class MediaCount {
   }
 }
 
-interface Encoded {
+interface Base64Text {
   readonly text: string;
   readonly bytes: number;
 }
@@ -93,7 +89,7 @@ interface Encoded {
  * The base64 of a data URL, or bare base64; undefined for addresses and everything else. Every character is looked at:
  * otherwise text could be smuggled past the estimate as media.
  */
-function base64Of(value: unknown): Encoded | undefined {
+function base64Of(value: unknown): Base64Text | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   const comma = value.startsWith("data:") ? value.slice(0, DATA_URL_HEAD_CHARS_MAX).indexOf(",") : -1;
   const text = comma === -1 ? value : value.slice(comma + 1);
@@ -104,11 +100,11 @@ const DATA_URL_HEAD_CHARS_MAX = 256;
 // Looks for one character and never backtracks: `^[...]+$` would need a stack as long as the text.
 const NOT_BASE64 = /[^A-Za-z0-9+/_=-]/;
 
-function decoded({ text }: Encoded, bytesMax: number): Buffer {
+function decoded({ text }: Base64Text, bytesMax: number): Buffer {
   return Buffer.from(text.slice(0, Math.ceil(bytesMax / 3) * 4), "base64");
 }
 
-function decodedTail({ text }: Encoded, bytesMax: number): Buffer {
+function decodedTail({ text }: Base64Text, bytesMax: number): Buffer {
   // From a whole group of four characters on, so that the bytes are the file's.
   const from = Math.max(0, text.length - Math.ceil(bytesMax / 3) * 4 - 4);
   return Buffer.from(text.slice(from - (from % 4)), "base64");
@@ -119,7 +115,7 @@ const TEXT_BYTES_PER_TOKEN = 3;
 
 function pieceOf(
   kind: MediaPiece["kind"],
-  encoded: Encoded,
+  encoded: Base64Text,
   hint: "audio" | undefined,
   budget: ReadingBudget,
 ): MediaPiece {
@@ -133,7 +129,7 @@ function pieceOf(
 /** By its first bytes. */
 function pieceByHead(
   kind: MediaPiece["kind"],
-  encoded: Encoded,
+  encoded: Base64Text,
   hint: "audio" | undefined,
   budget: ReadingBudget,
 ): MediaPiece {
@@ -176,7 +172,7 @@ function imageFormat(head: Buffer): ImageFormat | undefined {
   return /^(?:BM|II\*\0|MM\0\*|[\s\S]{4}ftyp(?:avi|hei|hev|mif|msf))/.test(start) ? "unmeasured" : undefined;
 }
 
-function imageTokens(encoded: Encoded, format: ImageFormat): number | undefined {
+function imageTokens(encoded: Base64Text, format: ImageFormat): number | undefined {
   if (format === "unmeasured") return undefined;
   for (const bytesMax of IMAGE_HEAD_BYTES) {
     const size = imageSize(decoded(encoded, bytesMax));
@@ -201,7 +197,7 @@ function isSound(head: Buffer): boolean {
 }
 
 /** Undefined for codecs in which an hour of silence takes a few kilobytes (FLAC, Ogg, AAC, MP4, WebM). */
-function soundTokens({ text, bytes }: Encoded, head: Buffer): number | undefined {
+function soundTokens({ text, bytes }: Base64Text, head: Buffer): number | undefined {
   const isSampled = /^RIFF[\s\S]{4}WAVE/.test(head.toString("latin1", 0, 12)) && head.length >= 36;
   // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
   const said = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
@@ -212,7 +208,7 @@ function soundTokens({ text, bytes }: Encoded, head: Buffer): number | undefined
 const TAG_BYTES = 10;
 
 /** Whether a frame of MP3 begins here, or after the tag with which many such files begin (ID3v2.4 section 3.1). */
-function isMp3(encoded: Encoded, head: Buffer): boolean {
+function isMp3(encoded: Base64Text, head: Buffer): boolean {
   const isTagged = head.toString("latin1", 0, 3) === "ID3" && head.length >= TAG_BYTES;
   if (!isTagged) return isMp3Frame(head, 0);
   const [a = 0, b = 0, c = 0, d = 0] = head.subarray(6, TAG_BYTES);
@@ -255,7 +251,7 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
 
 /** What a part counts as when its members do not show it: nothing, an image, or a file, as every unknown kind does. */
-function unmeasured({ type, source }: Json): MediaPiece["kind"] | undefined {
+function unmeasured({ type, source }: JsonObject): MediaPiece["kind"] | undefined {
   if (typeof type !== "string" || TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
   if (IMAGE_TYPES.has(type)) return "image";
   return type === "document" && isObject(source) ? undefined : "file";

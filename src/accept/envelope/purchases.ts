@@ -1,11 +1,12 @@
 /** What a request asks for beside tokens: extras, other models (ARCHITECTURE.md promise 14). */
 import { type Refusal, refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import { MEMBERS } from "../../values/members.ts";
 import type { Protocol, ProtocolFacts } from "../../values/protocol.ts";
-import { type Json, member } from "./conversation.ts";
+import { member } from "./conversation.ts";
 
 /** The members that ask for an extra, in the order of the body. */
-export function optionsOf(protocol: Protocol, json: Json): readonly string[] {
+export function optionsOf(protocol: Protocol, json: JsonObject): readonly string[] {
   const { standings } = MEMBERS[protocol];
   return Object.keys(json).filter((name) => standings.get(name) === "option" && !isOff(name, json[name]));
 }
@@ -16,13 +17,13 @@ function isOff(name: string, value: unknown): boolean {
   if (name === "best_of" || name === "n" || name === "num_beams") return value === 1;
   if (name === "priority") return value === 0;
   if (name === "search_parameters") return member(value, "mode") === "off";
-  if (name === "access_programs") return Object.values(value as Json).every((word) => word === "standard");
+  if (name === "access_programs") return Object.values(value as JsonObject).every((word) => word === "standard");
   // An empty object switches a search on; an empty list names nothing.
   return Array.isArray(value) && value.length === 0;
 }
 
 /** An output limit under a name that the hold does not follow. */
-export function limitAlias(facts: ProtocolFacts, json: Json): Refusal | undefined {
+export function limitAlias(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   const { standings } = MEMBERS[facts.name];
   const param = Object.keys(json).find((name) => standings.get(name) === "limit" && !isAbsent(json[name]));
   if (param === undefined) return undefined;

@@ -16,7 +16,7 @@ const JSON_TOKENS_MAX = 50_000;
 const PLAIN_CHARS = 4;
 
 /** Strings of a body that are media: by the object that holds them, the names of its members. */
-export type MediaPlaces = ReadonlyMap<object, readonly string[]>;
+type MediaPlaces = ReadonlyMap<object, readonly string[]>;
 
 /**
  * Tokens of the text of a body, reckoned from a sample of its characters.

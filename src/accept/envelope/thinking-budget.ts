@@ -1,6 +1,5 @@
 /** How much thinking a body asks for beside its output limit: some servers count the limit for the answer alone. */
-
-type Json = Readonly<Record<string, unknown>>;
+import type { JsonObject } from "../../values/json-object.ts";
 
 /** The words of common chat servers (docs/members.md); messages servers keep a budget below the limit. */
 const BUDGETS = ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"] as const;
@@ -11,12 +10,12 @@ const NESTED = [
 ] as const;
 
 /** @returns the largest budget in tokens that the body names, whole and at least 0; a number as text counts as well. */
-export function thinkingBudgetOf(json: Json): number {
+export function thinkingBudgetOf(json: JsonObject): number {
   const named = [
     ...BUDGETS.map((name) => json[name]),
     ...NESTED.map(([outer, inner]) => {
       const object = json[outer];
-      return typeof object === "object" && object !== null ? (object as Json)[inner] : undefined;
+      return typeof object === "object" && object !== null ? (object as JsonObject)[inner] : undefined;
     }),
   ];
   let most = 0;

@@ -12,7 +12,7 @@ import { sharedLookup } from "./lookup.ts";
 /** Why a request has no answer: nobody there, nothing said in time, not HTTP, or given up by us. */
 export type SiteFailure = "away" | "silent" | "invalid" | "abandoned";
 
-export type SiteOutcome =
+type SiteOutcome =
   | { readonly kind: "answer"; readonly answer: IncomingMessage }
   | { readonly kind: "upgraded"; readonly answer: IncomingMessage; readonly socket: Socket; readonly first: Buffer }
   | { readonly kind: "failed"; readonly failure: SiteFailure };

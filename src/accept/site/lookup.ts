@@ -8,10 +8,10 @@ import type { LookupFunction } from "node:net";
 /** How long an answer is used. */
 const REMEMBERED_MS = 10_000;
 
-type Waiting = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
+type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
 
 /** Asks the system for all addresses of a name. */
-export type AskSystem = (hostname: string, answer: Waiting) => void;
+export type AskSystem = (hostname: string, answer: LookupCallback) => void;
 
 const askSystem: AskSystem = (hostname, answer) => lookup(hostname, { all: true }, answer);
 
@@ -22,9 +22,9 @@ export function sharedLookup(
 ): LookupFunction {
   let known: LookupAddress[] = [];
   let knownUntilMs = 0;
-  const waiting: Waiting[] = [];
+  const waiting: LookupCallback[] = [];
   return (hostname, options, callback) => {
-    const give: Waiting = (error, addresses) => {
+    const give: LookupCallback = (error, addresses) => {
       const [first] = addresses;
       if (options.all) callback(error, addresses);
       else callback(error, first?.address ?? "", first?.family);

@@ -16,7 +16,7 @@ interface PlaceLimits {
 /** Gives a place back; further calls have no effect. */
 export type Leave = () => void;
 
-interface Waiting {
+interface PlaceWaiter {
   readonly resolve: (leave: Leave | undefined) => void;
 }
 
@@ -24,7 +24,7 @@ export class SitePlaces {
   readonly #limits: PlaceLimits;
   readonly #held = new Map<string, number>();
   /** In the order in which their turns come. */
-  readonly #lines = new Map<string, Waiting[]>();
+  readonly #lines = new Map<string, PlaceWaiter[]>();
   #taken = 0;
   #waiting = 0;
 
@@ -50,7 +50,7 @@ export class SitePlaces {
     const line = this.#lines.get(owner) ?? [];
     if (line.length >= this.#limits.waitingMax - this.#waiting) return Promise.resolve(undefined);
     const { promise, resolve } = Promise.withResolvers<Leave | undefined>();
-    const waiting: Waiting = { resolve };
+    const waiting: PlaceWaiter = { resolve };
     const giveUp = () => {
       this.#leaveLine(owner, waiting);
       resolve(undefined);
@@ -94,7 +94,7 @@ export class SitePlaces {
       served = false;
       for (const [owner, line] of [...this.#lines]) {
         if (!this.#mayTake(owner)) continue;
-        const [next] = line as [Waiting];
+        const [next] = line as [PlaceWaiter];
         this.#leaveLine(owner, next);
         // An owner that had a turn goes to the end of the round.
         if (this.#lines.delete(owner)) this.#lines.set(owner, line);
@@ -104,7 +104,7 @@ export class SitePlaces {
     }
   }
 
-  #leaveLine(owner: string, waiting: Waiting): void {
+  #leaveLine(owner: string, waiting: PlaceWaiter): void {
     const line = this.#lines.get(owner);
     const at = line?.indexOf(waiting) ?? -1;
     if (line === undefined || at === -1) return;

@@ -8,7 +8,7 @@ import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
 import { digestOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
-import type { Outcome } from "../admin-commands.ts";
+import type { CommandResult } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
 import { patientClient } from "../patient-client.ts";
 import { type Column, table } from "../table.ts";
@@ -44,7 +44,7 @@ export async function archiveLedgers(
   impatient: AdminClient,
   { before, to, account }: ArchiveOptions,
   terminal: Terminal,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const admin = patientClient(impatient, terminal);
   const beforeMs = /^\d{4}-\d\d-\d\d$/.test(before) ? Date.parse(`${before}T00:00:00Z`) : Number.NaN;
   if (Number.isNaN(beforeMs)) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");

@@ -9,8 +9,9 @@ import { type OpeningFacts, readOpening } from "../../store/ledger/opening.ts";
 import { textOf } from "../../store/ledger/plain-line.ts";
 import { LedgerWalk } from "../../store/ledger/walk.ts";
 import type { LedgerLine } from "../../store/records.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { AccountTag } from "../../values/key.ts";
-import type { AdminClient, Fields } from "../admin-client.ts";
+import type { AdminClient } from "../admin-client.ts";
 import { CliFailure } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
 import { type ArchiveFile, type ArchiveHeading, listArchive, readFaulty } from "./files.ts";
@@ -20,7 +21,7 @@ export interface ArchiveVerdict {
   /** Lines in the files. */
   readonly lines: number;
   /** By account, in the form of the admin API's verification: findings that are kept, and how many there are. */
-  readonly findings: ReadonlyMap<string, { readonly kept: readonly Fields[]; readonly count: number }>;
+  readonly findings: ReadonlyMap<string, { readonly kept: readonly JsonObject[]; readonly count: number }>;
   /** What could not be verified, and is no fault; each a sentence. */
   readonly notes: readonly string[];
 }
@@ -34,7 +35,7 @@ export async function verifyArchive(
 ): Promise<ArchiveVerdict> {
   const files = await listArchive(dir);
   const strangers = new Set(files.map((file) => file.account));
-  const findings = new Map<string, { kept: readonly Fields[]; count: number }>();
+  const findings = new Map<string, { kept: readonly JsonObject[]; count: number }>();
   const notes: string[] = [];
   let lines = 0;
   for await (const name of account === undefined ? allAccounts(admin) : [account]) {

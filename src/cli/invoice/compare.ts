@@ -1,8 +1,8 @@
 /** Holds a vendor's figures against the ledger's, by UTC day and model. Pure. */
 import { bareName } from "../../convert/answered-model.ts";
-import { addFigures, type ByDay, type Figures, NO_FIGURES } from "./invoice.ts";
+import { addFigures, type ByDay, type InvoiceFigures, NO_FIGURES } from "./invoice.ts";
 
-export type Figure = keyof Figures;
+export type Figure = keyof InvoiceFigures;
 
 /** One figure of a day and model, on both sides. */
 export interface Compared {
@@ -21,7 +21,7 @@ export interface Comparison {
   /** Days and models of which at least one figure differs. */
   readonly differing: readonly { readonly day: string; readonly model: string }[];
   /** Models of theirs that the ledger has nothing of: other users of the same account. */
-  readonly others: ReadonlyMap<string, Figures>;
+  readonly others: ReadonlyMap<string, InvoiceFigures>;
 }
 
 interface CompareOptions {
@@ -45,7 +45,7 @@ export function compareFigures(theirs: ByDay, ours: ByDay, options: CompareOptio
   const [left, right] = [renamed(named, label), renamed(ours, label)];
   const known = modelsOf(right);
   const items: Compared[] = [];
-  const others = new Map<string, Figures>();
+  const others = new Map<string, InvoiceFigures>();
   for (const day of [...new Set([...left.keys(), ...right.keys()])].sort()) {
     const [a, b] = [left.get(day), right.get(day)];
     for (const model of [...new Set([...(a?.keys() ?? []), ...(b?.keys() ?? [])])].sort()) {
@@ -65,8 +65,8 @@ export function compareFigures(theirs: ByDay, ours: ByDay, options: CompareOptio
 
 function compared(
   place: Pick<Compared, "day" | "model" | "figure">,
-  their: Figures,
-  our: Figures,
+  their: InvoiceFigures,
+  our: InvoiceFigures,
   share: number,
 ): Compared {
   const [theirs, ours] = [BigInt(their[place.figure]), BigInt(our[place.figure])];
@@ -93,7 +93,7 @@ function modelsOf(byDay: ByDay): Set<string> {
 function renamed(byDay: ByDay, name: (model: string) => string): ByDay {
   const sums: ByDay = new Map();
   for (const [day, models] of byDay) {
-    const under = new Map<string, Figures>();
+    const under = new Map<string, InvoiceFigures>();
     for (const [model, figures] of models) {
       under.set(name(model), addFigures(under.get(name(model)) ?? NO_FIGURES, figures));
     }

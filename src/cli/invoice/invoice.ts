@@ -14,22 +14,22 @@ const PLACES_MAX = 200_000;
 const NAME_CHARS_MAX = 256;
 
 /** Tokens, and nano-dollars. */
-export interface Figures {
+export interface InvoiceFigures {
   /** All input tokens, cached ones included. */
   readonly input: number;
   readonly output: number;
   readonly cost: bigint;
 }
 
-export const NO_FIGURES: Figures = Object.freeze({ input: 0, output: 0, cost: 0n });
+export const NO_FIGURES: InvoiceFigures = Object.freeze({ input: 0, output: 0, cost: 0n });
 
 /** Figures by day (`YYYY-MM-DD`), then by model. */
-export type ByDay = Map<string, Map<string, Figures>>;
+export type ByDay = Map<string, Map<string, InvoiceFigures>>;
 
 export interface Invoice {
   readonly byDay: ByDay;
   /** What the file covers. */
-  readonly tells: readonly (keyof Figures)[];
+  readonly tells: readonly (keyof InvoiceFigures)[];
 }
 
 interface InvoiceOptions {
@@ -41,7 +41,7 @@ interface InvoiceOptions {
 
 /** @throws CliFailure 2 for a file that is none, with the line and the reason */
 export async function readInvoice(path: string, options: InvoiceOptions): Promise<Invoice> {
-  const sums = new Map<string, Map<string, Figures>>();
+  const sums = new Map<string, Map<string, InvoiceFigures>>();
   let columns: Columns | undefined;
   let width = 0;
   let places = 0;
@@ -66,7 +66,7 @@ export async function readInvoice(path: string, options: InvoiceOptions): Promis
     if ((options.since !== undefined && day < options.since) || (options.until !== undefined && day > options.until)) {
       continue;
     }
-    const models = sums.get(day) ?? new Map<string, Figures>();
+    const models = sums.get(day) ?? new Map<string, InvoiceFigures>();
     sums.set(day, models);
     const before = models.get(model);
     if (!before) places += 1;
@@ -94,7 +94,7 @@ function headingOf(path: string, { line, cells }: CsvRow, { columns }: InvoiceOp
   }
 }
 
-export function addFigures(a: Figures, b: Figures): Figures {
+export function addFigures(a: InvoiceFigures, b: InvoiceFigures): InvoiceFigures {
   return { input: a.input + b.input, output: a.output + b.output, cost: a.cost + b.cost };
 }
 
@@ -104,7 +104,7 @@ function readRow(
   { line, cells }: CsvRow,
   columns: Columns,
   width: number,
-): { readonly day: string; readonly model: string; readonly figures: Figures } | undefined {
+): { readonly day: string; readonly model: string; readonly figures: InvoiceFigures } | undefined {
   if (cells.length !== width) {
     throw badLine(path, line, `it has ${cells.length} cells, the heading has ${width}`);
   }

@@ -7,10 +7,10 @@ import { Secret } from "../../values/secret.ts";
 import type { Address, StoreSettings } from "../../values/settings.ts";
 import { LIMITS } from "../defaults.ts";
 
-export type Read<T> = { readonly value: T } | { readonly wrong: string };
+export type ParsedText<T> = { readonly value: T } | { readonly wrong: string };
 
 /** `127.0.0.1:8787`, `[::1]:8787`, `localhost:8787` or `unix:/path`; port 0 lets the system choose. */
-export function readAddress(text: string): Read<Address> {
+export function readAddress(text: string): ParsedText<Address> {
   if (text.startsWith("unix:")) {
     const path = text.slice(5);
     // sun_path of unix(7) holds 108 bytes with its final NUL.
@@ -52,7 +52,7 @@ function readEndpoint(text: string, defaultPort?: number): { host: string; port:
 }
 
 /** A base that paths are appended to: http or https, without credentials, query and fragment, and no final slash. */
-export function readBaseUrl(text: string): Read<string> {
+export function readBaseUrl(text: string): ParsedText<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) {
     return { wrong: "must be an http:// or https:// URL" };
@@ -63,14 +63,14 @@ export function readBaseUrl(text: string): Read<string> {
 }
 
 /** A browser's `Origin` header, so without a path. */
-export function readOrigin(text: string): Read<string> {
+export function readOrigin(text: string): ParsedText<string> {
   const url = readBaseUrl(text);
   if ("wrong" in url) return url;
   return new URL(text).origin === url.value ? url : { wrong: "must be an origin such as https://chat.example" };
 }
 
 /** `10.0.0.0/8`, `::1/128`, a bare address (all its bits count) or `unix`. */
-export function readAddressBlock(text: string): Read<string> {
+export function readAddressBlock(text: string): ParsedText<string> {
   if (text === "unix") return { value: text };
   const [address = "", bits, more] = text.split("/");
   const version = isIP(address);
@@ -90,7 +90,7 @@ const STORE_FORMS =
   "redis-sentinel://host:port,host:port/name, each Redis form with user:password@ where needed";
 
 /** The forms of `store`; passwords become secrets at once. `rediss-cluster://` is the cluster form with TLS. */
-export function readStore(text: string): Read<StoreSettings> {
+export function readStore(text: string): ParsedText<StoreSettings> {
   if (text.startsWith("embedded:")) {
     const dir = text.slice("embedded:".length);
     return dir === "" ? { wrong: "must name a folder after embedded:" } : { value: { kind: "embedded", dir } };
@@ -119,7 +119,7 @@ export function readStore(text: string): Read<StoreSettings> {
   return { value: { kind: "redis-sentinel", sentinels: nodes, name, username, password } };
 }
 
-function readSingleRedis(text: string): Read<StoreSettings> {
+function readSingleRedis(text: string): ParsedText<StoreSettings> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) return { wrong: STORE_FORMS };
   if (url.search || url.hash) return { wrong: "must not carry a query or a fragment" };

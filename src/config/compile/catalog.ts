@@ -17,16 +17,15 @@ import { MULTIPLIER_ONE, type Multiplier, type Price } from "../../values/price.
 import type { Protocol } from "../../values/protocol.ts";
 import { actionsFor, addedBytes, type Rule } from "../../values/rules.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
-import { type Path, suggestion } from "../problems.ts";
+import { type ConfigPath, suggestion } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import { readCost } from "./cost.ts";
 import { readPassedMembers } from "./passed-members.ts";
 import { readPrice, readUsd } from "./prices.ts";
-import type { Loose, Reader } from "./reader.ts";
+import type { Loose, LooseConfig, Reader } from "./reader.ts";
 import { readRules } from "./rules.ts";
 import { parseMultiplier } from "./units.ts";
 
-type File = Loose<ConfigFile>;
 type ModelFile = Loose<ConfigFile["models"][string]>;
 type RouteFile = Loose<ConfigFile["models"][string]["routes"][number]>;
 type GroupFile = Loose<ConfigFile["groups"][string]>;
@@ -34,7 +33,7 @@ type CardFile = Loose<NonNullable<ConfigFile["cards"]>[string]>;
 type CapabilitiesFile = NonNullable<RouteFile["capabilities"]>;
 
 /** The catalog; `known` is the file as written, for references to things that are there but wrong themselves. */
-export function readCatalog(reader: Reader, file: File, known: Known): Catalog {
+export function readCatalog(reader: Reader, file: LooseConfig, known: KnownNames): Catalog {
   const upstreamRules = new Map(
     entries(file.upstreams).map(([name, upstream]) => [
       name,
@@ -66,14 +65,14 @@ export function readCatalog(reader: Reader, file: File, known: Known): Catalog {
 
 /** What a model's readers look up elsewhere in the file. */
 interface Places {
-  readonly file: File;
-  readonly known: Known;
+  readonly file: LooseConfig;
+  readonly known: KnownNames;
   readonly upstreamRules: ReadonlyMap<string, readonly Rule[]>;
   readonly passedMembers: ReadonlyMap<string, PassedMembers>;
 }
 
 /** The names that the file gives to things, whether or not the things are in order. */
-export interface Known {
+export interface KnownNames {
   /** The keys at the top of the file. */
   readonly top: Readonly<Record<string, unknown>>;
   readonly upstreams: Readonly<Record<string, unknown>>;
@@ -86,7 +85,7 @@ function entries<T>(map: Readonly<Record<string, T | undefined>> | undefined): [
   return Object.entries(map ?? {}).filter((entry): entry is [string, T] => entry[1] !== undefined);
 }
 
-function readDefaultPlan(reader: Reader, file: File, known: Known): string {
+function readDefaultPlan(reader: Reader, file: LooseConfig, known: KnownNames): string {
   const plans = Object.keys(file.plans ?? {});
   if (file.default_plan !== undefined) {
     reader.reference(["default_plan"], file.default_plan, "plan", known.plans);
@@ -102,7 +101,7 @@ function readDefaultPlan(reader: Reader, file: File, known: Known): string {
   return plans[0] ?? "";
 }
 
-function readModel(reader: Reader, path: Path, name: string, model: ModelFile, places: Places): Model {
+function readModel(reader: Reader, path: ConfigPath, name: string, model: ModelFile, places: Places): Model {
   for (const [index, plan] of (model.plans ?? []).entries()) {
     reader.reference([...path, "plans", index], plan, "plan", places.known.plans);
   }
@@ -138,7 +137,7 @@ function readModel(reader: Reader, path: Path, name: string, model: ModelFile, p
   };
 }
 
-function readToolCalls(reader: Reader, path: Path, { tool_calls }: ModelFile): Model["toolCalls"] {
+function readToolCalls(reader: Reader, path: ConfigPath, { tool_calls }: ModelFile): Model["toolCalls"] {
   const max = tool_calls?.max ?? DEFAULTS.toolCallsMax;
   const held = tool_calls?.held ?? Math.min(DEFAULTS.toolCallsHeld, max);
   if (held > max) reader.refuse([...path, "held"], `must not be above max (${max})`);
@@ -147,9 +146,9 @@ function readToolCalls(reader: Reader, path: Path, { tool_calls }: ModelFile): M
 
 function readRoute(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   route: RouteFile,
-  of: Places & { name: string; model: ModelFile; price: Price; pricePath: Path },
+  of: Places & { name: string; model: ModelFile; price: Price; pricePath: ConfigPath },
 ): Route {
   const upstream = route.upstream ?? "";
   reader.reference([...path, "upstream"], route.upstream, "upstream", of.known.upstreams);
@@ -174,7 +173,7 @@ function readRoute(
   };
 }
 
-function readMediaTokens(reader: Reader, path: Path, file: ModelFile["media_tokens"]): MediaTokens {
+function readMediaTokens(reader: Reader, path: ConfigPath, file: ModelFile["media_tokens"]): MediaTokens {
   const tokens = {
     image: file?.image ?? Math.min(DEFAULTS.imageTokens, file?.image_max ?? DEFAULTS.imageTokens),
     file: file?.file ?? Math.min(DEFAULTS.fileTokens, file?.file_max ?? DEFAULTS.fileTokens),
@@ -205,7 +204,7 @@ function namedCapabilities(file: CapabilitiesFile | undefined): Partial<Capabili
   return named;
 }
 
-function readGroup(reader: Reader, path: Path, name: string, group: GroupFile, known: Known): Group {
+function readGroup(reader: Reader, path: ConfigPath, name: string, group: GroupFile, known: KnownNames): Group {
   const patterns = (group.models ?? []).map((pattern, index) => {
     if (pattern !== undefined) checkPattern(reader, [...path, "models", index], pattern, known);
     return pattern;
@@ -229,7 +228,7 @@ function readGroup(reader: Reader, path: Path, name: string, group: GroupFile, k
 }
 
 /** A pattern that serves nothing is a misspelling, and its group would answer 403 to everybody. */
-function checkPattern(reader: Reader, path: Path, pattern: string, known: Known): void {
+function checkPattern(reader: Reader, path: ConfigPath, pattern: string, known: KnownNames): void {
   const names = Object.keys(known.models);
   const probe = { models: [pattern] } as unknown as Group;
   if (names.length === 0 || names.some((name) => groupServes(probe, name))) return;
@@ -237,7 +236,7 @@ function checkPattern(reader: Reader, path: Path, pattern: string, known: Known)
   reader.refuse(path, `must match a model of this file${near === "" ? "; names are compared with their case" : near}`);
 }
 
-function readMultiplier(reader: Reader, path: Path, factor: string | number | undefined): Multiplier {
+function readMultiplier(reader: Reader, path: ConfigPath, factor: string | number | undefined): Multiplier {
   if (factor === undefined) return MULTIPLIER_ONE;
   const multiplier = reader.isFloat(path) ? undefined : parseMultiplier(factor);
   if (multiplier !== undefined) return multiplier;
@@ -248,7 +247,14 @@ function readMultiplier(reader: Reader, path: Path, factor: string | number | un
   return MULTIPLIER_ONE;
 }
 
-function readCard(reader: Reader, path: Path, name: string, card: CardFile, file: File, known: Known): CardKind {
+function readCard(
+  reader: Reader,
+  path: ConfigPath,
+  name: string,
+  card: CardFile,
+  file: LooseConfig,
+  known: KnownNames,
+): CardKind {
   reader.reference([...path, "plan"], card.plan, "plan", known.plans);
   reader.reference([...path, "group"], card.group, "group", known.groups);
   const kind = card.group === undefined ? undefined : own(file.groups, card.group)?.kind;

@@ -4,8 +4,7 @@ import { Secret } from "../../values/secret.ts";
 import type { Address, JournalSettings, Settings, StoreSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { Sources } from "../expand.ts";
-import type { Path } from "../problems.ts";
-import type { ConfigFile } from "../schema/schema.ts";
+import type { ConfigPath } from "../problems.ts";
 import {
   isLocal,
   readAddress,
@@ -15,13 +14,11 @@ import {
   readStore,
   sameAddress,
 } from "./addresses.ts";
-import { type Known, readCatalog } from "./catalog.ts";
+import { type KnownNames, readCatalog } from "./catalog.ts";
 import { readUsd } from "./prices.ts";
-import type { Loose, Reader } from "./reader.ts";
+import type { LooseConfig, Reader } from "./reader.ts";
 import { readTraces } from "./traces.ts";
 import { readUpstream } from "./upstream.ts";
-
-type File = Loose<ConfigFile>;
 
 const KIB = 1024;
 const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
@@ -30,7 +27,7 @@ const MEMORY_BYTES = { min: 128 * KIB * KIB, max: KIB ** 5 };
 const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
 
 /** The settings; they mean something only when no problem has been added meanwhile. */
-export function compile(reader: Reader, file: File, known: Known, sources: Sources): Settings {
+export function compile(reader: Reader, file: LooseConfig, known: KnownNames, sources: Sources): Settings {
   const listen = readListener(reader, ["listen"], file.listen, DEFAULTS.listen);
   const admin = readListener(reader, ["admin"], file.admin, DEFAULTS.admin);
   const store = readStoreOrDefault(reader, file.store);
@@ -80,7 +77,7 @@ export function compile(reader: Reader, file: File, known: Known, sources: Sourc
   return settings;
 }
 
-function timer(reader: Reader, path: Path, text: string | undefined, defaultMs: number): number {
+function timer(reader: Reader, path: ConfigPath, text: string | undefined, defaultMs: number): number {
   return reader.durationMs(path, text, defaultMs, LIMITS.timerMsMax);
 }
 
@@ -89,21 +86,21 @@ function readAllowance(reader: Reader, usd: string | number | undefined): number
   return Number(readUsd(reader, path, usd ?? DEFAULTS.leftAllowanceUsd) ?? 0n);
 }
 
-function readListener(reader: Reader, path: Path, text: string | undefined, defaultText: string): Address {
+function readListener(reader: Reader, path: ConfigPath, text: string | undefined, defaultText: string): Address {
   const fallback = readAddress(defaultText) as { value: Address };
   return reader.read(path, text, readAddress) ?? fallback.value;
 }
 
 function readEach(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   items: readonly (string | undefined)[] | undefined,
   read: Parameters<typeof reader.read<string>>[2],
 ): string[] {
   return (items ?? []).flatMap((item, index) => reader.read([...path, index], item, read) ?? []);
 }
 
-function checkListeners(reader: Reader, file: File, known: Known, settings: Settings): void {
+function checkListeners(reader: Reader, file: LooseConfig, known: KnownNames, settings: Settings): void {
   if (sameAddress(settings.listen, settings.admin)) {
     const path = file.admin === undefined ? ["listen"] : ["admin"];
     reader.refuse(path, "must not be the address of both listen and admin: the admin API is never public");
@@ -129,7 +126,7 @@ function readStoreOrDefault(reader: Reader, text: string | undefined): StoreSett
   return reader.read(["store"], text, readStore) ?? fallback.value;
 }
 
-function readJournal(reader: Reader, file: File, store: StoreSettings): JournalSettings {
+function readJournal(reader: Reader, file: LooseConfig, store: StoreSettings): JournalSettings {
   const journal = file.journal ?? {};
   return {
     dir: journal.dir ?? (store.kind === "embedded" ? `${store.dir}/journal` : DEFAULTS.journalDir),
@@ -138,12 +135,12 @@ function readJournal(reader: Reader, file: File, store: StoreSettings): JournalS
   };
 }
 
-function readMemory(reader: Reader, file: File): number | undefined {
+function readMemory(reader: Reader, file: LooseConfig): number | undefined {
   const memory = file.overload?.memory;
   return memory === undefined ? undefined : reader.sizeBytes(["overload", "memory"], memory, 0, MEMORY_BYTES);
 }
 
-function readWorkers(reader: Reader, file: File, store: StoreSettings): number {
+function readWorkers(reader: Reader, file: LooseConfig, store: StoreSettings): number {
   const workers = file.workers ?? DEFAULTS.workers;
   if (workers !== DEFAULTS.workers && store.kind === "embedded") {
     reader.refuse(["workers"], "needs a store on Redis: the embedded store belongs to one process; leave it at 1");
@@ -151,7 +148,7 @@ function readWorkers(reader: Reader, file: File, store: StoreSettings): number {
   return workers === "auto" ? Math.min(availableParallelism(), LIMITS.workersMax) : workers;
 }
 
-function readSealingKeys(reader: Reader, file: File, store: StoreSettings): Secret[] {
+function readSealingKeys(reader: Reader, file: LooseConfig, store: StoreSettings): Secret[] {
   const keys = file.sealing_keys ?? [];
   const seen = new Set<string>();
   for (const [index, key] of keys.entries()) {

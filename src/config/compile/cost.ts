@@ -3,20 +3,20 @@
  * at another cost, without a word, and the margin would be wrong.
  */
 import type { Price } from "../../values/price.ts";
-import { type Path, shownKey } from "../problems.ts";
+import { type ConfigPath, shownKey } from "../problems.ts";
 import { type PriceFile, readPrice } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
 
 /** A model's price, where it is, as written and as read. */
 interface PriceOf {
-  readonly path: Path;
+  readonly path: ConfigPath;
   readonly file: Loose<PriceFile> | undefined;
   readonly read: Price;
 }
 
 /** Reads a route's cost, and complains about each tool, option, tier and step that only the price has. */
-export function readCost(reader: Reader, path: Path, cost: Loose<PriceFile>, price: PriceOf): Price {
-  const demand = (isThere: boolean, key: Path, why: string) => {
+export function readCost(reader: Reader, path: ConfigPath, cost: Loose<PriceFile>, price: PriceOf): Price {
+  const demand = (isThere: boolean, key: ConfigPath, why: string) => {
     if (isThere || key.some((_, at) => reader.isRefused([...path, ...key.slice(0, at)]))) return;
     // A name that must go from the price is not to be written here too.
     if (reader.isRefused([...price.path, ...key])) return;
@@ -46,8 +46,8 @@ const STEPLESS =
   "[] where the upstream has none";
 
 /** Whether a cost says something of long input where its price does. An empty list says that there are no steps. */
-function coversSteps(cost: Steps, price: Steps | undefined): boolean {
+function coversSteps(cost: PriceSteps, price: PriceSteps | undefined): boolean {
   return cost.above_tokens !== undefined || (price?.above_tokens ?? []).length === 0;
 }
 
-type Steps = Loose<Pick<PriceFile, "above_tokens">>;
+type PriceSteps = Loose<Pick<PriceFile, "above_tokens">>;

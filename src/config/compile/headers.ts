@@ -1,6 +1,6 @@
 /** Headers that a configuration adds to requests. */
 import { Secret } from "../../values/secret.ts";
-import type { Path } from "../problems.ts";
+import type { ConfigPath } from "../problems.ts";
 import type { Reader } from "./reader.ts";
 
 /** A field value (RFC 9110 5.5) of visible ASCII: anything else could not be sent, or would split the head. */
@@ -15,7 +15,7 @@ export function isFieldValue(text: string): boolean {
  */
 export function readHeaderValues(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   headers: Readonly<Record<string, string | undefined>>,
   owned: { readonly names: ReadonlySet<string>; readonly why: string },
 ): ReadonlyMap<string, Secret> {

@@ -3,14 +3,11 @@
 import { mistakenFor } from "../../values/members/shape.ts";
 import { MEMBERS, type PassedMembers } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
-import type { Path } from "../problems.ts";
-import type { ConfigFile } from "../schema/schema.ts";
-import type { Loose, Reader } from "./reader.ts";
-
-type UpstreamFile = Loose<ConfigFile["upstreams"][string]>;
+import type { ConfigPath } from "../problems.ts";
+import type { LooseUpstream, Reader } from "./reader.ts";
 
 /** Reads `unknown_members` and `pass_members`; a name that is listed, or could be taken for one, is refused. */
-export function readPassedMembers(reader: Reader, path: Path, upstream: UpstreamFile): PassedMembers {
+export function readPassedMembers(reader: Reader, path: ConfigPath, upstream: LooseUpstream): PassedMembers {
   const names = new Set<string>();
   for (const [index, name] of (upstream.pass_members ?? []).entries()) {
     if (name === undefined) continue;

@@ -3,7 +3,7 @@
 import { tierNameFault } from "../../values/members/tier.ts";
 import { OPTION_MEMBERS } from "../../values/members.ts";
 import { toolNameFault } from "../../values/tokens/tool-calls.ts";
-import { type Path, shownKey, suggestion } from "../problems.ts";
+import { type ConfigPath, shownKey, suggestion } from "../problems.ts";
 import type { Reader } from "./reader.ts";
 
 /** The parts of a price whose names are looked at, as written. */
@@ -14,7 +14,7 @@ interface NamedPrices {
 }
 
 /** Complains about each tool, option and tier of a price or a cost that nothing can be charged by. */
-export function checkPriceNames(reader: Reader, path: Path, price: NamedPrices): void {
+export function checkPriceNames(reader: Reader, path: ConfigPath, price: NamedPrices): void {
   const refuse = (key: string, name: string, why: string, near: string) =>
     reader.complain([...path, key, name], `"${shownKey(name)}" is refused: it ${why}${near}`, "key");
   for (const name of Object.keys(price.options ?? {})) {

@@ -1,7 +1,7 @@
 /** Prices as written (US dollars per million tokens) to prices as charged (integers), without a floating point between. */
 import { divideUp, parseUsd } from "../../values/money.ts";
 import type { Price, TierPrices, UnitPrices } from "../../values/price.ts";
-import type { Path } from "../problems.ts";
+import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import { checkPriceNames } from "./price-names.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -18,7 +18,7 @@ type UnitPricesFile = Pick<PriceFile, "input" | "cached_input" | "cache_write" |
  */
 export function readPrice(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   price: Loose<PriceFile> | undefined,
   { cachedIsCheaper = false }: { readonly cachedIsCheaper?: boolean } = {},
 ): Price {
@@ -45,7 +45,7 @@ export function readPrice(
 }
 
 /** US dollars in nano-dollars; undefined when missing or refused. */
-export function readUsd(reader: Reader, path: Path, usd: string | number | undefined): bigint | undefined {
+export function readUsd(reader: Reader, path: ConfigPath, usd: string | number | undefined): bigint | undefined {
   if (usd === undefined) return undefined;
   // `10.0` has the value of an integer, but its writer will write 10.1 next.
   const amount = reader.isFloat(path) ? undefined : parseUsd(String(usd));
@@ -62,7 +62,7 @@ export function readUsd(reader: Reader, path: Path, usd: string | number | undef
  */
 function readUnitPrices(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   prices: Loose<UnitPricesFile> | undefined,
   cachedIsCheaper: boolean,
 ): UnitPrices {
@@ -90,7 +90,12 @@ function hasCheaperCached(file: Loose<UnitPricesFile> | undefined, prices: UnitP
   return file?.cached_input === undefined ? above : prices.cachedInput < prices.input;
 }
 
-function readTier(reader: Reader, path: Path, tier: Loose<TierFile> | undefined, cachedIsCheaper: boolean): TierPrices {
+function readTier(
+  reader: Reader,
+  path: ConfigPath,
+  tier: Loose<TierFile> | undefined,
+  cachedIsCheaper: boolean,
+): TierPrices {
   const base = readUnitPrices(reader, path, tier, cachedIsCheaper);
   const cheaper = hasCheaperCached(tier, base, cachedIsCheaper);
   const aboveTokens = readSteps(reader, [...path, "above_tokens"], tier?.above_tokens ?? [], cheaper);
@@ -99,7 +104,7 @@ function readTier(reader: Reader, path: Path, tier: Loose<TierFile> | undefined,
 
 function readSteps(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   steps: NonNullable<Loose<PriceFile>["above_tokens"]>,
   cachedIsCheaper: boolean,
 ): Price["aboveTokens"] {

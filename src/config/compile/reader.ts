@@ -5,9 +5,10 @@
 import { parseDurationMs } from "../../values/time.ts";
 import { shown } from "../check.ts";
 import type { ConfigDocument } from "../document.ts";
-import { type Path, suggestion } from "../problems.ts";
+import { type ConfigPath, suggestion } from "../problems.ts";
+import type { ConfigFile } from "../schema/schema.ts";
 import type { TSchema } from "../schema/words.ts";
-import type { Read } from "./addresses.ts";
+import type { ParsedText } from "./addresses.ts";
 import { formatDuration, formatSize, parseSize } from "./units.ts";
 
 /** A value from which the schema's complaints were taken out. */
@@ -16,6 +17,10 @@ export type Loose<T> = T extends readonly (infer V)[]
   : T extends object
     ? { readonly [K in keyof T]?: Loose<T[K]> | undefined }
     : T;
+
+/** The configuration file, and an upstream in it, after that. */
+export type LooseConfig = Loose<ConfigFile>;
+export type LooseUpstream = Loose<ConfigFile["upstreams"][string]>;
 
 export class Reader {
   readonly #document: ConfigDocument;
@@ -27,32 +32,32 @@ export class Reader {
   }
 
   /** Complains about a value; `rule` goes on after "it", as in "must be …". */
-  refuse(path: Path, rule: string): void {
+  refuse(path: ConfigPath, rule: string): void {
     this.#document.problems.add(path, `${shown(path, this.#schema, this.#document)} is refused: it ${rule}`);
   }
 
   /** Complains in a sentence of its own. */
-  complain(path: Path, message: string, at: "key" | "value" = "value"): void {
+  complain(path: ConfigPath, message: string, at: "key" | "value" = "value"): void {
     this.#document.problems.add(path, message, at);
   }
 
   /** Whether nothing at or below a path has been complained about. */
-  isWhole(path: Path): boolean {
+  isWhole(path: ConfigPath): boolean {
     return !this.#document.problems.paths().some((other) => path.every((part, index) => other[index] === part));
   }
 
   /** Whether the value at a path, as a whole, has been complained about. */
-  isRefused(path: Path): boolean {
+  isRefused(path: ConfigPath): boolean {
     return this.#document.problems.has(path);
   }
 
   /** Whether YAML takes the value for a number with a point: such a number is binary. */
-  isFloat(path: Path): boolean {
+  isFloat(path: ConfigPath): boolean {
     return this.#document.kindAt(path) === "float";
   }
 
   /** Applies a reader that says what is wrong. */
-  read<T>(path: Path, text: string | undefined, reader: (text: string) => Read<T>): T | undefined {
+  read<T>(path: ConfigPath, text: string | undefined, reader: (text: string) => ParsedText<T>): T | undefined {
     if (text === undefined) return undefined;
     const read = reader(text);
     if ("value" in read) return read.value;
@@ -62,7 +67,7 @@ export class Reader {
 
   /** A duration above 0 and at most `maxMs`, in milliseconds. */
   durationMs(
-    path: Path,
+    path: ConfigPath,
     text: string | undefined,
     defaultMs: number,
     maxMs: number,
@@ -78,7 +83,7 @@ export class Reader {
 
   /** A size within bounds, in bytes. */
   sizeBytes(
-    path: Path,
+    path: ConfigPath,
     size: string | number | undefined,
     defaultBytes: number,
     bounds: { min: number; max: number },
@@ -91,7 +96,7 @@ export class Reader {
   }
 
   /** A name that must be among the known ones. Where there are none at all, that has been complained about. */
-  reference(path: Path, name: string | undefined, what: string, known: Readonly<Record<string, unknown>>): void {
+  reference(path: ConfigPath, name: string | undefined, what: string, known: Readonly<Record<string, unknown>>): void {
     if (name === undefined || name in known) return;
     const names = Object.keys(known);
     if (names.length === 0) return;

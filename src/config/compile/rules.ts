@@ -2,7 +2,7 @@
 import type { Protocol } from "../../values/protocol.ts";
 import type { Assignment, MemberPath, Rule, RuleAction } from "../../values/rules.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
-import type { Path } from "../problems.ts";
+import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import { readHeaderValues } from "./headers.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -17,7 +17,7 @@ const ACTIONS = ["drop", "set", "default", "system", "header", "strip_attributio
  */
 export function readRules(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   rules: readonly (RuleFile | undefined)[] | undefined,
   spoken?: Protocol,
 ): readonly Rule[] {
@@ -27,7 +27,12 @@ export function readRules(
   });
 }
 
-function readRule(reader: Reader, path: Path, rule: RuleFile, spoken: Protocol | undefined): RuleAction | undefined {
+function readRule(
+  reader: Reader,
+  path: ConfigPath,
+  rule: RuleFile,
+  spoken: Protocol | undefined,
+): RuleAction | undefined {
   if (spoken !== undefined && rule.protocol !== undefined && rule.protocol !== spoken) {
     reader.refuse([...path, "protocol"], `must be ${spoken}, which this upstream speaks; left out, it is the same`);
   }
@@ -44,7 +49,7 @@ function readRule(reader: Reader, path: Path, rule: RuleFile, spoken: Protocol |
 }
 
 const READ: Readonly<
-  Record<(typeof ACTIONS)[number], (reader: Reader, path: Path, rule: RuleFile) => RuleAction | undefined>
+  Record<(typeof ACTIONS)[number], (reader: Reader, path: ConfigPath, rule: RuleFile) => RuleAction | undefined>
 > = {
   drop(reader, path, { drop = [] }) {
     const paths = drop.flatMap((text, index) =>
@@ -120,7 +125,7 @@ const NEVER_SET: Reserved = new Map([
   ),
 ]);
 
-function readPath(reader: Reader, path: Path, text: string, at: "key" | "value", never: Reserved): MemberPath {
+function readPath(reader: Reader, path: ConfigPath, text: string, at: "key" | "value", never: Reserved): MemberPath {
   const parts = text.split(".");
   const why = never.get(parts[0] as string);
   if (why !== undefined) reader.complain(path, `"${text}" is not for rules: ${why}`, at);
@@ -135,7 +140,7 @@ const THINKING_BUDGET = /^thinking(?:\.budget_tokens)?$/;
 
 function readAssignments(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   members: Readonly<Record<string, unknown>> | undefined,
 ): Assignment[] {
   return Object.entries(members ?? {}).map(([name, value]) => {

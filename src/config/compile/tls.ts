@@ -3,19 +3,19 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { Secret } from "../../values/secret.ts";
 import type { TlsSettings } from "../../values/settings.ts";
 import type { Sources } from "../expand.ts";
-import type { Path } from "../problems.ts";
+import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import type { Loose, Reader } from "./reader.ts";
 
 type TlsFile = Loose<NonNullable<ConfigFile["upstreams"][string]["tls"]>>;
 
 /** The settings; a file that is missing, is not PEM or does not fit its pair is a problem of its key. */
-export function readTls(reader: Reader, path: Path, tls: TlsFile, sources: Sources): TlsSettings {
+export function readTls(reader: Reader, path: ConfigPath, tls: TlsFile, sources: Sources): TlsSettings {
   const ca = readPem(reader, [...path, "ca_file"], tls.ca_file, "CERTIFICATE", sources);
   return { ca, identity: readIdentity(reader, path, tls, sources), serverName: tls.server_name };
 }
 
-function readIdentity(reader: Reader, path: Path, tls: TlsFile, sources: Sources): TlsSettings["identity"] {
+function readIdentity(reader: Reader, path: ConfigPath, tls: TlsFile, sources: Sources): TlsSettings["identity"] {
   const { cert_file: certFile, key_file: keyFile } = tls;
   if (certFile === undefined && keyFile === undefined) return undefined;
   const [given, missing] = certFile === undefined ? ["key_file", "cert_file"] : ["cert_file", "key_file"];
@@ -50,7 +50,7 @@ function belongTogether(cert: string, key: string): boolean {
 /** @param label what the PEM block's first line ends with; there are several kinds of `PRIVATE KEY`. */
 function readPem(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   file: string | undefined,
   label: "CERTIFICATE" | "PRIVATE KEY",
   sources: Sources,

@@ -56,12 +56,3 @@ export function parseMultiplier(factor: string | number): Multiplier | undefined
   const millionths = BigInt(match[1] as string) * 1_000_000n + BigInt((match[2] ?? "").padEnd(6, "0"));
   return millionths > BigInt(LIMITS.multiplierMax) * 1_000_000n ? undefined : (millionths as Multiplier);
 }
-
-/** Millionths as a factor: `1.0`, `0.85`. */
-export function formatMultiplier(multiplier: Multiplier): string {
-  const fraction = (multiplier % 1_000_000n)
-    .toString()
-    .padStart(6, "0")
-    .replace(/0{1,5}$/, "");
-  return `${multiplier / 1_000_000n}.${fraction}`;
-}

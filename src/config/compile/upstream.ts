@@ -3,21 +3,18 @@ import { Secret } from "../../values/secret.ts";
 import type { HealthSettings, QueueSettings, UpstreamSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { Sources } from "../expand.ts";
-import type { Path } from "../problems.ts";
-import type { ConfigFile } from "../schema/schema.ts";
+import type { ConfigPath } from "../problems.ts";
 import { readBaseUrl } from "./addresses.ts";
 import { isFieldValue, readHeaderValues } from "./headers.ts";
-import type { Loose, Reader } from "./reader.ts";
+import type { LooseUpstream, Reader } from "./reader.ts";
 import { readTls } from "./tls.ts";
-
-type UpstreamFile = Loose<ConfigFile["upstreams"][string]>;
 
 /** One entry of `upstreams`; its PEM files are read here, so that a reload notices when they have changed. */
 export function readUpstream(
   reader: Reader,
-  path: Path,
+  path: ConfigPath,
   name: string,
-  upstream: UpstreamFile,
+  upstream: LooseUpstream,
   sources: Sources,
 ): UpstreamSettings {
   const timeouts = upstream.timeouts ?? {};
@@ -51,14 +48,14 @@ export function readUpstream(
   };
 }
 
-function readQueue(reader: Reader, path: Path, queue: NonNullable<UpstreamFile["queue"]>): QueueSettings {
+function readQueue(reader: Reader, path: ConfigPath, queue: NonNullable<LooseUpstream["queue"]>): QueueSettings {
   return {
     max: queue.max ?? DEFAULTS.queueMax,
     waitMs: reader.durationMs([...path, "wait"], queue.wait, DEFAULTS.queueWaitMs, LIMITS.queueWaitMsMax),
   };
 }
 
-function readHealth(reader: Reader, path: Path, health: NonNullable<UpstreamFile["health"]>): HealthSettings {
+function readHealth(reader: Reader, path: ConfigPath, health: NonNullable<LooseUpstream["health"]>): HealthSettings {
   const time = (key: "window" | "cool_down" | "cool_down_max", defaultMs: number) =>
     reader.durationMs([...path, key], health[key], defaultMs, LIMITS.timerMsMax);
   const coolDownMs = time("cool_down", DEFAULTS.healthCoolDownMs);
@@ -79,7 +76,7 @@ function readHealth(reader: Reader, path: Path, health: NonNullable<UpstreamFile
   };
 }
 
-function readCredential(reader: Reader, path: Path, text: string | undefined): Secret | undefined {
+function readCredential(reader: Reader, path: ConfigPath, text: string | undefined): Secret | undefined {
   if (text === undefined) return undefined;
   if (!isFieldValue(text)) reader.refuse(path, "must be visible ASCII in one line, without blanks around it");
   return new Secret(text);

@@ -1,5 +1,6 @@
 /** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
-import { count, day, flag, instant, list, object, oneOf, orNull, page, type Shape, text, usd } from "./shape.ts";
+import { type Static, Type, USAGE_BY, type UsageBy } from "../schema.ts";
+import { count, day, flag, instant, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");
 const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234");
@@ -22,6 +23,7 @@ const ACCOUNT = {
 };
 
 export const AccountShape = object("Account", ACCOUNT);
+export type AccountAnswer = Static<typeof AccountShape>;
 export const AccountPage = page("AccountPage", AccountShape);
 
 const CARD = {
@@ -36,6 +38,7 @@ const CARD = {
   rest_usd: orNull(usd("What a new request may still hold of it; null without a quota", "4.00")),
 };
 const TimeCard = object("TimeCard", CARD);
+export type TimeCardAnswer = Static<typeof TimeCard>;
 
 export const AccountWithCards = object("AccountWithCards", {
   ...ACCOUNT,
@@ -50,6 +53,7 @@ const KEY = {
   created_at: instant("When it was created."),
 };
 export const KeyShape = object("Key", KEY);
+export type KeyAnswer = Static<typeof KeyShape>;
 export const KeyPage = page("KeyPage", KeyShape);
 export const NewKeyShape = object("NewKey", {
   ...KEY,
@@ -63,6 +67,7 @@ export const MovementShape = object("Movement", {
   balance_usd: usd("The balance behind it"),
   repeated,
 });
+export type MovementAnswer = Static<typeof MovementShape>;
 
 const COUNTS = {
   usd: usd("What was charged", "2.50"),
@@ -76,27 +81,26 @@ const COUNTS = {
   output_tokens: count("Output tokens.", 2000),
   reasoning_tokens: count("Output tokens that were reasoning.", 500),
 };
-const BY = ["account", "group", "model", "key", "day", "upstream"];
-export const UsagePage = page(
-  "UsagePage",
-  object(
-    "Usage",
-    {
-      ...Object.fromEntries(
-        BY.map((one) => [one, text(`Of this ${one}; the member is the one that \`by\` names.`, "")]),
-      ),
-      ...COUNTS,
-    },
-    BY,
-  ),
-  {
-    since: day("The first day, UTC."),
-    until: day("The last day, UTC."),
-    by: oneOf("What the sums are by.", ...BY),
-    total: object("UsageTotal", COUNTS),
-    total_usd: usd("What was spent in all, on this page", "2.50"),
-  },
-);
+const CostedTotal = object("UsageTotal", COUNTS);
+export type CostedTotalAnswer = Static<typeof CostedTotal>;
+
+const of = (one: UsageBy) => Type.Optional(text(`Of this ${one}; the member is the one that \`by\` names.`, ""));
+const UsageShape = object("Usage", {
+  account: of("account"),
+  group: of("group"),
+  model: of("model"),
+  key: of("key"),
+  day: of("day"),
+  upstream: of("upstream"),
+  ...COUNTS,
+});
+export const UsagePage = page("UsagePage", UsageShape, {
+  since: day("The first day, UTC."),
+  until: day("The last day, UTC."),
+  by: oneOf("What the sums are by.", ...USAGE_BY),
+  total: CostedTotal,
+  total_usd: usd("What was spent in all, on this page", "2.50"),
+});
 
 export const UpstreamUsagePage = page(
   "UpstreamUsagePage",
@@ -125,6 +129,7 @@ export const CodeShape = object("Code", {
   account_id: orNull(accountId),
   redeemed_at: orNull(instant("When an account claimed it.")),
 });
+export type CodeAnswer = Static<typeof CodeShape>;
 export const CodePage = page("CodePage", CodeShape);
 export const NewCodesShape = object("NewCodes", {
   card: text("The card kind.", "day"),
@@ -135,6 +140,7 @@ export const NewCodesShape = object("NewCodes", {
     }),
   ),
 });
+export type NewCodesAnswer = Static<typeof NewCodesShape>;
 export const RedemptionShape = object("Redemption", {
   account: name,
   code_id: codeId,
@@ -142,34 +148,30 @@ export const RedemptionShape = object("Redemption", {
   entitlement: TimeCard,
   repeated,
 });
+export type RedemptionAnswer = Static<typeof RedemptionShape>;
 
-export const AuditPage = page(
-  "AuditPage",
-  object("AuditLine", {
-    seq: count("The line's number; starts anew with the process.", 12),
-    at: instant("When the write ended."),
-    request_id: text("The `x-request-id` of the answer.", "req_0000000000000000000000ab"),
-    who: text("`token:` and 8 hex digits of the SHA-256 of the token that was shown, or `local`.", "token:1f2e3d4c"),
-    from: text("The peer's address, or `unix`.", "127.0.0.1"),
-    what: text("What was done.", "key.create"),
-    target: text("To which account, key, card or code.", "alice"),
-    outcome: oneOf(
-      "`unknown`: the store did not answer; it may have been done.",
-      "done",
-      "repeated",
-      "refused",
-      "unknown",
-    ),
-    cause: orNull(text("The code of the refusal.", "id_used")),
-    facts: {
-      type: "object",
-      description: "Names, ids and amounts that belong to it; never a secret.",
-      additionalProperties: { type: "string" },
-    },
-  }),
-);
+const AuditLineShape = object("AuditLine", {
+  seq: count("The line's number; starts anew with the process.", 12),
+  at: instant("When the write ended."),
+  request_id: text("The `x-request-id` of the answer.", "req_0000000000000000000000ab"),
+  who: text("`token:` and 8 hex digits of the SHA-256 of the token that was shown, or `local`.", "token:1f2e3d4c"),
+  from: text("The peer's address, or `unix`.", "127.0.0.1"),
+  what: text("What was done.", "key.create"),
+  target: text("To which account, key, card or code.", "alice"),
+  outcome: oneOf(
+    "`unknown`: the store did not answer; it may have been done.",
+    "done",
+    "repeated",
+    "refused",
+    "unknown",
+  ),
+  cause: orNull(text("The code of the refusal.", "id_used")),
+  facts: mapOf("Names, ids and amounts that belong to it; never a secret.", Type.String()),
+});
+export type AuditLineAnswer = Static<typeof AuditLineShape>;
+export const AuditPage = page("AuditPage", AuditLineShape);
 
-const Epoch: Shape = orNull(
+const Epoch = orNull(
   object("Epoch", {
     id: text("The mark of a history of the store.", "9f86d081884c"),
     counted_seconds: count("Seconds that a gateway counted in it.", 86_400),
@@ -195,32 +197,30 @@ export const StoreShape = object("StoreState", {
   confirm: orNull(text("What a confirmation must name.", "a1b2c3d4e5f6")),
 });
 
-export const UpstreamList = object("UpstreamList", {
-  items: list(
-    object("Upstream", {
-      name: text("The upstream's name.", "east"),
-      health: oneOf("`probe`: the next request decides.", "healthy", "probe", "ejected"),
-      reason: orNull(text("Why it is not healthy.", "failures")),
-      rest_seconds: count("How long it is still left alone.", 0),
-      in_flight: count("Requests there now.", 3),
-      max_concurrency: count("The most at once.", 200),
-      queued: count("Requests in line for it.", 0),
-      outcomes: {
-        type: "object",
-        description:
-          "Outcomes of attempts within the last `health.window` of the upstream, by kind: ok, local, remote, rate_limited, " +
-          "forbidden, not_found (404 or 405: no such path or model there).",
-        additionalProperties: { type: "integer" },
-      },
-      limited_models: list(
-        object("LimitedModel", {
-          model: text("A model's name there.", "big-1-2026-08"),
-          rest_seconds: count("How long it is still left alone.", 4),
-        }),
-      ),
+export type StoreAnswer = Static<typeof StoreShape>;
+
+const UpstreamShape = object("Upstream", {
+  name: text("The upstream's name.", "east"),
+  health: oneOf("`probe`: the next request decides.", "healthy", "probe", "ejected"),
+  reason: orNull(text("Why it is not healthy.", "failures")),
+  rest_seconds: count("How long it is still left alone.", 0),
+  in_flight: count("Requests there now.", 3),
+  max_concurrency: count("The most at once.", 200),
+  queued: count("Requests in line for it.", 0),
+  outcomes: mapOf(
+    "Outcomes of attempts within the last `health.window` of the upstream, by kind: ok, local, remote, rate_limited, " +
+      "forbidden, not_found (404 or 405: no such path or model there).",
+    Type.Integer(),
+  ),
+  limited_models: list(
+    object("LimitedModel", {
+      model: text("A model's name there.", "big-1-2026-08"),
+      rest_seconds: count("How long it is still left alone.", 4),
     }),
   ),
 });
+export type UpstreamAnswer = Static<typeof UpstreamShape>;
+export const UpstreamList = object("UpstreamList", { items: list(UpstreamShape) });
 
 export const Health = object("Health", { alive: flag("Always true.") });
 export const Readiness = object("Readiness", {
@@ -228,3 +228,14 @@ export const Readiness = object("Readiness", {
   reasons: list(text("Why not.", "draining")),
   notes: list(text("What is amiss and no reason to send traffic elsewhere.", "worker 2 is starting")),
 });
+export type ReadinessAnswer = Static<typeof Readiness>;
+
+/** Every refusal. */
+export const ErrorShape = object("Error", {
+  error: object("ErrorFacts", {
+    code: text("What programs match on; never changes its meaning.", "unknown_account"),
+    message: text("What is wrong, in a sentence.", "There is no account named `alice`."),
+    remedy: text("What to do about it.", "List the accounts (tollgate account list)."),
+  }),
+});
+export type AdminErrorAnswer = Static<typeof ErrorShape>;

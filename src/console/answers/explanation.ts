@@ -1,7 +1,8 @@
 /** The form of what `POST /admin/v1/explain` answers; `src/endpoints/explain/explanation.ts` makes it. */
-import { anything, count, flag, list, object, oneOf, orNull, type Shape, text, usd } from "./shape.ts";
+import type { Static } from "../schema.ts";
+import { anything, count, flag, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
-const Bucket: Shape = orNull(
+const Bucket = orNull(
   object("BucketState", {
     remaining: count("What may be taken now.", 42),
     reset_seconds: count("Until the bucket is full again.", 12),
@@ -95,3 +96,4 @@ export const ExplanationShape = object("Explanation", {
     }),
   ),
 });
+export type ExplanationAnswer = Static<typeof ExplanationShape>;

@@ -1,5 +1,6 @@
 /** The forms of what the admin API answers about ledgers: lines, archived lines, verifications. */
-import { anything, count, flag, instant, list, object, oneOf, orNull, page, text, usd } from "./shape.ts";
+import { type Static, Type } from "../schema.ts";
+import { anything, count, flag, instant, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");
 const name = text("The account's name.", "alice");
@@ -24,36 +25,39 @@ const Attempt = object("Attempt", {
   ),
 });
 
-export const LedgerPage = object("LedgerPage", {
-  items: list(
-    object("LedgerLine", {
-      seq: count("The line's number, from 1.", 7),
-      at: instant("When the store wrote it."),
-      kind: oneOf(
-        "What moved money; `unreadable`: what stands there is no line any more.",
-        "usage",
-        "absorbed",
-        "topup",
-        "adjust",
-        "card",
-        "opening",
-        "unreadable",
-      ),
-      debit: text("The account of the double entry that gives.", "acct_4tR0000abc"),
-      credit: text("The one that takes.", "revenue:big"),
-      usd: usd("The amount", "0.003412"),
-      balance_usd: usd("The account's balance behind the line", "9.996588"),
-      reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
-      group: text("The group, where there is one.", "big"),
-      model: text("The model, where there is one.", "big-1"),
-      key: text("The key's id, where there is one.", "key_4tR0000abcXyZ01234"),
-      usage: anything(
-        "What a charge was computed from: token counts, unit prices, multiplier (docs/reconcile.md has its members); null for other lines.",
-      ),
-      attempts: list(Attempt),
-      note: text("What the operator wrote.", "refund"),
-    }),
+export type AttemptAnswer = Static<typeof Attempt>;
+
+const LedgerLineShape = object("LedgerLine", {
+  seq: count("The line's number, from 1.", 7),
+  at: instant("When the store wrote it."),
+  kind: oneOf(
+    "What moved money; `unreadable`: what stands there is no line any more.",
+    "usage",
+    "absorbed",
+    "topup",
+    "adjust",
+    "card",
+    "opening",
+    "unreadable",
   ),
+  debit: text("The account of the double entry that gives.", "acct_4tR0000abc"),
+  credit: text("The one that takes.", "revenue:big"),
+  usd: usd("The amount", "0.003412"),
+  balance_usd: usd("The account's balance behind the line", "9.996588"),
+  reference: text("The id of the request, payment, adjustment or code.", "pay_1"),
+  group: text("The group, where there is one.", "big"),
+  model: text("The model, where there is one.", "big-1"),
+  key: text("The key's id, where there is one.", "key_4tR0000abcXyZ01234"),
+  usage: anything(
+    "What a charge was computed from: token counts, unit prices, multiplier (docs/reconcile.md has its members); null for other lines.",
+  ),
+  attempts: list(Attempt),
+  note: text("What the operator wrote.", "refund"),
+});
+export type LedgerLineAnswer = Static<typeof LedgerLineShape>;
+
+export const LedgerPage = object("LedgerPage", {
+  items: list(LedgerLineShape),
   next: orNull(count("The `after` of the next page; null on the last one.", 100)),
 });
 
@@ -86,59 +90,56 @@ export const ArchivedShape = object("Archived", {
   through: count("The last line that is archived.", 100),
   repeated,
 });
+export type ArchivedAnswer = Static<typeof ArchivedShape>;
 
-export const MarksPage = page(
-  "MarksPage",
-  object("MarkFinding", {
-    account: name,
-    check: text("Which check found it; the runbook has them all.", "mark_without_line"),
-    line: orNull(count("Always null: there is no line.", 7)),
-    about: orNull(text("The id of the request.", "0198c5d2a1b27c3e8f00112233445566")),
-    what: text(
-      "What is wrong with it.",
-      "The request 0198c5d2a1b27c3e8f00112233445566 counts as settled, and has no line.",
-    ),
-  }),
-  {
-    steps: count("Steps so far in the part that is under way.", 120),
-    restarted: flag("Whether a part had to be begun anew, because the gateway no longer knew how far it had come."),
-  },
-);
+const MarkShape = object("MarkFinding", {
+  account: name,
+  check: text("Which check found it; the runbook has them all.", "mark_without_line"),
+  line: orNull(count("Always null: there is no line.", 7)),
+  about: orNull(text("The id of the request.", "0198c5d2a1b27c3e8f00112233445566")),
+  what: text(
+    "What is wrong with it.",
+    "The request 0198c5d2a1b27c3e8f00112233445566 counts as settled, and has no line.",
+  ),
+});
+export type MarkAnswer = Static<typeof MarkShape>;
 
-export const VerificationPage = page(
-  "VerificationPage",
-  object("Verification", {
-    account: name,
-    id: accountId,
-    outcome: oneOf("Whether everything follows from the ledger.", "balanced", "unbalanced"),
-    lines: count("Lines that were read.", 12),
-    balance_usd: orNull(usd("The balance of the account; null where there is none")),
-    lines_usd: usd("The sum of its lines, at the same instant"),
-    held_usd: orNull(usd("What running requests have set aside", "0.00")),
-    totals_usd: {
-      type: "object",
-      description: "The trial balance: the sum of each account of the double entry.",
-      additionalProperties: { type: "string" },
-    },
-    findings: list(
-      object("Finding", {
-        check: text("Which check found it; the runbook has them all.", "line_balance"),
-        line: orNull(count("The line at fault.", 7)),
-        about: orNull(text("The card, request, payment, key or sum that it is about.", "pay_1")),
-        what: text("What is wrong with it.", "The balance after it is 9.00 USD; the lines give 10.00."),
-      }),
-    ),
-    finding_count: count("Findings in all; the list may have fewer.", 0),
-    skipped: list(text("What could not be compared.", "")),
-  }),
-  {
-    progress: orNull(
-      object("VerificationProgress", {
-        account: name,
-        lines: count("Number of the line that it has come to.", 4000),
-        lines_total: orNull(count("Number of its last line when it began; null before that is known.", 200_000)),
-      }),
-    ),
-    restarted: flag("Whether an account had to be begun anew, because the gateway no longer knew how far it had come."),
-  },
-);
+export const MarksPage = page("MarksPage", MarkShape, {
+  steps: count("Steps so far in the part that is under way.", 120),
+  restarted: flag("Whether a part had to be begun anew, because the gateway no longer knew how far it had come."),
+});
+export type MarksPageAnswer = Static<typeof MarksPage>;
+
+const VerificationShape = object("Verification", {
+  account: name,
+  id: accountId,
+  outcome: oneOf("Whether everything follows from the ledger.", "balanced", "unbalanced"),
+  lines: count("Lines that were read.", 12),
+  balance_usd: orNull(usd("The balance of the account; null where there is none")),
+  lines_usd: usd("The sum of its lines, at the same instant"),
+  held_usd: orNull(usd("What running requests have set aside", "0.00")),
+  totals_usd: mapOf("The trial balance: the sum of each account of the double entry.", Type.String()),
+  findings: list(
+    object("Finding", {
+      check: text("Which check found it; the runbook has them all.", "line_balance"),
+      line: orNull(count("The line at fault.", 7)),
+      about: orNull(text("The card, request, payment, key or sum that it is about.", "pay_1")),
+      what: text("What is wrong with it.", "The balance after it is 9.00 USD; the lines give 10.00."),
+    }),
+  ),
+  finding_count: count("Findings in all; the list may have fewer.", 0),
+  skipped: list(text("What could not be compared.", "")),
+});
+export type VerificationAnswer = Static<typeof VerificationShape>;
+
+export const VerificationPage = page("VerificationPage", VerificationShape, {
+  progress: orNull(
+    object("VerificationProgress", {
+      account: name,
+      lines: count("Number of the line that it has come to.", 4000),
+      lines_total: orNull(count("Number of its last line when it began; null before that is known.", 200_000)),
+    }),
+  ),
+  restarted: flag("Whether an account had to be begun anew, because the gateway no longer knew how far it had come."),
+});
+export type VerificationPageAnswer = Static<typeof VerificationPage>;

@@ -8,9 +8,11 @@ import type { UsageTotal } from "../../store/sums/day-sums.ts";
 import { formatUsd } from "../../values/money.ts";
 import { attemptsOf, type NotedAttempt } from "../../values/recompute.ts";
 import { printRequestId, type RequestId } from "../../values/request-id.ts";
+import type { AccountAnswer, CodeAnswer, CostedTotalAnswer, KeyAnswer, TimeCardAnswer } from "./answers.ts";
+import type { AttemptAnswer, LedgerLineAnswer } from "./ledger.ts";
 
 /** An account. `available_usd` is what a new request may still hold: balance less holds. */
-export function showAccount(account: Account): object {
+export function showAccount(account: Account): AccountAnswer {
   return {
     id: account.id,
     name: account.name,
@@ -25,7 +27,7 @@ export function showAccount(account: Account): object {
 }
 
 /** A key without its text, which nobody has any more. */
-export function showKey(key: Key, accountName: string): object {
+export function showKey(key: Key, accountName: string): KeyAnswer {
   return {
     id: key.id,
     account: accountName,
@@ -39,7 +41,7 @@ export function showKey(key: Key, accountName: string): object {
 const REQUEST_ID = /^[0-9a-f]{32}$/;
 
 /** A ledger line. `usage` holds what a charge was computed from; `note` is what an operator wrote. */
-export function showLedgerLine(line: LedgerLine): object {
+export function showLedgerLine(line: LedgerLine): LedgerLineAnswer {
   const charged = line.kind === "usage" || line.kind === "absorbed";
   return {
     seq: line.seq,
@@ -67,7 +69,7 @@ function openingWords({ seq, memo }: LedgerLine): string {
 }
 
 /** A try at an upstream: what it cost the operator, who pays for it and why. */
-function showAttempt(attempt: NotedAttempt): object {
+function showAttempt(attempt: NotedAttempt): AttemptAnswer {
   return {
     upstream: attempt.upstream,
     model: attempt.model,
@@ -86,7 +88,7 @@ function showAttempt(attempt: NotedAttempt): object {
  * A time card of an account. `rest_usd` is what a new request may still hold; without a quota both it and the quota are
  * null.
  */
-export function showEntitlement(card: Entitlement): object {
+export function showEntitlement(card: Entitlement): TimeCardAnswer {
   return {
     id: card.id,
     plan: card.plan,
@@ -101,7 +103,7 @@ export function showEntitlement(card: Entitlement): object {
 }
 
 /** A code without its text, which nobody has any more. */
-export function showCode(code: Code): object {
+export function showCode(code: Code): CodeAnswer {
   return {
     id: code.id,
     card: code.card,
@@ -121,8 +123,11 @@ function showInstant(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
+/** The part of it that an owner of an account sees too. */
+type UsageTotalAnswer = Omit<CostedTotalAnswer, "cost_usd" | "absorbed_usd" | "margin_usd">;
+
 /** What was spent, and on how many requests and tokens; `reasoning_tokens` are among the output tokens. */
-export function showUsageTotal({ amount, counts }: UsageTotal): Record<string, string | number> {
+export function showUsageTotal({ amount, counts }: UsageTotal): UsageTotalAnswer {
   return {
     usd: formatUsd(amount),
     requests: counts.requests,
@@ -135,7 +140,7 @@ export function showUsageTotal({ amount, counts }: UsageTotal): Record<string, s
 }
 
 /** The same with what it cost and earned, which is for operators alone. */
-export function showCostedTotal(total: UsageTotal): Record<string, string | number> {
+export function showCostedTotal(total: UsageTotal): CostedTotalAnswer {
   const { amount, cost, absorbed } = total;
   return {
     ...showUsageTotal(total),

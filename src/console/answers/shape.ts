@@ -1,66 +1,51 @@
-/** Words in which `answers.ts` writes the forms of answers: JSON Schema, draft 2020-12, as OpenAPI 3.1 takes it. */
+/** Words in which `answers.ts` writes the forms of answers: TypeBox, whose schemas are the OpenAPI document's too. */
+import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "../schema.ts";
 
-/** A form of JSON. One with a `title` becomes a component of the OpenAPI document. */
-export type Shape = Readonly<Record<string, unknown>>;
-
-/** An object of exactly these members, all of them always there unless they are named in `optional`. */
-export function object(
-  title: string,
-  properties: Readonly<Record<string, Shape>>,
-  optional: readonly string[] = [],
-): Shape {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { title, type: "object", properties, required, additionalProperties: false };
+/** An object of exactly these members. With its `title` it becomes a component of the OpenAPI document. */
+export function object<P extends TProperties>(title: string, properties: P): TObject<P> {
+  return Type.Object(properties, { title, additionalProperties: false });
 }
 
-export const list = (items: Shape): Shape => ({ type: "array", items });
+export function list<S extends TSchema>(items: S): TUnsafe<readonly Static<S>[]> {
+  return Type.Unsafe(Type.Array(items));
+}
 
 /** A page of a listing. `next` is what asks for the page after it. */
-export function page(title: string, item: Shape, more: Readonly<Record<string, Shape>> = {}): Shape {
+export function page<S extends TSchema, P extends TProperties = Record<never, never>>(
+  title: string,
+  item: S,
+  more: P = {} as P,
+) {
   return object(title, { items: list(item), ...more, next: NEXT });
 }
 
-export const text = (description: string, example: string): Shape => ({
-  type: "string",
-  description,
-  examples: [example],
-});
-export const count = (description: string, example: number): Shape => ({
-  type: "integer",
-  description,
-  examples: [example],
-});
-export const flag = (description: string): Shape => ({ type: "boolean", description });
-export const oneOf = (description: string, ...words: readonly string[]): Shape => ({
-  type: "string",
-  enum: words,
-  description,
-});
-export const orNull = (shape: Shape): Shape => {
-  const nullable = { ...shape, type: [shape.type, "null"] };
-  return Array.isArray(shape.enum) ? { ...nullable, enum: [...shape.enum, null] } : nullable;
-};
+export const text = (description: string, example: string) => Type.String({ description, examples: [example] });
+export const count = (description: string, example: number) => Type.Integer({ description, examples: [example] });
+export const flag = (description: string) => Type.Boolean({ description });
+export function oneOf<W extends string>(description: string, ...words: readonly W[]): TUnsafe<W> {
+  return Type.Unsafe({ type: "string", enum: words, description });
+}
+export function orNull<S extends TSchema>(shape: S): TUnsafe<Static<S> | null> {
+  const { type, enum: words } = shape as { readonly type?: unknown; readonly enum?: readonly unknown[] };
+  return Type.Unsafe({ ...shape, type: [type, "null"], ...(words && { enum: [...words, null] }) });
+}
+
+/** Members of any names. */
+export function mapOf<S extends TSchema>(description: string, values: S): TUnsafe<Readonly<Record<string, Static<S>>>> {
+  return Type.Unsafe({ type: "object", description, additionalProperties: values });
+}
 
 /** US dollars, exactly: two to nine decimals, never an exponent. */
-export const usd = (description: string, example = "10.00"): Shape => ({
-  type: "string",
-  pattern: "^-?[0-9]+\\.[0-9]{2,9}$",
-  description: `${description}, in US dollars.`,
-  examples: [example],
-});
-export const instant = (description: string): Shape => ({
-  type: "string",
-  format: "date-time",
-  description,
-  examples: ["2026-08-31T12:00:00.000Z"],
-});
-export const day = (description: string): Shape => ({
-  type: "string",
-  format: "date",
-  description,
-  examples: ["2026-08-31"],
-});
+export const usd = (description: string, example = "10.00") =>
+  Type.String({
+    pattern: "^-?[0-9]+\\.[0-9]{2,9}$",
+    description: `${description}, in US dollars.`,
+    examples: [example],
+  });
+export const instant = (description: string) =>
+  Type.String({ format: "date-time", description, examples: ["2026-08-31T12:00:00.000Z"] });
+export const day = (description: string) => Type.String({ format: "date", description, examples: ["2026-08-31"] });
 /** Any JSON, where the form is not this API's to say. */
-export const anything = (description: string): Shape => ({ description });
+export const anything = (description: string) => Type.Unknown({ description });
 
 const NEXT = orNull(text("The `cursor` of the next page; null on the last one.", "alice"));

@@ -12,12 +12,12 @@ import { accountId } from "../../store/names.ts";
 import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import type { AccountTag } from "../../values/key.ts";
-import { ArchivedShape, PlainLines } from "../answers/ledger.ts";
+import { type ArchivedAnswer, ArchivedShape, PlainLines } from "../answers/ledger.ts";
 import { linePage } from "../answers/line-page.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "../schema.ts";
 import { nameOfAccount, readLimit } from "./accounts.ts";
-import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Lines that are read or walked at a time: a few milliseconds of the process. */
 const STEP_LINES = 100;
@@ -96,7 +96,7 @@ async function archive(
   name: string,
   ask: ArchiveAsk,
   beforeMs: number,
-): Promise<Answer> {
+): Promise<ConsoleAnswer<ArchivedAnswer>> {
   const body = { account: name, after: ask.after, through: ask.through };
   const [first] = await store.readLedger(tag, 0, 1);
   const opening = first?.kind === "opening" ? first : undefined;

@@ -5,20 +5,27 @@
 import { type Store, StoreError } from "../../store/contract.ts";
 import type { Account, Code, RedeemAnswer } from "../../store/records.ts";
 import { type CodeHash, codeIdIn, newCode, readCode } from "../../values/code.ts";
-import { CodePage, CodeShape, NewCodesShape, RedemptionShape } from "../answers/answers.ts";
+import {
+  CodePage,
+  CodeShape,
+  type NewCodesAnswer,
+  NewCodesShape,
+  type RedemptionAnswer,
+  RedemptionShape,
+} from "../answers/answers.ts";
 import { showCode, showEntitlement } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
-import { Turns } from "../turns.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
-import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;
-  const redemption = new Redemption(parts);
-  const turns = new Turns<Answer>();
+  const redemption = new Redeemer(parts);
+  const turns = new KeyedQueue<ConsoleAnswer<NewCodesAnswer>>();
   return [
     route({
       method: "POST",
@@ -116,7 +123,12 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
 }
 
 /** Makes codes that are worth what the card kind says now, and goes on being worth that. */
-async function issue(parts: ConsoleParts, card: string, count: number, once: string | undefined): Promise<Answer> {
+async function issue(
+  parts: ConsoleParts,
+  card: string,
+  count: number,
+  once: string | undefined,
+): Promise<ConsoleAnswer<NewCodesAnswer>> {
   const { cards } = parts.catalog();
   assertConfigured("card", card, cards.keys());
   const kind = cards.get(card);
@@ -154,10 +166,10 @@ async function twice<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Redemptions of all accounts: those of one account one after another, so that its failures are counted in time. */
-class Redemption {
+class Redeemer {
   readonly #parts: ConsoleParts;
   readonly #budget: GuessBudget;
-  readonly #turns = new Turns<Answer>();
+  readonly #turns = new KeyedQueue<ConsoleAnswer<RedemptionAnswer>>();
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -165,12 +177,12 @@ class Redemption {
   }
 
   /** @throws AdminRefusal that says no more of an unknown code than of another's. */
-  async redeem(account: Account, typed: string): Promise<Answer> {
+  async redeem(account: Account, typed: string): Promise<ConsoleAnswer<RedemptionAnswer>> {
     const hash = readTyped(typed);
     return this.#turns.of(account.id, () => this.#redeem(account, hash));
   }
 
-  async #redeem(account: Account, hash: CodeHash): Promise<Answer> {
+  async #redeem(account: Account, hash: CodeHash): Promise<ConsoleAnswer<RedemptionAnswer>> {
     const waitMs = this.#budget.waitMs(account.id);
     if (waitMs > 0) {
       this.#parts.onCodeFailure?.({ account: account.id, outcome: "blocked", blocksNow: false });
@@ -188,7 +200,7 @@ class Redemption {
 function redeemed(
   account: Account,
   { outcome, code, entitlement }: Extract<RedeemAnswer, { outcome: "redeemed" | "again" }>,
-): Answer {
+): ConsoleAnswer<RedemptionAnswer> {
   const repeated = outcome === "again";
   const body = {
     account: account.name,

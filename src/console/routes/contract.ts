@@ -7,7 +7,6 @@ import type { Store } from "../../store/contract.ts";
 import type { Catalog } from "../../values/catalog.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import type { Shape } from "../answers/shape.ts";
 import type { Static, TSchema } from "../schema.ts";
 
 /** What routes work with. */
@@ -38,9 +37,10 @@ export interface RouteInput<P, Q, B> {
   readonly body: B;
 }
 
-export interface Answer {
+/** An answer of form B. */
+export interface ConsoleAnswer<B = unknown> {
   readonly status: 200 | 201;
-  readonly body: object;
+  readonly body: B;
   /** True when this write had been made before and changed nothing now. */
   readonly repeated?: boolean;
   /** Facts for the audit line that only the answer knows, such as the id of a new key. Never a secret. */
@@ -61,19 +61,21 @@ interface WriteFacts<I> {
   readonly whenUnknown: string;
 }
 
+/** The forms of good answers, by status. */
+type Answers = Readonly<Record<number, TSchema>>;
+
 /** What the OpenAPI document says of a route beside what it takes. */
-export interface RouteWords {
+export interface RouteWords<A extends Answers = Answers> {
   /** Unique; what generated clients call it. */
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  /** The forms of its good answers, by status. */
-  readonly answers: Readonly<Record<number, Shape>>;
+  readonly answers: A;
   /** Refusals of its own: status, and the codes with what they say. */
   readonly refusals?: Readonly<Record<number, string>>;
 }
 
-interface RouteSpec<P, Q, B> extends RouteWords {
+interface RouteSpec<P, Q, B, A extends Answers = Answers> extends RouteWords<A> {
   readonly method: "GET" | "POST" | "PUT";
   /** Below `/admin/v1`. */
   readonly path: string;
@@ -85,19 +87,28 @@ interface RouteSpec<P, Q, B> extends RouteWords {
 /** A route with the types of its input forgotten. */
 export interface ConsoleRoute extends RouteSpec<TSchema, TSchema, TSchema> {
   readonly write?: WriteFacts<RouteInput<unknown, unknown, unknown>>;
-  readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<Answer>;
+  readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<ConsoleAnswer>;
 }
 
-type Described<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteInput<Static<P>, Static<Q>, Static<B>>;
+type TypedInput<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteInput<Static<P>, Static<Q>, Static<B>>;
+
+/** What a route with these forms may answer. */
+type AnswerOf<A extends Answers> = ConsoleAnswer<Static<A[keyof A & number]>>;
 
 /**
- * Declares a route; the handler's input has the types of the schemas. What is not described by a schema is `unknown`.
+ * Declares a route; what the handler takes and answers has the types of the schemas. Input that no schema describes is
+ * `unknown`.
  * Handlers throw Refusal (an answer), StoreError (503), or anything else (a defect, 500).
  */
-export function route<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema>(
-  spec: RouteSpec<P, Q, B> & {
-    readonly write?: WriteFacts<Described<P, Q, B>>;
-    readonly handle: (input: Described<P, Q, B>) => Promise<Answer>;
+export function route<
+  A extends Answers,
+  P extends TSchema = TSchema,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+>(
+  spec: RouteSpec<P, Q, B, A> & {
+    readonly write?: WriteFacts<TypedInput<P, Q, B>>;
+    readonly handle: (input: TypedInput<P, Q, B>) => Promise<AnswerOf<A>>;
   },
 ): ConsoleRoute {
   // The one place where the schemas' verdict becomes a type: `server.ts` calls `handle` with validated input only.

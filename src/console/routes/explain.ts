@@ -1,8 +1,11 @@
 /** `POST /admin/v1/explain`: what would become of a request of any key. How that is found out is the caller's to bring. */
 import type { Protocol } from "../../values/protocol.ts";
-import { ExplanationShape } from "../answers/explanation.ts";
+import { type ExplanationAnswer, ExplanationShape } from "../answers/explanation.ts";
 import { noSuchKey } from "../refusal.ts";
 import { Explanation } from "../schema.ts";
+
+export type { ExplanationAnswer };
+
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** A request that an operator wonders about. */
@@ -18,7 +21,7 @@ export interface ExplainAsk {
 
 export interface Explainer {
   /** Finds out, changing nothing; undefined when there is no such key. Throws StoreError. */
-  readonly explain?: (ask: ExplainAsk) => Promise<object | undefined>;
+  readonly explain?: (ask: ExplainAsk) => Promise<ExplanationAnswer | undefined>;
 }
 
 export function explainRoutes({ explain }: ConsoleParts & Explainer): readonly ConsoleRoute[] {

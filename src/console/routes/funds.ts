@@ -2,14 +2,14 @@
  * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
  */
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
-import { MovementShape } from "../answers/answers.ts";
+import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage } from "../answers/ledger.ts";
 import { linePage } from "../answers/line-page.ts";
 import { showLedgerLine } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup } from "../schema.ts";
 import { accountNamed, nameOfAccount, readLimit } from "./accounts.ts";
-import { type Answer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 const SAME_ID_AGAIN = "Repeat the request with the same id: the same id never counts twice.";
 
@@ -105,7 +105,7 @@ function readAdjustment(text: string): bigint {
   throw malformed("usd", rule, 'Write it like "-1.50" or "1.50", without blanks or exponent.');
 }
 
-async function credit(parts: ConsoleParts, name: string, movement: Movement): Promise<Answer> {
+async function credit(parts: ConsoleParts, name: string, movement: Movement): Promise<ConsoleAnswer<MovementAnswer>> {
   const account = await accountNamed(parts.store, name);
   const answer = await parts.store.credit(account.tag, movement);
   switch (answer.outcome) {

@@ -9,7 +9,7 @@ import { accountId } from "../../store/names.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import { formatUsd } from "../../values/money.ts";
 import type { Clock } from "../../values/time.ts";
-import { VerificationPage } from "../answers/ledger.ts";
+import { type VerificationAnswer, VerificationPage, type VerificationPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { type KeptAudit, KeptAudits } from "../kept-audits.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
@@ -25,7 +25,7 @@ const PAUSE_MS_MAX = 10;
 const ID_BYTES = 12;
 
 export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly ConsoleRoute[] {
-  const verifier = new Verifier(store, clock, random);
+  const verifier = new LedgerVerifier(store, clock, random);
   return [
     route({
       method: "GET",
@@ -45,14 +45,14 @@ export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly C
 }
 
 /** Where a verification goes on: after an account, or within the one after it. */
-interface Place {
+interface VerificationCursor {
   /** The last account that was verified; empty before the first. */
   readonly after: string;
   /** The audit that was left unfinished; empty without one. */
   readonly id: string;
 }
 
-class Verifier {
+class LedgerVerifier {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
@@ -65,12 +65,12 @@ class Verifier {
     this.#kept = new KeptAudits(clock);
   }
 
-  async answer({ account, cursor, limit }: Static<typeof VerifyQuery>): Promise<object> {
+  async answer({ account, cursor, limit }: Static<typeof VerifyQuery>): Promise<VerificationPageAnswer> {
     const [after, id] = readPlace(cursor);
     const most = readLimit(limit, VERIFY_PAGE_MAX);
     const endMs = this.#clock.monotonicMs() + ANSWER_MS;
-    const items: object[] = [];
-    let place: Place = { after, id };
+    const items: VerificationAnswer[] = [];
+    let place: VerificationCursor = { after, id };
     let restarted = false;
     for (;;) {
       const audit = await this.#auditAt(place, account);
@@ -92,7 +92,7 @@ class Verifier {
   }
 
   /** The audit that was kept, or a new one of the next account; undefined after the last account. */
-  async #auditAt({ after, id }: Place, name: string | undefined): Promise<KeptAudit | undefined> {
+  async #auditAt({ after, id }: VerificationCursor, name: string | undefined): Promise<KeptAudit | undefined> {
     const kept = id === "" ? undefined : this.#kept.take(id);
     if (kept && (name === undefined || kept.account.name === name)) return kept;
     const account =
@@ -144,7 +144,7 @@ function readPlace(cursor: string | undefined): readonly [after: string, id: str
   return [after, id];
 }
 
-function showAudit(audit: AccountAudit): object {
+function showAudit(audit: AccountAudit): VerificationAnswer {
   const { name, tag, account, lines, balance, totals, outcome, findings, findingCount, skipped } = audit;
   return {
     account: name,

@@ -7,7 +7,7 @@ import type { Store } from "../../store/contract.ts";
 import { auditMarks, type MarkFinding, type MarkProgress, type MarkSteps } from "../../store/ledger/audit.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import { MarksPage } from "../answers/ledger.ts";
+import { type MarkAnswer, MarksPage, type MarksPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { KeptAudits } from "../kept-audits.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
@@ -58,7 +58,7 @@ class MarkVerifier {
     this.#kept = new KeptAudits(clock);
   }
 
-  async answer({ account, cursor }: Static<typeof MarksQuery>): Promise<object> {
+  async answer({ account, cursor }: Static<typeof MarksQuery>): Promise<MarksPageAnswer> {
     const [place, id] = readPlace(cursor);
     const tag = account === undefined ? undefined : (await this.#store.findAccountName(account))?.tag;
     if (account !== undefined && tag === undefined) throw noSuchAccount(account);
@@ -106,7 +106,7 @@ function readPlace(cursor: string | undefined): readonly [place: string | undefi
   return [place === "" ? undefined : place, id];
 }
 
-const showFinding = ({ account, check, about, what }: MarkFinding): object => ({
+const showFinding = ({ account, check, about, what }: MarkFinding): MarkAnswer => ({
   account,
   check,
   line: null,

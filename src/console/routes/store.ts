@@ -3,35 +3,14 @@
  * the operator's word that it is to be used as it is (docs/failure-model.md row B12). How that is found out is the
  * caller's to bring.
  */
-import { StoreShape } from "../answers/answers.ts";
+import { type StoreAnswer, StoreShape } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
 import { StoreConfirmation } from "../schema.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** What a gateway remembers, or a store shows, of a history: its id, and the seconds that were counted in it. */
-export interface EpochShown {
-  readonly id: string;
-  readonly counted_seconds: number;
-}
-
-export interface StoreStatus {
-  /** `stopped`: an operator is waited for. `restoring`: the journal gives back what it has; nothing is admitted yet. */
-  readonly state: "good" | "stopped" | "restoring" | "unknown";
-  /** Charges that wait for the store. */
-  readonly waiting_charges: number;
-  readonly differences: readonly {
-    readonly part: number;
-    readonly finding: "empty" | "older" | "another" | "told";
-    readonly remembered: EpochShown | null;
-    readonly found: EpochShown | null;
-  }[];
-  /** What a confirmation must name; null when there is nothing to confirm. */
-  readonly confirm: string | null;
-}
-
 export interface StoreKeeper {
   /** Throws StoreError when the store does not answer. */
-  readonly storeStatus?: () => Promise<StoreStatus>;
+  readonly storeStatus?: () => Promise<StoreAnswer>;
   readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
 }
 

@@ -1,5 +1,5 @@
 /** `GET /admin/v1/upstreams`: the state of each upstream. The gateway gives the states. */
-import { UpstreamList } from "../answers/answers.ts";
+import { type UpstreamAnswer, UpstreamList } from "../answers/answers.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** One upstream at this instant. */
@@ -40,7 +40,7 @@ export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): r
   ];
 }
 
-function showUpstream(state: UpstreamState): object {
+function showUpstream(state: UpstreamState): UpstreamAnswer {
   return {
     name: state.name,
     health: state.standing,

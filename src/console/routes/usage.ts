@@ -13,7 +13,6 @@ import {
   inOrder,
   NO_USAGE_TOTAL,
   readSpan,
-  type SumMember,
   startOfDay,
   totalOf,
   type UsageTotal,
@@ -23,11 +22,9 @@ import { UpstreamUsagePage, UsagePage } from "../answers/answers.ts";
 import { showCostedTotal } from "../answers/present.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
-import { type Static, UpstreamPath, UpstreamUsageQuery, USAGE_PAGE_MAX, UsageQuery } from "../schema.ts";
+import { type Static, UpstreamPath, UpstreamUsageQuery, USAGE_PAGE_MAX, type UsageBy, UsageQuery } from "../schema.ts";
 import { nextAccountName, readLimit } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
-
-type By = "account" | "upstream" | SumMember;
 
 /** After so long an answer ends, with what it has. */
 const ANSWER_MS = 1_000;
@@ -49,7 +46,7 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       query: UsageQuery,
       async handle({ query }) {
         const place = readPlace(query, clock);
-        const by = (query.by ?? "account") as By;
+        const by = query.by ?? "account";
         const totals: Totals = new Map();
         const most = readLimit(query.limit, USAGE_PAGE_MAX);
         const next = await usagePage(parts, place, { account: query.account, most }, readerOf(store, by, totals));
@@ -92,7 +89,7 @@ type Totals = Map<string, UsageTotal>;
 /** Reads a step of an account's days and adds it up; gives where the next step begins. */
 type StepReader = (account: AccountName, span: DaySpan, cursor: string | undefined) => Promise<string | undefined>;
 
-function readerOf(store: Store, by: By, totals: Totals): StepReader {
+function readerOf(store: Store, by: UsageBy, totals: Totals): StepReader {
   if (by === "upstream") {
     return async ({ tag }, span, cursor) => {
       const page = await store.pageUpstreamDays(tag, span, cursor);
@@ -119,7 +116,7 @@ function upstreamReader(store: Store, upstream: string, totals: Totals): StepRea
 }
 
 /** Where a listing goes on: after an account, and within the days of the one after it. */
-interface Place {
+interface UsageCursor {
   readonly span: DaySpan;
   /** The last account that was summed up; empty before the first. */
   readonly after: string;
@@ -128,7 +125,7 @@ interface Place {
 }
 
 /** The span is that of the first page, so that midnight does not move it. @throws Refusal 400 */
-function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): Place {
+function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): UsageCursor {
   if (cursor !== undefined) {
     const [from, to, after, days] = readCursor(cursor, 4) ?? [];
     if (from !== undefined && to !== undefined && after !== undefined && days !== undefined) {
@@ -147,7 +144,7 @@ function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: C
 /** @returns where the next page goes on; null after the last one. */
 async function usagePage(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
-  { span, after, days }: Place,
+  { span, after, days }: UsageCursor,
   { account, most }: { readonly account: string | undefined; readonly most: number },
   read: StepReader,
 ): Promise<string | null> {

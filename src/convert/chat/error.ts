@@ -3,7 +3,7 @@
  * the shape.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import type { JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 
 /** Statuses whose `code` is the identifier rather than the cause, because clients match on it. */
 const CODE_IS_IDENTIFIER: ReadonlySet<number> = new Set([401, 404, 429]);

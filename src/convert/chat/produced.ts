@@ -1,6 +1,8 @@
 /** What chat deltas and messages hold of a model's output. */
-import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-import { countUnknown, type OutputCounter, Produced, type ProducedCounts, type TextPlace } from "../produced.ts";
+
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import type { ProducedCounts } from "../../values/tokens/usage.ts";
+import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
 
 /** Members of a delta or message that are looked at by name, or that are bookkeeping. Every other one is output. */
 const KNOWN: ReadonlySet<string> = new Set([

@@ -1,7 +1,8 @@
 /** A whole chat completion in the hub's words (docs/translation-rules.md rules 38 to 46). */
+
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
-import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";

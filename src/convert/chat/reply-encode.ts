@@ -1,7 +1,9 @@
 /** Whole replies for chat clients (directions CM and CR). */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { HubReply, JsonObject, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
+import type { HubReply, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";
 

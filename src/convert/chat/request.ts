@@ -1,12 +1,13 @@
 /** Requests of the chat protocol, both ways; this half writes them (directions MC and RC). */
 import type { Refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
-import type { Encoded, HostedTool, HubRequest, JsonObject, OutputFormat, ToolRef } from "../hub.ts";
+import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
 import { effortIsLost, openaiEffort } from "../rules/effort.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
-import { isRecord } from "../rules/read.ts";
 import { refuse, refusing } from "../rules/refuse.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
@@ -24,11 +25,11 @@ export function encodeRequest(
   route: RouteFacts,
   permitted: Permitted,
   context: ConvertContext,
-): Encoded | Refusal {
+): TranslatedRequest | Refusal {
   return refusing(() => encode(hub, route, permitted, context));
 }
 
-function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded {
+function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const { capabilities } = route;
   const losses = new Losses(permitted.strict);
   losses.leaveOut(hub.rest);
@@ -97,7 +98,7 @@ function responseFormat(format: OutputFormat): JsonObject {
 /** A web search as chat writes it: the place nested once more than responses does. */
 function webSearchOptions(tool: HostedTool): JsonObject {
   const { search_context_size, user_location: place } = tool.native;
-  if (!isRecord(place) || isRecord(place.approximate)) return { search_context_size, user_location: place };
+  if (!isObject(place) || isObject(place.approximate)) return { search_context_size, user_location: place };
   const { type: _, ...approximate } = place;
   return { search_context_size, user_location: { type: "approximate", approximate } };
 }

@@ -1,15 +1,9 @@
 /** The shapes that chat has of its own: tools and choices as it writes them, both ways. */
-import type { CustomTool, FunctionTool, JsonObject, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
-import {
-  isGiven,
-  isRecord,
-  optionalFlag,
-  optionalList,
-  optionalRecord,
-  optionalText,
-  record,
-  text,
-} from "../rules/read.ts";
+
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
+import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
+import { isGiven, optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
 import { refuse } from "../rules/refuse.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
@@ -24,7 +18,7 @@ export function decodeTools(json: JsonObject): readonly ToolDefinition[] {
 }
 
 function decodeTool(tool: JsonObject, param: string): ToolDefinition {
-  if (tool.type === "function" || (tool.type === undefined && isRecord(tool.function))) {
+  if (tool.type === "function" || (tool.type === undefined && isObject(tool.function))) {
     return functionTool(record(tool.function, `${param}.function`), `${param}.function`);
   }
   if (tool.type === "custom") return customTool(record(tool.custom, `${param}.custom`), `${param}.custom`);
@@ -70,7 +64,7 @@ export function decodeToolChoice(json: JsonObject): ToolChoice | undefined {
 
 function choiceOf(value: unknown): ToolChoice {
   if (value === "auto" || value === "none" || value === "required") return { mode: value };
-  const choice = isRecord(value)
+  const choice = isObject(value)
     ? value
     : refuse("wrong_type", "tool_choice", "tool_choice must be a known word or an object.");
   if (choice.type === "allowed_tools") {

@@ -2,7 +2,7 @@
  * Which tool call of a chat stream a delta belongs to: by index where there is one, else by id
  * (docs/translation-rules.md rule 54).
  */
-import { type JsonObject, textOf } from "../json-object.ts";
+import { type JsonObject, textOf } from "../../values/json-object.ts";
 import { CallBlock } from "../reply/blocks.ts";
 import type { EventSink } from "../reply/sink.ts";
 import { callIdentity, callText } from "./reply-decode.ts";

@@ -1,7 +1,7 @@
 /** A chat completions stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { ReplyPlan } from "../hub.ts";
-import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";

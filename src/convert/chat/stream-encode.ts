@@ -1,9 +1,10 @@
 /** Streams for chat clients (docs/translation-rules.md rules 39 to 56). */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
-import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
+import { type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
@@ -17,7 +18,7 @@ import {
 } from "./reply-encode.ts";
 import { writeUsage } from "./usage.ts";
 
-interface OpenCall {
+interface StreamedCall {
   readonly tool: ToolRef;
   /** Its place among the calls, dense from 0 (the block's place among all blocks is nobody's business). */
   readonly ordinal: number;
@@ -31,7 +32,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #createdS: number;
   #tier: string | undefined;
   #calls = 0;
-  #openCall: OpenCall | undefined;
+  #openCall: StreamedCall | undefined;
   #hasText = false;
   #hasReasoning = false;
   #hasRefusal = false;

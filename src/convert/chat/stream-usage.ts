@@ -3,9 +3,10 @@
  * chunk, inside the choices, once or more often. Counts in a stream are snapshots of what has been used so far, so a later
  * one replaces an earlier one and nothing is added up but the choices.
  */
+
+import { type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { totalInput, type Usage } from "../../values/tokens/usage.ts";
 import { mergedCalls } from "../included-usage.ts";
-import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 import { citesTheWeb, joinedUsage, readReplyUsage, readUsage, withSearch } from "./usage.ts";
 
 /** Choices that are counted separately; the protocol has no more. */
@@ -119,7 +120,7 @@ function indexOf({ index }: JsonObject): number {
 }
 
 /** A later count over an earlier one. One that has forgotten a side has not made it undone. */
-export function laterUsage(before: Usage | undefined, later: Usage): Usage {
+function laterUsage(before: Usage | undefined, later: Usage): Usage {
   if (!before) return later;
   const toolCalls = mergedCalls(before.toolCalls, later.toolCalls);
   const counted = totalInput(before) > 0;

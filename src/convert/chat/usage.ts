@@ -2,6 +2,8 @@
  * Chat completions usage <-> token kinds (docs/translation-rules.md rule 44). `prompt_tokens` is meant to include
  * everything cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
+
+import { type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import {
   believableTotal,
@@ -11,7 +13,6 @@ import {
   toolCounts,
   usageOfIncluded,
 } from "../included-usage.ts";
-import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 
 /**
  * Reads a `usage` object. A count that cannot be believed is treated as absent (docs/failure-model.md rows C10 and 64).

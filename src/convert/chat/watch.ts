@@ -1,12 +1,12 @@
 /** Watches a chat completions stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
-import type { Counts, UpstreamFault } from "../exchange.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
@@ -138,7 +138,7 @@ export class ChatWatcher implements Watcher {
     return undefined;
   }
 
-  counts(): Counts {
+  counts(): AttemptCounts {
     return {
       usage: this.#usage.usage,
       final: this.#usage.final,

@@ -1,6 +1,8 @@
 /** What messages events and content blocks hold of a model's output. */
-import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-import { countUnknown, type OutputCounter, Produced, type ProducedCounts, type TextPlace } from "../produced.ts";
+
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import type { ProducedCounts } from "../../values/tokens/usage.ts";
+import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
 
 /** Events without output of their own, or whose output is looked at by name. */
 const DELTA_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "partial_json", "signature", "citation", "data"]);

@@ -1,7 +1,8 @@
 /** A whole message in the hub's words (docs/translation-rules.md rules 38 to 46). */
+
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { type Citation, type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
-import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";

@@ -1,7 +1,9 @@
 /** Whole replies for messages clients (directions MC and MR). */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { HubReply, JsonObject, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
+import type { HubReply, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";

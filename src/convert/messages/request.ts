@@ -1,8 +1,9 @@
 /** Requests of the messages protocol, both ways; this half writes them (directions CM and RM). */
 import type { Refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
-import type { Encoded, HubRequest, JsonObject } from "../hub.ts";
+import type { HubRequest, TranslatedRequest } from "../hub.ts";
 import { planFormat } from "../rules/format.ts";
 import { CallIds } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
@@ -13,7 +14,7 @@ import { closedSchema } from "../rules/schema.ts";
 import { planThinking } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { isForced, offerTools, type ToolOffer } from "../rules/tool-offer.ts";
-import { type Block, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
+import { type ContentBlock, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
 import { encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";
@@ -30,11 +31,11 @@ export function encodeRequest(
   route: RouteFacts,
   permitted: Permitted,
   context: ConvertContext,
-): Encoded | Refusal {
+): TranslatedRequest | Refusal {
   return refusing(() => encode(hub, route, permitted, context));
 }
 
-function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded {
+function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const losses = new Losses(permitted.strict);
   losses.leaveOut(hub.rest);
   refuseForeign(hub);
@@ -51,7 +52,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   const format = planFormat(hub, (one) => one.type === "json_schema" && route.capabilities.structuredOutputs, losses);
   const system = textBlocks(hub.system);
   if (format.line !== undefined) system.push({ type: "text", text: format.line });
-  const tools: Block[] = [
+  const tools: ContentBlock[] = [
     ...offer.tools.map((tool) => ({ ...encodeTool(tool, fromMessages) })),
     ...offer.hosted.map((tool) => ({ ...tool.native })),
   ];
@@ -100,7 +101,7 @@ function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFa
   if (block?.type === "text" && typeof block.text === "string") block.text = block.text.trimEnd();
 }
 
-function keepLastBreakpoints(blocks: readonly Block[]): void {
+function keepLastBreakpoints(blocks: readonly ContentBlock[]): void {
   const marked = blocks.filter((block) => block.cache_control !== undefined);
   for (const block of marked.slice(0, Math.max(0, marked.length - BREAKPOINTS_MAX))) block.cache_control = undefined;
 }

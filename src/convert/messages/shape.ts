@@ -1,6 +1,9 @@
 /** The shapes that messages has of its own: tools and choices as it writes them, both ways. */
-import type { JsonObject, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
-import { isRecord, optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
+
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
+import type { ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
+import { optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
 import { refuse } from "../rules/refuse.ts";
 import { isClosed, objectRoot } from "../rules/schema.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
@@ -42,7 +45,7 @@ function ownTool(tool: JsonObject, param: string): ToolDefinition {
     description: optionalText(tool.description, `${param}.description`),
     schema: optionalRecord(tool.input_schema, `${param}.input_schema`),
     strict: optionalFlag(tool.strict, `${param}.strict`),
-    cache: isRecord(tool.cache_control) ? { ttl: tool.cache_control.ttl === "1h" ? "long" : "short" } : undefined,
+    cache: isObject(tool.cache_control) ? { ttl: tool.cache_control.ttl === "1h" ? "long" : "short" } : undefined,
     param,
   };
 }

@@ -1,6 +1,7 @@
 /** A messages stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
+
+import { type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { Citation } from "../hub.ts";
-import { type JsonObject, objectOf, textOf } from "../json-object.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";

@@ -3,10 +3,11 @@
  * from 0.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
-import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
+import { type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";

@@ -2,9 +2,10 @@
  * Messages usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` excludes everything cached,
  * `output_tokens` includes thinking; docs/usage-forms.md has what servers really send.
  */
+
+import { type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import { believableTotal, largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
-import { type JsonObject, objectOf, objectsIn } from "../json-object.ts";
 
 /** The usage of a whole message. @returns undefined when nothing in it is a count. */
 export function readUsage(value: unknown): Usage | undefined {

@@ -1,12 +1,12 @@
 /** Watches a messages stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
-import type { Counts, UpstreamFault } from "../exchange.ts";
-import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
@@ -119,7 +119,7 @@ export class MessagesWatcher implements Watcher {
     return undefined;
   }
 
-  counts(): Counts {
+  counts(): AttemptCounts {
     return {
       usage: this.#usage.usage,
       final: this.#stopSeen && this.#usage.final,

@@ -4,10 +4,11 @@
  * broken signature, so it is taken out before sending (docs/translation-rules.md rule 38); every other byte stays
  * (ARCHITECTURE.md promise 6).
  */
+
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import { elementSpans, findNested, spliceNested } from "../../wire/json.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import type { ClientRequest } from "../exchange.ts";
-import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
 
 const PREFIX = "gw1.";
 

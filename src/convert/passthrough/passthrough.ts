@@ -4,6 +4,7 @@
  */
 
 import { isRefusal } from "../../values/errors.ts";
+import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { decodeUtf8, spliceNested } from "../../wire/json.ts";
@@ -16,9 +17,9 @@ import { ChatWatcher } from "../chat/watch.ts";
 import { withCount } from "../counted-fault.ts";
 import { DeltaTemplate } from "../delta-template.ts";
 import type {
+  AttemptCounts,
   ClientFrames,
   ClientRequest,
-  Counts,
   EncodedRequest,
   Exchange,
   OpenExchange,
@@ -28,7 +29,6 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "../exchange.ts";
-import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
 import { countContent } from "../messages/produced.ts";
 import { readUsage as readMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
@@ -106,7 +106,7 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */
-const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => Counts | UpstreamFault>> = {
+const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
   chat(json) {
     const error = objectOf(json.error);
     if (error) return reported(error.type, error.code);
@@ -239,7 +239,7 @@ class PassthroughStream implements StreamConverter {
     this.#template = DeltaTemplate.of(frame, bytes === raw ? frame : asBuffer(bytes), varying);
   }
 
-  counts(): Counts {
+  counts(): AttemptCounts {
     return { ...this.#watcher.counts(), ...this.#answered.noted };
   }
 

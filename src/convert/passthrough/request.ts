@@ -3,12 +3,12 @@
  * memory belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { tierOf } from "../../values/members/tier.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
-import { type JsonObject, objectOf } from "../json-object.ts";
 import { offMember, refusedOff } from "../rules/thinking-off.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { withoutUnlisted } from "./unlisted.ts";

@@ -3,9 +3,9 @@
  * would buy, or whom they would reach, nobody here knows. An upstream's configuration may say that it gets them.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
+import { type JsonObject, parseObject } from "../../values/json-object.ts";
 import { inspectMembers, NONE_PASSED, pruneMembers } from "../../values/members.ts";
 import type { ClientRequest, Permitted, RouteFacts } from "../exchange.ts";
-import { type JsonObject, parseObject } from "../json-object.ts";
 
 /** What becomes of a body's members on a route of its own protocol. */
 interface Listed {

@@ -1,11 +1,12 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
-import type { Usage } from "../../values/tokens/usage.ts";
+
+import { type JsonObject, parseObject, textOf } from "../../values/json-object.ts";
+import type { ProducedCounts, Usage } from "../../values/tokens/usage.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { AnsweredModel } from "../answered-model.ts";
-import type { Counts, UpstreamFault } from "../exchange.ts";
+import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
-import { type JsonObject, parseObject, textOf } from "../json-object.ts";
-import type { OutputCounter, ProducedCounts } from "../produced.ts";
+import type { OutputCounter } from "../produced.ts";
 import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import { settledStop } from "./stop.ts";
@@ -101,7 +102,7 @@ export abstract class StreamDecoder {
     return this.#taken();
   }
 
-  counts(): Counts {
+  counts(): AttemptCounts {
     const isOver = this.stopSeen || (this.#ended && this.#fault === undefined);
     return {
       usage: this.usage,

@@ -1,7 +1,7 @@
 /** Small facts that replies carry beside their content. */
 
+import { objectOf, textOf } from "../../values/json-object.ts";
 import type { Citation } from "../hub.ts";
-import { objectOf, textOf } from "../json-object.ts";
 import { nestsWithin } from "./depth.ts";
 
 /** The last second that is believed to be a time (year 5138). */

@@ -2,9 +2,8 @@
  * What a client has been given of each output item of a stream that passes through, so that the stream can be ended in the
  * middle: open parts and items get their `done`, and the last event repeats all of them.
  */
-import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-
-type Emit = (type: string, members: JsonObject) => void;
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import type { Emit } from "./item-writer.ts";
 
 /** The most characters of deltas that are kept; a stream that says more ends with its items left out. */
 const KEPT_CHARS_MAX = 16 * 1024 * 1024;
@@ -135,7 +134,8 @@ function placeOf(event: JsonObject): unknown {
   return event.content_index ?? event.summary_index;
 }
 
-function partAt(item: Item, list: PartList, index: unknown): JsonObject | undefined {
+/** A part of an item; it is written to, since `seePart` copied it. */
+function partAt(item: Item, list: PartList, index: unknown): Record<string, unknown> | undefined {
   return typeof index === "number" ? objectOf(arrayOf(item.value[list])[index]) : undefined;
 }
 

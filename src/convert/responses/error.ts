@@ -3,7 +3,7 @@
  * promise 8).
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import type { JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 
 export { renderError } from "../chat/error.ts";
 

@@ -3,8 +3,10 @@
  * only then is it known whether it was cut (docs/translation-rules.md rule 43) and whether a message goes on with
  * another part (rule 40).
  */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { Citation, JsonObject, ReplyEvent, ReplyPlan, ToolRef } from "../hub.ts";
+import type { BlockEvent, Citation, ReplyPlan, ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
 import {
   annotationOf,
@@ -20,8 +22,8 @@ import {
 } from "./items.ts";
 import { doneMembers, type OpenCall, type OpenItem, type OpenMessage } from "./open-item.ts";
 
-type Emit = (type: string, members: JsonObject) => void;
-type BlockEvent = Extract<ReplyEvent, { readonly key: string }>;
+/** Writes an event. */
+export type Emit = (type: string, members: JsonObject) => void;
 
 export class ItemWriter {
   readonly #plan: ReplyPlan;

@@ -2,8 +2,10 @@
  * Output items as responses clients read them; a stream and a whole reply write the very same
  * (docs/translation-rules.md rules 39 to 43).
  */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { Citation, JsonObject, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
+import type { Citation, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
 import { typedOfArguments } from "../rules/tool-typed.ts";
 import { parseArguments } from "../rules/tool-wrap.ts";

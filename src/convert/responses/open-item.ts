@@ -1,5 +1,7 @@
 /** The one item that a responses stream has open: what has been said of it, and what is left to say when it ends. */
-import type { JsonObject, ToolRef } from "../hub.ts";
+
+import type { JsonObject } from "../../values/json-object.ts";
+import type { ToolRef } from "../hub.ts";
 import type { MessagePart } from "./items.ts";
 
 /** A message; its item stays open while further parts may follow. */

@@ -1,6 +1,8 @@
 /** What responses events and items hold of a model's output. */
-import { arrayOf, type JsonObject, objectOf } from "../json-object.ts";
-import { countUnknown, type OutputCounter, Produced, type ProducedCounts, type TextPlace } from "../produced.ts";
+
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import type { ProducedCounts } from "../../values/tokens/usage.ts";
+import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
 
 const CALL_ITEM = /_call$/;
 const LAST: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);

@@ -1,6 +1,8 @@
 /** Whole replies for responses clients (directions RC and RM). */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { HubReply, JsonObject, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
+import type { HubReply, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { annotationOf, callItem, callItemId, itemId, type MessagePart, messageItem, reasoningItem } from "./items.ts";

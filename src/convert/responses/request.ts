@@ -1,13 +1,14 @@
 /** Requests of the responses protocol, both ways; this half writes them (directions CR and MR). */
 import type { Refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
 import { PROTOCOLS } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
-import type { Encoded, HostedTool, HubRequest, JsonObject, OutputFormat, ToolRef } from "../hub.ts";
+import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
 import { effortIsLost, openaiEffort } from "../rules/effort.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
-import { isRecord } from "../rules/read.ts";
 import { refuse, refusing } from "../rules/refuse.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
@@ -25,11 +26,11 @@ export function encodeRequest(
   route: RouteFacts,
   permitted: Permitted,
   context: ConvertContext,
-): Encoded | Refusal {
+): TranslatedRequest | Refusal {
   return refusing(() => encode(hub, route, permitted, context));
 }
 
-function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded {
+function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const { capabilities } = route;
   const losses = new Losses(permitted.strict);
   losses.leaveOut(hub.rest);
@@ -134,8 +135,8 @@ function flatFormat(format: OutputFormat): JsonObject {
 /** Chat's own member as a tool, the place one level up (rule 29). */
 function webSearchTool(tool: HostedTool): JsonObject {
   const { search_context_size, user_location: place } = tool.native;
-  const approximate = isRecord(place) && isRecord(place.approximate) ? place.approximate : place;
-  const location = isRecord(approximate) ? { ...approximate, type: "approximate" } : undefined;
+  const approximate = isObject(place) && isObject(place.approximate) ? place.approximate : place;
+  const location = isObject(approximate) ? { ...approximate, type: "approximate" } : undefined;
   return { type: "web_search", search_context_size, user_location: location };
 }
 

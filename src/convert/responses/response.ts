@@ -1,7 +1,9 @@
 /** The response object: what every event of its life repeats (docs/translation-rules.md rules 44 and 45). */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { JsonObject, ReplyPlan, Stop } from "../hub.ts";
+import type { ReplyPlan, Stop } from "../hub.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { writeUsage } from "./usage.ts";
 

@@ -1,15 +1,9 @@
 /** The shapes that responses has of its own: tools and choices as it writes them, both ways. */
-import type { CustomTool, FunctionTool, JsonObject, ToolChoice, ToolDefinition, ToolKind, ToolRef } from "../hub.ts";
-import {
-  isGiven,
-  isRecord,
-  optionalFlag,
-  optionalList,
-  optionalRecord,
-  optionalText,
-  record,
-  text,
-} from "../rules/read.ts";
+
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
+import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolKind, ToolRef } from "../hub.ts";
+import { isGiven, optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
 import { refuse } from "../rules/refuse.ts";
 import { EMPTY_OBJECT_SCHEMA } from "../rules/schema.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
@@ -82,7 +76,7 @@ type ClientRun = keyof typeof RESPONSES_TYPED;
 function isClientRun(type: string, tool: JsonObject): type is ClientRun {
   if (type === "tool_search") return tool.execution === "client";
   if (type !== "shell") return type === "local_shell" || type === "apply_patch";
-  const environment = isRecord(tool.environment) ? tool.environment.type : undefined;
+  const environment = isObject(tool.environment) ? tool.environment.type : undefined;
   return environment === undefined || environment === "local";
 }
 
@@ -105,7 +99,7 @@ function typedTool(type: ClientRun, tool: JsonObject, param: string): ToolDefini
 export function decodeToolChoice(value: unknown, tools: readonly ToolDefinition[]): ToolChoice | undefined {
   if (!isGiven(value)) return undefined;
   if (value === "auto" || value === "none" || value === "required") return { mode: value };
-  if (!isRecord(value)) return refuse("wrong_type", "tool_choice", "tool_choice must be a known word or an object.");
+  if (!isObject(value)) return refuse("wrong_type", "tool_choice", "tool_choice must be a known word or an object.");
   if (value.type === "allowed_tools") {
     const list = optionalList(value.tools, "tool_choice.tools") ?? [];
     const allowed = list.flatMap((one, index) => {

@@ -1,5 +1,5 @@
 /** A responses stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
-import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList } from "../reply/facts.ts";
 import { invalid } from "../watch.ts";

@@ -3,10 +3,11 @@
  * from 0.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
-import { type JsonObject, type ReplyEvent, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
+import { type ReplyEvent, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { isTruncated, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ItemWriter } from "./item-writer.ts";

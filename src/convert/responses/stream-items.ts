@@ -1,5 +1,5 @@
 /** The output items of a responses stream under way: each turns its events into blocks of the hub. */
-import { arrayOf, type JsonObject, objectOf, textOf } from "../json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { CallBlock, ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { logprobList, urlCitation } from "../reply/facts.ts";
@@ -28,7 +28,7 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
 }
 
 /** Tools that the server runs, and types that nobody knows yet (docs/translation-rules.md rule 42). */
-export const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
+const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
 
 type PartBlock = TextBlock | RefusalBlock;
 

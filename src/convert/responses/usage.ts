@@ -2,6 +2,8 @@
  * Responses usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` is meant to include everything
  * cached, `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
+
+import { type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import {
   believableTotal,
@@ -11,7 +13,6 @@ import {
   toolCounts,
   usageOfIncluded,
 } from "../included-usage.ts";
-import { type JsonObject, objectOf, objectsIn, textOf } from "../json-object.ts";
 
 /**
  * Reads the usage of a response object, hosted tool calls counted from its output items where the usage has no count.

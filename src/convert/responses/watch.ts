@@ -1,12 +1,12 @@
 /** Watches a responses stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
-import type { Counts, UpstreamFault } from "../exchange.ts";
-import { type JsonObject, objectOf, parseObject } from "../json-object.ts";
+import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
@@ -114,7 +114,7 @@ export class ResponsesWatcher implements Watcher {
     return undefined;
   }
 
-  counts(): Counts {
+  counts(): AttemptCounts {
     const final = this.#ended && this.#usage !== undefined;
     return { usage: this.#usage, final, produced: this.#output.counts() };
   }

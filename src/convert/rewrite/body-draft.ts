@@ -2,6 +2,9 @@
  * A body while rules work on it: edits of top-level members are collected and spliced in at the end, so that ten rules
  * cost one copy of the body and not ten.
  */
+
+import { objectOf } from "../../values/json-object.ts";
+import type { MemberPath } from "../../values/rules.ts";
 import {
   findNested,
   isJsonFault,
@@ -12,10 +15,6 @@ import {
   spliceJson,
   spliceNested,
 } from "../../wire/json.ts";
-import { objectOf } from "../json-object.ts";
-
-/** A path that has at least its first name. */
-type Path = readonly string[];
 
 /** Our own encoders wrap what a client sent, which accept has already bounded (JSON_LIMITS), in a few levels more. */
 const ENCODED_LIMITS: JsonLimits = { depthMax: 1_024, tokensMax: Number.MAX_SAFE_INTEGER };
@@ -50,7 +49,7 @@ export class BodyDraft {
   }
 
   /** Takes out the member that a path leads to, if it is there. */
-  drop(path: Path): void {
+  drop(path: MemberPath): void {
     const [name, inner] = split(path);
     const raw = this.value(name);
     if (raw === undefined) return;
@@ -63,13 +62,13 @@ export class BodyDraft {
   }
 
   /** Sets the member at a path to this JSON text; a value on the way that is no object is replaced by one. */
-  set(path: Path, json: string): void {
+  set(path: MemberPath, json: string): void {
     const [name, inner] = split(path);
     this.put(name, assigned(this.value(name), inner, json));
   }
 
   /** As `set`, but only where the client sent neither the member nor a value on the way that is no object. */
-  fillIn(path: Path, json: string): void {
+  fillIn(path: MemberPath, json: string): void {
     const [name, inner] = split(path);
     const raw = this.value(name);
     for (let length = 0; raw !== undefined && length <= inner.length; length++) {
@@ -105,11 +104,11 @@ function isObject(raw: Uint8Array): boolean {
   return raw[0] === OPEN_OBJECT;
 }
 
-function split(path: Path): [name: string, inner: Path] {
+function split(path: MemberPath): [name: string, inner: MemberPath] {
   return [path[0] as string, path.slice(1)];
 }
 
-function assigned(raw: Uint8Array | undefined, path: Path, json: string): Uint8Array {
+function assigned(raw: Uint8Array | undefined, path: MemberPath, json: string): Uint8Array {
   if (raw === undefined || path.length === 0 || !isObject(raw)) return Buffer.from(nested(path, json));
   for (let length = 1; length < path.length; length++) {
     const prefix = path.slice(0, length);
@@ -121,7 +120,7 @@ function assigned(raw: Uint8Array | undefined, path: Path, json: string): Uint8A
 }
 
 /** `{"a":{"b":json}}` for the path `a`, `b`. */
-function nested(path: Path, json: string): string {
+function nested(path: MemberPath, json: string): string {
   return path.reduceRight((inner, name) => `{${JSON.stringify(name)}:${inner}}`, json);
 }
 
@@ -129,11 +128,12 @@ function nested(path: Path, json: string): string {
  * A name that stood twice would come into force again once its twin is gone, so such an object is written anew: once,
  * since taking the twins out one by one would let a client choose how long that takes.
  */
-function withoutTwins(raw: Uint8Array, path: Path): Buffer {
+function withoutTwins(raw: Uint8Array, path: MemberPath): Buffer {
   const top: unknown = JSON.parse(Buffer.from(raw).toString("utf8"));
   const owner = path.slice(0, -1).reduce<unknown>((value, name) => objectOf(value)?.[name], top);
   const last = path.at(-1) as string;
-  const object = objectOf(owner);
+  // `top` was parsed above and is nobody else's.
+  const object = objectOf(owner) as Record<string, unknown> | undefined;
   if (object && Object.hasOwn(object, last)) delete object[last];
   return Buffer.from(JSON.stringify(top));
 }

@@ -1,8 +1,10 @@
 /**
  * Structured output where the upstream has no word for it: a line of system text (docs/translation-rules.md rule 26).
  */
+
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import type { HubRequest, JsonObject, OutputFormat } from "../hub.ts";
+import type { HubRequest, OutputFormat } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 
 /** The member in which each client asked for a format. */

@@ -1,6 +1,7 @@
 /** Members that chat and responses spell the same way, and words that all three share. */
 import { EFFORTS, type Effort } from "../../values/catalog.ts";
-import type { HubRequest, JsonObject, OutputFormat, ReasoningWish, RestField } from "../hub.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import type { HubRequest, OutputFormat, ReasoningWish, RestField } from "../hub.ts";
 import { isGiven, optionalFlag, optionalNumber, optionalRecord, optionalText, optionalWord, record } from "./read.ts";
 
 /** OpenAI's members of the prompt cache, by their wire names. */

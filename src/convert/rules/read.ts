@@ -2,18 +2,13 @@
  * Reading members of a stranger's JSON. `null` counts as absent, as all three protocols treat it; anything else of the
  * wrong type is refused with its path.
  */
-import type { JsonObject } from "../hub.ts";
+import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { refuse } from "./refuse.ts";
-
-/** Whether a value is a JSON object. */
-export function isRecord(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** A required object. */
 export function record(value: unknown, param: string): JsonObject {
   if (value === undefined || value === null) return refuse("missing_field", param, `${param} is required.`);
-  return isRecord(value) ? value : refuse("wrong_type", param, `${param} must be an object.`);
+  return isObject(value) ? value : refuse("wrong_type", param, `${param} must be an object.`);
 }
 
 /** An optional object. */

@@ -3,7 +3,7 @@
 import { tierOf } from "../../values/members/tier.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RouteFacts } from "../exchange.ts";
-import type { Encoded, HubRequest, ReplyPlan, ReplyReasoning, RestoreMap } from "../hub.ts";
+import type { HubRequest, ReplyPlan, ReplyReasoning, RestoreMap, TranslatedRequest } from "../hub.ts";
 import { originOf } from "./envelope.ts";
 import type { Losses } from "./losses.ts";
 
@@ -64,6 +64,6 @@ function envelopeWanted(hub: HubRequest): boolean {
 const encoder = new TextEncoder();
 
 /** Body bytes, losses and plan in one. Members that are undefined do not appear in the body. */
-export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): Encoded {
+export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): TranslatedRequest {
   return { body: encoder.encode(JSON.stringify(body)), dropped: losses.names, tier: tierOf(body)?.name, plan };
 }

@@ -2,8 +2,8 @@
  * JSON Schemas as the messages protocol wants them: an object at the root for tools (docs/translation-rules.md rule
  * 33), and the closed dialect of structured output (rule 26).
  */
-import type { JsonObject } from "../hub.ts";
-import { isRecord } from "./read.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
 
 /** The schema of a tool without parameters. */
 export const EMPTY_OBJECT_SCHEMA: JsonObject = { type: "object", properties: {} };
@@ -30,7 +30,7 @@ export function objectRoot(schema: JsonObject | undefined): ObjectRoot {
 
 function mergedVariants(schema: JsonObject): JsonObject {
   const { oneOf, anyOf, allOf, properties: own, required: ownRequired, type: _, ...others } = schema;
-  const properties: Record<string, unknown> = isRecord(own) ? { ...own } : {};
+  const properties: Record<string, unknown> = isObject(own) ? { ...own } : {};
   let required = new Set<unknown>(Array.isArray(ownRequired) ? ownRequired : []);
   for (const group of [oneOf, anyOf]) {
     const variants = objects(group);
@@ -48,11 +48,11 @@ function mergedVariants(schema: JsonObject): JsonObject {
 }
 
 function objects(group: unknown): readonly JsonObject[] {
-  return Array.isArray(group) ? group.filter(isRecord) : [];
+  return Array.isArray(group) ? group.filter(isObject) : [];
 }
 
 function takeProperties(target: Record<string, unknown>, from: JsonObject): void {
-  if (!isRecord(from.properties)) return;
+  if (!isObject(from.properties)) return;
   for (const [name, value] of Object.entries(from.properties)) {
     if (!Object.hasOwn(target, name)) setOwn(target, name, value);
   }
@@ -103,7 +103,7 @@ export function closedSchema(schema: JsonObject): JsonObject {
     if (keyword === "$schema" || keyword === "additionalProperties") continue;
     if (!takeKeyword(closed, keyword, value)) told.push(`${keyword}: ${JSON.stringify(value)}`);
   }
-  if (schema.type === "object" || isRecord(schema.properties)) closed.additionalProperties = false;
+  if (schema.type === "object" || isObject(schema.properties)) closed.additionalProperties = false;
   if (told.length > 0) {
     const before = typeof closed.description === "string" ? `${closed.description}\n\n` : "";
     closed.description = `${before}{${told.join(", ")}}`;
@@ -113,10 +113,10 @@ export function closedSchema(schema: JsonObject): JsonObject {
 
 function takeKeyword(closed: Record<string, unknown>, keyword: string, value: unknown): boolean {
   if (KEPT.has(keyword)) closed[keyword] = value;
-  else if (ONE.has(keyword) && isRecord(value)) closed[keyword] = closedSchema(value);
+  else if (ONE.has(keyword) && isObject(value)) closed[keyword] = closedSchema(value);
   else if (LIST.has(keyword) && Array.isArray(value)) {
-    closed[keyword === "oneOf" ? "anyOf" : keyword] = value.map((one) => (isRecord(one) ? closedSchema(one) : one));
-  } else if (MAP.has(keyword) && isRecord(value)) closed[keyword] = closedMembers(value);
+    closed[keyword === "oneOf" ? "anyOf" : keyword] = value.map((one) => (isObject(one) ? closedSchema(one) : one));
+  } else if (MAP.has(keyword) && isObject(value)) closed[keyword] = closedMembers(value);
   else if (keyword === "minItems" && (value === 0 || value === 1)) closed.minItems = value;
   else if (keyword === "format" && STRING_FORMATS.has(value)) closed.format = value;
   else return false;
@@ -126,7 +126,7 @@ function takeKeyword(closed: Record<string, unknown>, keyword: string, value: un
 function closedMembers(members: JsonObject): JsonObject {
   const closed: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(members)) {
-    setOwn(closed, name, isRecord(value) ? closedSchema(value) : value);
+    setOwn(closed, name, isObject(value) ? closedSchema(value) : value);
   }
   return closed;
 }
@@ -142,9 +142,9 @@ export function isClosed(schema: JsonObject): boolean {
 
 function fitsKeyword(keyword: string, value: unknown): boolean {
   if (KEPT.has(keyword)) return true;
-  if (ONE.has(keyword)) return isRecord(value) && isClosed(value);
-  if (LIST.has(keyword)) return Array.isArray(value) && value.every((one) => isRecord(one) && isClosed(one));
-  if (MAP.has(keyword)) return isRecord(value) && Object.values(value).every((one) => isRecord(one) && isClosed(one));
+  if (ONE.has(keyword)) return isObject(value) && isClosed(value);
+  if (LIST.has(keyword)) return Array.isArray(value) && value.every((one) => isObject(one) && isClosed(one));
+  if (MAP.has(keyword)) return isObject(value) && Object.values(value).every((one) => isObject(one) && isClosed(one));
   if (keyword === "minItems") return value === 0 || value === 1;
   return keyword === "format" && STRING_FORMATS.has(value);
 }

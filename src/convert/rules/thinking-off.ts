@@ -1,9 +1,9 @@
 /** Thinking that the client switches off, and models that have no such switch (capability `thinking_off`). */
 import { type Refusal, refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RouteFacts } from "../exchange.ts";
-import type { JsonObject } from "../hub.ts";
-import { isRecord } from "./read.ts";
 
 /**
  * The member with which a request switches thinking off; undefined when it does not.
@@ -35,7 +35,7 @@ const SWITCHES: Readonly<Record<Protocol, (json: JsonObject) => Switches>> = {
 };
 
 function membersOf(value: unknown): JsonObject {
-  return isRecord(value) ? value : {};
+  return isObject(value) ? value : {};
 }
 
 /**

@@ -3,8 +3,9 @@
  * and 27).
  */
 import type { Effort } from "../../values/catalog.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Permitted, RouteFacts } from "../exchange.ts";
-import type { HubRequest, JsonObject } from "../hub.ts";
+import type { HubRequest } from "../hub.ts";
 import { BUDGET_TOKENS_MIN, budgetOf, nearestEffort, wantedEffort } from "./effort.ts";
 import type { Losses } from "./losses.ts";
 

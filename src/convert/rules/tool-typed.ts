@@ -3,8 +3,10 @@
  * they are described to an upstream that knows functions only, and how their calls change between the typed form and
  * function arguments.
  */
-import type { JsonObject, ToolKind } from "../hub.ts";
-import { isRecord } from "./read.ts";
+
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
+import type { ToolKind } from "../hub.ts";
 
 interface TypedForm {
   readonly description: string;
@@ -119,5 +121,5 @@ function without(members: Record<string, unknown>): JsonObject {
 
 /** Function arguments of a typed call whose native part may be missing or malformed. */
 export function typedInput(kind: ToolKind, native: unknown): string {
-  return JSON.stringify(isRecord(native) ? argumentsOfTyped(kind, native) : {});
+  return JSON.stringify(isObject(native) ? argumentsOfTyped(kind, native) : {});
 }

@@ -2,9 +2,11 @@
  * Freeform and typed tools as functions and back (docs/translation-rules.md rule 33): the schema that a function-only
  * upstream sees, the arguments of calls in history, and the input of a call in a reply.
  */
-import type { Grammar, JsonObject, ToolRef } from "../hub.ts";
+
+import type { JsonObject } from "../../values/json-object.ts";
+import { isObject } from "../../values/json-object.ts";
+import type { Grammar, ToolRef } from "../hub.ts";
 import { nestsWithin } from "../reply/depth.ts";
-import { isRecord } from "./read.ts";
 
 /** The schema of a freeform tool's one argument. */
 export const FREEFORM_SCHEMA: JsonObject = {
@@ -43,7 +45,7 @@ export function parseArguments(json: string): JsonObject {
   if (json.trim() === "") return {};
   const value = parse(json);
   if (value === null) return {};
-  return isRecord(value) && nestsWithin(value) ? value : { _raw_arguments: json };
+  return isObject(value) && nestsWithin(value) ? value : { _raw_arguments: json };
 }
 
 /**
@@ -53,7 +55,7 @@ export function parseArguments(json: string): JsonObject {
 export function unwrapInput(tool: ToolRef, upstreamArguments: string): string {
   if (tool.kind !== "custom") return upstreamArguments.trim() === "" ? "{}" : upstreamArguments;
   const value = parse(upstreamArguments);
-  return isRecord(value) && typeof value.input === "string" ? value.input : upstreamArguments;
+  return isObject(value) && typeof value.input === "string" ? value.input : upstreamArguments;
 }
 
 function parse(json: string): unknown {

@@ -6,7 +6,7 @@
 import type { ErrorAnswer } from "../../values/errors.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
 import { type SseEvent, SseReader } from "../../wire/sse.ts";
-import type { ClientFrames, Counts, StreamConverter, UpstreamFault } from "../exchange.ts";
+import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../exchange.ts";
 import type { ReplyEvent } from "../hub.ts";
 import { ReplyOrder } from "../order.ts";
 import { Sequencer } from "../sequence.ts";
@@ -23,7 +23,7 @@ export interface ReplyDecoder {
   end(): readonly ReplyEvent[];
   truncate(usage: Usage): readonly ReplyEvent[];
   readonly fault: UpstreamFault | undefined;
-  counts(): Counts;
+  counts(): AttemptCounts;
 }
 
 export class TranslatedStream implements StreamConverter {
@@ -159,7 +159,7 @@ export class TranslatedStream implements StreamConverter {
     return before.length === 0 ? ending : [joined(before), ...ending];
   }
 
-  counts(): Counts {
+  counts(): AttemptCounts {
     return this.#decoder.counts();
   }
 

@@ -4,6 +4,7 @@
  */
 
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
+import { type JsonObject, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage } from "../../values/tokens/usage.ts";
 import { decodeUtf8 } from "../../wire/json.ts";
@@ -24,8 +25,7 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "../exchange.ts";
-import type { Encoded, HubFacts, HubReply, HubRequest, ReplyPlan } from "../hub.ts";
-import { type JsonObject, parseObject } from "../json-object.ts";
+import type { HubFacts, HubReply, HubRequest, ReplyPlan, TranslatedRequest } from "../hub.ts";
 import { decodeReply as decodeMessagesReply } from "../messages/reply-decode.ts";
 import { encodeReply as encodeMessagesReply } from "../messages/reply-encode.ts";
 import * as messagesRequest from "../messages/request.ts";
@@ -50,7 +50,12 @@ import { type ReplyDecoder, TranslatedStream } from "./stream.ts";
 /** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
 interface Codec {
   decodeRequest(json: Readonly<JsonObject>, facts: HubFacts): HubRequest | Refusal;
-  encodeRequest(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded | Refusal;
+  encodeRequest(
+    hub: HubRequest,
+    route: RouteFacts,
+    permitted: Permitted,
+    context: ConvertContext,
+  ): TranslatedRequest | Refusal;
   decodeReply(json: JsonObject, plan: ReplyPlan, context: ConvertContext): DecodedReply | UpstreamFault;
   encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array;
   readonly StreamDecoder: new (plan: ReplyPlan, context: ConvertContext) => ReplyDecoder;
@@ -112,7 +117,7 @@ class Translation implements Exchange {
 
   /** @param unlisted members of the client's body that no protocol lists. */
   constructor(
-    { body, dropped, tier, plan }: Encoded,
+    { body, dropped, tier, plan }: TranslatedRequest,
     unlisted: readonly string[],
     context: ConvertContext,
     inputEstimate: number,

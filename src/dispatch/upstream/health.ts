@@ -10,7 +10,7 @@ import type { Clock } from "../../values/time.ts";
 import { type OutcomeCounts, type OutcomeKind, Outcomes } from "../outcomes.ts";
 
 /** `probe`: it may be asked by one request, to see. */
-export type UpstreamStanding = "healthy" | "probe" | "ejected";
+type UpstreamStanding = "healthy" | "probe" | "ejected";
 
 /** `failures`: in a row; `failure_rate`: too many of all; `forbidden`: our credential was refused. */
 type EjectionReason = "failures" | "failure_rate" | "forbidden";

@@ -10,7 +10,7 @@ import type { UpstreamSettings } from "../../values/settings.ts";
  * Client headers that mean something to an upstream and nothing to us. Baggage is not among them (docs/failure-model.md
  * row 74).
  */
-export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
+const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   "anthropic-beta",
   "anthropic-version",
   "openai-beta",

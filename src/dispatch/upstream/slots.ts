@@ -7,7 +7,7 @@ import type { Clock } from "../../values/time.ts";
 import { FairQueue, type Owner } from "./fair-queue.ts";
 
 /** A queued request; it may be in the queues of several upstreams. */
-export interface Waiter {
+export interface SlotWaiter {
   readonly owner: Owner;
   /** A slot is free, and is this waiter's from now on. It must leave its other queues in the same tick. */
   granted(slots: Slots, slot: Slot): void;
@@ -33,7 +33,7 @@ const RETRY_AFTER_S_MAX = 60;
 export class Slots {
   readonly #max: number;
   readonly #clock: Clock;
-  readonly #queue: FairQueue<Waiter>;
+  readonly #queue: FairQueue<SlotWaiter>;
   readonly #waitMs: number;
   #running = 0;
   /** Sum of the times at which the running ones took their slots: the mean age in one subtraction. */
@@ -81,20 +81,20 @@ export class Slots {
   }
 
   /** @returns false when there is no room in the queue for this waiter. */
-  enqueue(waiter: Waiter): boolean {
+  enqueue(waiter: SlotWaiter): boolean {
     const out = this.#queue.enter(waiter);
     if (out !== undefined && out !== waiter) out.displaced(this);
     return out !== waiter;
   }
 
-  leaveQueue(waiter: Waiter): void {
+  leaveQueue(waiter: SlotWaiter): void {
     this.#queue.leave(waiter);
   }
 
   /** Sends everybody in the queue away to look again, in the order of their turns. */
   dissolveQueue(): void {
     // All are taken out first: some of them may queue up here again at once.
-    const all: Waiter[] = [];
+    const all: SlotWaiter[] = [];
     for (let one = this.#queue.next(); one !== undefined; one = this.#queue.next()) all.push(one);
     for (const one of all) one.dissolved();
   }

@@ -3,7 +3,9 @@
  * match on it ("prompt is too long"); what could reveal whose account it is, or where the upstream is, is taken out
  * (docs/translation-rules.md rule 47; docs/failure-model.md row 60).
  */
+
 import { quoted } from "../../values/errors.ts";
+import { isObject } from "../../values/json-object.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
 
 interface UpstreamWords {
@@ -37,7 +39,7 @@ const NO_WORDS: UpstreamWords = { message: undefined, modelUnknown: false };
 export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings): UpstreamWords {
   const said = readJson(body);
   if (said === undefined) return NO_WORDS;
-  const error = isRecord(said.error) ? said.error : said;
+  const error = isObject(said.error) ? said.error : said;
   const text = messageOf(said, error);
   return {
     message: text === undefined ? undefined : cleaned(text, settings),
@@ -48,14 +50,10 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
 function readJson(body: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
-    return isRecord(value) ? value : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** `error.message` (all three protocols), `error` or `message` as text, `detail` as text or as a list of findings. */
@@ -66,7 +64,7 @@ function messageOf(said: Record<string, unknown>, error: Record<string, unknown>
 
 function firstFinding(detail: unknown): unknown {
   const first: unknown = Array.isArray(detail) ? detail[0] : undefined;
-  return isRecord(first) ? first.msg : undefined;
+  return isObject(first) ? first.msg : undefined;
 }
 
 /** Only a message that begins with the model is about it: a prompt that is quoted back may say anything. */

@@ -3,7 +3,7 @@
  * (`readEnvelope`, `admit`, `encoderFor`), but with a store that only reads: no upstream is asked, nothing is held,
  * charged or taken from a limit. `explanation.ts` puts the outcome into words; `questions.ts` reads the questions.
  */
-import type { Envelope, ReadBody } from "../../accept/envelope.ts";
+import type { ReadBody } from "../../accept/envelope.ts";
 import { type AdmitParts, admit } from "../../admit/admit.ts";
 import type { Permit } from "../../admit/permit.ts";
 import { FORGETFUL } from "../../admit/seen-keys.ts";
@@ -19,6 +19,7 @@ import type { KeyView } from "../../store/records.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { KeyHash } from "../../values/key.ts";
+import type { Envelope } from "../../values/members/envelope.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -39,7 +40,7 @@ export interface SeenAccount {
 }
 
 /** A request that nobody sends. */
-export interface Question {
+export interface ExplainQuestion {
   readonly protocol: Protocol;
   readonly read: ReadBody | Refusal;
   /** Whether a translation that drops something is a refusal (`x-tollgate-strict: 1`). */
@@ -59,7 +60,7 @@ export interface RouteOutlook {
 
 /** Everything that was found out, up to the first refusal and, where it is known, beyond it. */
 export interface Outlook {
-  readonly question: Question;
+  readonly question: ExplainQuestion;
   readonly seen: SeenAccount;
   /** The refusal that the request would get; undefined when it would go upstream. */
   readonly refused: Refusal | undefined;
@@ -78,14 +79,14 @@ export interface Outlook {
 const ROUTES_MAX = 16;
 
 /** Finds out what would become of a request. Changes nothing. */
-export async function explain(question: Question, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
+export async function explain(question: ExplainQuestion, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
   const catalog = parts.admit.catalog();
   const { read } = question;
   const envelope = isRefusal(read) ? undefined : read.envelope;
   const model = envelope && catalog.models.get(envelope.model);
-  const measured = envelope && model && measure(envelope, model, catalog);
-  const unpriced = isRefusal(measured);
-  const terms = isRefusal(measured) ? undefined : measured;
+  const quote = envelope && model && measure(envelope, model, catalog);
+  const unpriced = isRefusal(quote);
+  const { terms, groups = [] } = quote && !isRefusal(quote) ? quote : {};
   const group = catalog.groups.get(seen.view.key.group);
   const permit = await permitFor(question, seen, catalog, parts);
   const granted = isRefusal(permit) ? undefined : permit;
@@ -99,14 +100,14 @@ export async function explain(question: Question, seen: SeenAccount, parts: Expl
     model,
     group,
     terms,
-    offered: terms?.groups.find((one) => one.group === group?.name),
+    offered: groups.find((one) => one.group === group?.name),
     routes,
   };
 }
 
 /** Admission as the pipeline has it, on a store that reads. */
 async function permitFor(
-  { protocol, read }: Question,
+  { protocol, read }: ExplainQuestion,
   seen: SeenAccount,
   catalog: Catalog,
   { admit: { wallMs }, journal }: ExplainParts,
@@ -165,7 +166,7 @@ interface Decided {
 
 /** What each route of the model would make of the body, best priority first; nothing in a group that does not serve it. */
 function outlooks(
-  question: Question,
+  question: ExplainQuestion,
   read: ReadBody,
   { seen, terms, group, granted }: Decided,
   parts: ExplainParts,

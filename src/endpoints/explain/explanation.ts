@@ -2,6 +2,7 @@
  * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner
  * of a key sees what concerns the request; names of upstreams and the texts of rules are for the operator only.
  */
+import type { ExplanationAnswer } from "../../console/routes/explain.ts";
 import { render } from "../../request/answer.ts";
 import { type Bucket, bucketState, drain } from "../../store/buckets.ts";
 import { runningCards } from "../../store/decision.ts";
@@ -12,8 +13,6 @@ import type { RuleAction } from "../../values/rules.ts";
 import type { Outlook, RouteOutlook } from "./explain.ts";
 
 const MS_PER_S = 1_000;
-
-type Audience = "owner" | "operator";
 
 const STEPS = [
   "gateway",
@@ -29,13 +28,6 @@ const STEPS = [
   "routes",
 ] as const;
 type StepName = (typeof STEPS)[number];
-
-/** `ok` is null for what was not reached, or is not decided here. */
-export interface Step {
-  readonly step: StepName;
-  readonly ok: boolean | null;
-  readonly words: string;
-}
 
 /** Where each cause is decided; what is not listed is about the body. */
 const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
@@ -53,8 +45,28 @@ const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
   concurrency: "limits",
 };
 
-/** The explanation as JSON. */
-export function explained(outlook: Outlook, audience: Audience, upstreamUnavailableStatus: 403 | 503): object {
+type RouteAnswer = ExplanationAnswer["routes"][number];
+type OwnersRouteAnswer = Omit<RouteAnswer, "upstream" | "upstream_model" | "health">;
+
+/** The explanation for the operator. */
+export function explainedToOperator(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): ExplanationAnswer {
+  const routes = outlook.routes.map(({ standing, ...one }): RouteAnswer => {
+    const { upstream, upstreamModel } = one.route;
+    return { upstream, upstream_model: upstreamModel, health: standing ?? "unknown", ...routeOf(one, "operator") };
+  });
+  return { ...explained(outlook, upstreamUnavailableStatus), routes };
+}
+
+/** The explanation for the owner of the key. */
+export function explainedToOwner(
+  outlook: Outlook,
+  upstreamUnavailableStatus: 403 | 503,
+): Omit<ExplanationAnswer, "routes"> & { readonly routes: readonly OwnersRouteAnswer[] } {
+  const routes = outlook.routes.map((one) => routeOf(one, "owner"));
+  return { ...explained(outlook, upstreamUnavailableStatus), routes };
+}
+
+function explained(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): Omit<ExplanationAnswer, "routes"> {
   const { question, seen, permit } = outlook;
   const { key, account } = seen.view;
   return {
@@ -78,11 +90,14 @@ export function explained(outlook: Outlook, audience: Audience, upstreamUnavaila
       : null,
     clamped: permit?.clamped ?? null,
     limits: limitsOf(outlook),
-    routes: outlook.routes.map((one) => routeOf(one, audience)),
   };
 }
 
-function expected(refused: Refusal | undefined, protocol: Protocol, unavailable: 403 | 503): object {
+function expected(
+  refused: Refusal | undefined,
+  protocol: Protocol,
+  unavailable: 403 | 503,
+): ExplanationAnswer["expected"] {
   if (!refused) {
     const message = "The request would be sent to a model server.";
     return { status: 200, cause: null, identifier: null, message, remedy: null, param: null, retry_after_s: null };
@@ -93,7 +108,7 @@ function expected(refused: Refusal | undefined, protocol: Protocol, unavailable:
 }
 
 /** The decisions in the order in which they are taken (first match wins). */
-export function stepsOf(outlook: Outlook): Step[] {
+function stepsOf(outlook: Outlook): ExplanationAnswer["steps"] {
   const { refused, group } = outlook;
   const at = refused && refusedAt(refused, outlook);
   const steps = STEPS.filter((step) => step !== "card" || group?.kind === "time_card" || at === "card");
@@ -170,7 +185,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
   },
 };
 
-function priceOf({ terms, offered, group }: Outlook): object | null {
+function priceOf({ terms, offered, group }: Outlook): ExplanationAnswer["price"] {
   if (!terms || !offered || !group) return null;
   const { price } = terms.model;
   return {
@@ -184,9 +199,9 @@ function priceOf({ terms, offered, group }: Outlook): object | null {
   };
 }
 
-function limitsOf({ group, terms, seen: { limits } }: Outlook): object | null {
+function limitsOf({ group, terms, seen: { limits } }: Outlook): ExplanationAnswer["limits"] {
   if (!group) return null;
-  const state = (bucket: Bucket | undefined, limit: number | undefined): object | null => {
+  const state = (bucket: Bucket | undefined, limit: number | undefined) => {
     if (!limits || limit === undefined) return null;
     const { remaining, resetMs } = bucketState(drain(bucket, limit, limits.storeTimeMs), limit, limits.storeTimeMs);
     return { remaining, reset_seconds: Math.ceil(resetMs / MS_PER_S) };
@@ -205,13 +220,12 @@ function limitsOf({ group, terms, seen: { limits } }: Outlook): object | null {
   };
 }
 
-function routeOf({ route, actions, standing, carried }: RouteOutlook, audience: Audience): object {
-  const health = standing ?? "unknown";
-  const { upstream, upstreamModel } = route;
-  const names = audience === "operator" ? { upstream, upstream_model: upstreamModel, health } : {};
+function routeOf(
+  { route, actions, carried }: Omit<RouteOutlook, "standing">,
+  audience: "owner" | "operator",
+): OwnersRouteAnswer {
   const refused = isRefusal(carried);
   return {
-    ...names,
     protocol: route.protocol,
     carries: !refused,
     translation: refused ? null : (carried.translation ?? "none needed"),
@@ -222,7 +236,7 @@ function routeOf({ route, actions, standing, carried }: RouteOutlook, audience: 
 }
 
 /** A rule as it may be shown: values of headers to nobody, what the operator wrote to the operator. */
-function ruleOf(action: RuleAction, audience: Audience): object {
+function ruleOf(action: RuleAction, audience: "owner" | "operator"): object {
   const operator = audience === "operator";
   switch (action.kind) {
     case "drop":

@@ -2,7 +2,7 @@
 import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "../../accept/envelope.ts";
 import type { AcceptedRequest } from "../../accept/listener.ts";
 import { TURNS } from "../../accept/turns.ts";
-import type { ExplainAsk } from "../../console/routes/explain.ts";
+import type { ExplainAsk, ExplanationAnswer } from "../../console/routes/explain.ts";
 import type { Store } from "../../store/contract.ts";
 import { limitScope } from "../../store/names.ts";
 import type { Key, KeyView } from "../../store/records.ts";
@@ -12,8 +12,8 @@ import { ZERO } from "../../values/money.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import type { Settings } from "../../values/settings.ts";
 import { isJsonFault, scanJsonInSteps } from "../../wire/json.ts";
-import { type ExplainParts, explain, type Question, type SeenAccount } from "./explain.ts";
-import { explained } from "./explanation.ts";
+import { type ExplainParts, type ExplainQuestion, explain, type SeenAccount } from "./explain.ts";
+import { explainedToOperator, explainedToOwner } from "./explanation.ts";
 
 /** Reads of the store; nothing else is used of it. */
 type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits">;
@@ -39,14 +39,14 @@ export async function explainOwn(
     parts.accounts.getAccount(view.key.tag),
     limitsOf(view.key, parts.accounts, parts.settings()),
   ]);
-  const question: Question = {
+  const question: ExplainQuestion = {
     protocol: shown.protocol,
     read: await readEnvelopeInTurns(shown.protocol, shown.body),
     strict: headers.get("x-tollgate-strict") === "1",
   };
   // The balance of the same instant as its holds; the key's view is a moment older.
   const seen = account ? { view: { ...view, account }, held: account.held, limits } : { view, held: ZERO, limits };
-  return explained(await explain(question, seen, parts), "owner", parts.settings().upstreamUnavailableStatus);
+  return explainedToOwner(await explain(question, seen, parts), parts.settings().upstreamUnavailableStatus);
 }
 
 interface Shown {
@@ -110,12 +110,12 @@ export async function explainFor(
   ask: ExplainAsk,
   store: ExplainStore,
   parts: ExplainParts,
-): Promise<object | undefined> {
+): Promise<ExplanationAnswer | undefined> {
   const seen = await seenOf(ask.keyId, store, parts.settings());
   if (!seen) return undefined;
   const settings = parts.settings();
-  const question: Question = { protocol: ask.protocol, read: imagined(ask, settings), strict: false };
-  return explained(await explain(question, seen, parts), "operator", settings.upstreamUnavailableStatus);
+  const question: ExplainQuestion = { protocol: ask.protocol, read: imagined(ask, settings), strict: false };
+  return explainedToOperator(await explain(question, seen, parts), settings.upstreamUnavailableStatus);
 }
 
 /** How much is used of the limits that would count for a request of this key. */

@@ -50,7 +50,7 @@ const VERSION = 1;
 const CRC_AT = 18;
 
 /** A newer Tollgate wrote here; going on could lose charges that only it can read. */
-export class NewerJournalError extends Error {
+class NewerJournalError extends Error {
   override readonly name = "NewerJournalError";
 }
 

@@ -1,6 +1,8 @@
 /** What records say, as JSON and back. Amounts are decimal strings; what cannot be read back is no record. */
+
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../../store/settlement.ts";
 import type { KeptRequest } from "../../values/idempotency.ts";
+import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AckOutcome, AdminRecord } from "../journal.ts";
@@ -44,18 +46,12 @@ export function encode(value: object): Buffer {
   return Buffer.from(JSON.stringify(value, (_, member) => (typeof member === "bigint" ? String(member) : member)));
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-function parse(payload: Buffer): Json | undefined {
+function parse(payload: Buffer): JsonObject | undefined {
   try {
     return objectOf(JSON.parse(payload.toString()));
   } catch {
     return undefined;
   }
-}
-
-function objectOf(value: unknown): Json | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
 }
 
 /** OPEN, CHECKPOINT and FINAL all carry a settlement. */
@@ -89,7 +85,7 @@ export function decodeSegmentStart(payload: Buffer): SegmentStart | undefined {
   return { number: json.number, previous: placeOf(json.previous), progress };
 }
 
-function progressOf(json: Json | undefined): Progress | undefined {
+function progressOf(json: JsonObject | undefined): Progress | undefined {
   if (!json || !Array.isArray(json.verified)) return undefined;
   const verified = json.verified.map(placeOf).filter((place) => place !== undefined);
   const identity = typeof json.identity === "string" ? json.identity : undefined;
@@ -111,7 +107,7 @@ const COUNTS = ["admittedAtMs", "tokensTaken", "tokensUsed"] as const;
 const TOKENS = ["input", "cachedInput", "cacheWrite", "output", "reasoning"] as const;
 const SWITCHES = ["perKey", "voided"] as const;
 
-function askOf(json: Json | undefined): SettleAsk | undefined {
+function askOf(json: JsonObject | undefined): SettleAsk | undefined {
   if (!json) return undefined;
   const amount = amountOf(json.amount);
   const absorbed = amountOf(json.absorbed);
@@ -150,7 +146,7 @@ function keptOf(value: unknown): { readonly idempotency?: KeptRequest | undefine
 }
 
 /** Records of earlier versions have none. */
-function leftOf(json: Json | undefined): Pick<SettleAsk, "leftUnpaid"> | undefined {
+function leftOf(json: JsonObject | undefined): Pick<SettleAsk, "leftUnpaid"> | undefined {
   const allowance = amountOf(json?.allowance);
   const amount = amountOf(json?.amount);
   const costs = costsOf(json?.costs);
@@ -164,7 +160,7 @@ function attemptsOf(value: unknown): AbsorbedAttempt[] | undefined {
   return attempts.length === value.length ? attempts : undefined;
 }
 
-function attemptOf(json: Json | undefined): AbsorbedAttempt | undefined {
+function attemptOf(json: JsonObject | undefined): AbsorbedAttempt | undefined {
   const amount = amountOf(json?.amount);
   if (!json || amount === undefined) return undefined;
   const { upstream, cause, memo } = json;
@@ -178,7 +174,7 @@ function costsOf(value: unknown): UpstreamCost[] | undefined {
   return costs.length === value.length ? costs : undefined;
 }
 
-function costOf(json: Json | undefined): UpstreamCost | undefined {
+function costOf(json: JsonObject | undefined): UpstreamCost | undefined {
   const [cost, absorbed] = [amountOf(json?.cost), amountOf(json?.absorbed)];
   if (!json || cost === undefined || absorbed === undefined) return undefined;
   const { upstream, model, requests, tokens, charged } = json;

@@ -23,7 +23,7 @@ interface RetentionFacts {
   readonly bytesMax: number;
 }
 
-export interface RetentionVerdict {
+interface RetentionVerdict {
   /** Empty ones, and the oldest ones in a row, so that no ACK goes before its FINAL. */
   readonly remove: readonly Segment[];
   /** Whether some of them had not been verified twice. */

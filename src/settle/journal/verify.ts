@@ -45,7 +45,7 @@ interface VerifierParts {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Verifier {
+interface Verifier {
   /** One round; every second by itself once started. Never rejects. */
   tick(): Promise<void>;
   /** A round that begins after the call. False when it was cut short, as by a store that is away. */

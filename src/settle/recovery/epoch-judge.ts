@@ -33,7 +33,7 @@ export interface Loss {
   readonly found: EpochMark | undefined;
 }
 
-export type EpochVerdict = { readonly known: KnownEpoch } | { readonly loss: LossKind };
+type EpochVerdict = { readonly known: KnownEpoch } | { readonly loss: LossKind };
 
 /** @param known undefined: this gateway has no memory of the part, and takes it as it is. */
 export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | undefined): EpochVerdict {

@@ -12,7 +12,7 @@ import { DAYS_MAX, type Page } from "../records.ts";
 import { SETTLE_HORIZON_MS } from "../settlement.ts";
 import { addTotals, NO_USAGE_TOTAL, partsOfField, type UsageTotal } from "../sums/day-sums.ts";
 import { NO_COUNTS } from "../sums/token-sums.ts";
-import { type AccountReader, FOUND_MAX, type Steps } from "./reader.ts";
+import { type AccountReader, FOUND_MAX, type ProgressSteps } from "./reader.ts";
 import type { FieldSums, Finding, GroupSums } from "./snapshot.ts";
 
 const DAY_MS = 86_400_000;
@@ -26,7 +26,7 @@ const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
  * Judges them; what is wrong must be so twice: a store whose clock jumps charges days that were taken for over.
  * @returns what could not be judged, as sentences.
  */
-export async function* judgeDays(reader: AccountReader): Steps<readonly string[]> {
+export async function* judgeDays(reader: AccountReader): ProgressSteps<readonly string[]> {
   const once = yield* findInDays(reader);
   if (once === undefined)
     return [`The sums per day are not compared: they are of more than ${FIELDS_MAX} models and keys.`];
@@ -36,7 +36,7 @@ export async function* judgeDays(reader: AccountReader): Steps<readonly string[]
 }
 
 /** @returns undefined where there are too many fields to compare. */
-async function* findInDays(reader: AccountReader): Steps<readonly Finding[] | undefined> {
+async function* findInDays(reader: AccountReader): ProgressSteps<readonly Finding[] | undefined> {
   const { tally } = reader.walk;
   const findings: Finding[] = [];
   const found = (finding: Finding) => void (findings.length < FOUND_MAX && findings.push(finding));
@@ -69,7 +69,11 @@ async function* findInDays(reader: AccountReader): Steps<readonly Finding[] | un
   return findings;
 }
 
-async function* sumUp(reader: AccountReader, span: Span, add: (field: string, sum: UsageTotal) => void): Steps<void> {
+async function* sumUp(
+  reader: AccountReader,
+  span: Span,
+  add: (field: string, sum: UsageTotal) => void,
+): ProgressSteps<void> {
   for (let from = span.from; utcDay(from) <= utcDay(span.to); from += DAYS_MAX * DAY_MS) {
     const until = utcDay(Math.min(from + (DAYS_MAX - 1) * DAY_MS, span.to));
     const days = { since: utcDay(from), until };
@@ -90,7 +94,7 @@ async function* eachPage<T>(
   reader: AccountReader,
   page: (cursor: string | undefined) => Promise<Page<T>>,
   add: (sum: T) => void,
-): Steps<void> {
+): ProgressSteps<void> {
   let cursor: string | undefined;
   do {
     const at = cursor;

@@ -23,12 +23,12 @@ const groupSums: AccountCheck = ({ groups }) =>
     differing({ name: `the group ${group}`, about: group }, kept, lines, false),
   );
 
-interface Place {
+interface DayName {
   readonly name: string;
   readonly about: string;
 }
 
-function differing({ name, about }: Place, kept: UsageTotal, lines: UsageTotal, atLeast: boolean): Finding[] {
+function differing({ name, about }: DayName, kept: UsageTotal, lines: UsageTotal, atLeast: boolean): Finding[] {
   const found: Finding[] = [];
   const wrong = wrongBy(atLeast);
   if (wrong(kept.amount, lines.amount)) {

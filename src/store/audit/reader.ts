@@ -4,7 +4,7 @@
  */
 import type { AccountTag } from "../../values/key.ts";
 import { type Store, StoreError } from "../contract.ts";
-import { FIGURES_MAX, type Figures, type FiguresAsk } from "../figures.ts";
+import { type AccountFigures, FIGURES_MAX, type FiguresAsk } from "../figures.ts";
 import { LedgerWalk } from "../ledger/walk.ts";
 import type { LedgerLine } from "../records.ts";
 import { ACCOUNT_CHECKS, NAME_CHECKS } from "./checks.ts";
@@ -27,7 +27,7 @@ export interface AuditProgress {
 }
 
 /** One step, or several, that give a T. */
-export type Steps<T> = AsyncGenerator<AuditProgress, T, void>;
+export type ProgressSteps<T> = AsyncGenerator<AuditProgress, T, void>;
 
 /** What a portion has beside its figures. */
 type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "groups">>;
@@ -67,7 +67,7 @@ export class AccountReader {
   }
 
   /** One step of the store. While it does not answer, each step is another try. */
-  async *ask<T>(work: () => Promise<T>): Steps<T> {
+  async *ask<T>(work: () => Promise<T>): ProgressSteps<T> {
     for (;;) {
       try {
         const answer = await work();
@@ -81,7 +81,7 @@ export class AccountReader {
     }
   }
 
-  async *figures(ask: FiguresAsk): Steps<Figures> {
+  async *figures(ask: FiguresAsk): ProgressSteps<AccountFigures> {
     const figures = yield* this.ask(() => this.store.readFigures(this.tag, ask));
     // An account is never taken away.
     if (!figures) throw WENT_BACK;
@@ -89,7 +89,11 @@ export class AccountReader {
   }
 
   /** Walks to the instant of the figures, then runs every check on both. */
-  async *judge(figures: Figures, portion: Portion = {}, found = (one: Finding) => this.find(one)): Steps<void> {
+  async *judge(
+    figures: AccountFigures,
+    portion: Portion = {},
+    found = (one: Finding) => this.find(one),
+  ): ProgressSteps<void> {
     yield* this.walkTo(figures);
     const snapshot: AccountSnapshot = {
       ...{ foundAs: undefined, codes: new Map(), fields: [], groups: [] },
@@ -106,7 +110,7 @@ export class AccountReader {
     this.walk.find(check, what, line, about);
   }
 
-  async *walkTo({ lastLine, storeTimeMs }: Figures): Steps<void> {
+  async *walkTo({ lastLine, storeTimeMs }: AccountFigures): ProgressSteps<void> {
     if (lastLine < this.walk.seq) throw WENT_BACK;
     while (this.walk.seq < lastLine) {
       const lines = yield* this.#nextLines();
@@ -122,7 +126,7 @@ export class AccountReader {
     yield* this.#named(storeTimeMs);
   }
 
-  async *#nextLines(): Steps<readonly LedgerLine[]> {
+  async *#nextLines(): ProgressSteps<readonly LedgerLine[]> {
     if (this.#ahead.length > 0) return this.#ahead;
     const after = this.walk.seq;
     const lines = yield* this.ask(() => this.store.readLedger(this.tag, after, PAGE_LINES));
@@ -131,7 +135,7 @@ export class AccountReader {
   }
 
   /** Looks up what keeps the walked requests and payments from being counted again, by the names that the lines have. */
-  async *#named(storeTimeMs: number): Steps<void> {
+  async *#named(storeTimeMs: number): ProgressSteps<void> {
     const requests = this.walk.takeRequests().filter(({ atMs }) => mustHaveMark(atMs, storeTimeMs));
     const payments = this.walk.takePayments();
     for (let at = 0; at < Math.max(requests.length, payments.length); at += FIGURES_MAX) {

@@ -4,7 +4,7 @@
  * its portion has.
  */
 
-import type { Figures } from "../figures.ts";
+import type { AccountFigures } from "../figures.ts";
 import type { UsageTotal } from "../sums/day-sums.ts";
 
 /** Something that is not as it must be. */
@@ -72,7 +72,7 @@ export interface LedgerSums {
 
 /** Requests and payments of a page of lines, and figures in which their marks and records are. */
 interface NamedRecords {
-  readonly figures: Pick<Figures, "marks" | "payments" | "storeTimeMs">;
+  readonly figures: Pick<AccountFigures, "marks" | "payments" | "storeTimeMs">;
   readonly requests: readonly LedgerRequest[];
   readonly payments: readonly LedgerPayment[];
 }
@@ -80,7 +80,7 @@ interface NamedRecords {
 /** A portion of an account, and the sums of its lines up to the same instant. */
 export interface AccountSnapshot {
   /** Its own figures are in every portion; cards, scopes, keys, marks and holds are those that were asked for. */
-  readonly figures: Figures;
+  readonly figures: AccountFigures;
   readonly lines: LedgerSums;
   /** Under which name the account was found; with the first portion. */
   readonly foundAs: string | undefined;

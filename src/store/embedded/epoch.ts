@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 
 const COUNT_EVERY_MS = 1_000;
 
-interface Row {
+interface EpochRow {
   readonly mark: EpochMark;
   readonly atMs: number;
 }
@@ -41,7 +41,7 @@ export function renewEpoch(
   return write(context, { ...to, count: found?.mark.count ?? 0, stopped: false });
 }
 
-function read(context: Context): Row | undefined {
+function read(context: Context): EpochRow | undefined {
   const row = context.db.get("SELECT id, n, at, past, stopped FROM epoch");
   if (!row) return undefined;
   const past = String(row.past);

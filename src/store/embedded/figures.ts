@@ -1,6 +1,6 @@
 /** Figures of an account of the embedded store, of one instant, and the names of what it has, a page at a time. */
 import type { AccountTag } from "../../values/key.ts";
-import type { CardFigures, Figures, FiguresAsk, RecordNames } from "../figures.ts";
+import type { AccountFigures, CardFigures, FiguresAsk, RecordNames } from "../figures.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import type { Context } from "./context.ts";
 import { spentOf } from "./days.ts";
@@ -10,7 +10,7 @@ import { findAccountRow, toAccount, toEntitlement } from "./rows.ts";
 /** Cards on one page. */
 const PAGE_CARDS = 200;
 
-export function readFigures(context: Context, tag: AccountTag, ask: FiguresAsk): Figures | undefined {
+export function readFigures(context: Context, tag: AccountTag, ask: FiguresAsk): AccountFigures | undefined {
   const { cards = [], requests = [], payments = [], scopes = [], keys = [], spent, holds = false } = ask;
   const { db } = context;
   const nowMs = context.nowMs();
@@ -51,7 +51,7 @@ function cardOf({ db }: Context, tag: AccountTag, id: string, live: Live): CardF
   return row && { ...toEntitlement(row, live), listed: row.listed === 1n };
 }
 
-function holdsOf(live: Live): NonNullable<Figures["holds"]>[number][] {
+function holdsOf(live: Live): NonNullable<AccountFigures["holds"]>[number][] {
   return [...live.holds].map(([requestId, record]) => ({
     requestId,
     amount: holdAmount(record),

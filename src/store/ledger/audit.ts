@@ -14,7 +14,7 @@ import {
   type AuditProgress,
   type AuditStore,
   messageOf,
-  type Steps,
+  type ProgressSteps,
   WENT_BACK,
 } from "../audit/reader.ts";
 import type { Finding } from "../audit/snapshot.ts";
@@ -44,7 +44,7 @@ export interface AccountAudit {
 }
 
 /** Steps of an audit, and its outcome. */
-export type AuditSteps = Steps<AccountAudit>;
+export type AuditSteps = ProgressSteps<AccountAudit>;
 
 /** Times that a store may go back while an account is audited. */
 const RESTARTS_MAX = 3;
@@ -61,23 +61,6 @@ export async function* auditAccount(store: AuditStore, account: AccountName): Au
       if (error !== WENT_BACK) throw error;
       if (restarts === RESTARTS_MAX) throw new StoreError("unavailable", "the store lost lines while it was read");
     }
-  }
-}
-
-/**
- * Drives an audit to its end.
- * @param pause awaited after each step.
- * @throws StoreError when the store does not answer.
- */
-export async function auditToEnd(
-  steps: AuditSteps,
-  pause: () => Promise<unknown> = async () => {},
-): Promise<AccountAudit> {
-  for (;;) {
-    const step = await steps.next();
-    if (step.done) return step.value;
-    if (step.value.error) throw step.value.error;
-    await pause();
   }
 }
 
@@ -111,7 +94,9 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
 }
 
 /** Judges the keys, a page at a time. @returns names of cards and of scopes. */
-async function* judgeKeys(reader: AccountReader): Steps<{ readonly cards: Set<string>; readonly scopes: Set<string> }> {
+async function* judgeKeys(
+  reader: AccountReader,
+): ProgressSteps<{ readonly cards: Set<string>; readonly scopes: Set<string> }> {
   const [cards, scopes] = [new Set<string>(), new Set<string>()];
   let cursor: string | undefined;
   do {
@@ -128,7 +113,7 @@ async function* judgeKeys(reader: AccountReader): Steps<{ readonly cards: Set<st
 async function* judgeCardsAndHolds(
   reader: AccountReader,
   { cards, scopes }: { cards: Set<string>; scopes: Set<string> },
-): Steps<void> {
+): ProgressSteps<void> {
   const { holds = [] } = yield* reader.figures({ holds: true });
   for (const { scope } of holds) scopes.add(scope);
   for (const id of reader.walk.cards) cards.add(id);

@@ -6,8 +6,13 @@ import { createHash } from "node:crypto";
 import { parseNano } from "../../values/money.ts";
 import type { LedgerLine } from "../records.ts";
 
+const TEXTS = ["kind", "debit", "credit", "reference", "group", "model", "key", "memo"] as const;
+
 /** What JSON carries: amounts are integer strings of nano-dollars. */
-export type PlainLine = Readonly<Record<string, string | number>>;
+type PlainLine = Readonly<Record<(typeof TEXTS)[number] | "amount" | "balance", string>> & {
+  readonly seq: number;
+  readonly at_ms: number;
+};
 
 export function toPlain(line: LedgerLine): PlainLine {
   return {
@@ -25,8 +30,6 @@ export function toPlain(line: LedgerLine): PlainLine {
     memo: line.memo,
   };
 }
-
-const TEXTS = ["kind", "debit", "credit", "reference", "group", "model", "key", "memo"] as const;
 
 /** @returns undefined for a value that is no line. */
 export function fromPlain(value: unknown): LedgerLine | undefined {

@@ -8,7 +8,7 @@ import { accountId, creditAccounts } from "../names.ts";
 import type { Account, AccountName, Key, KeyView, Page } from "../records.ts";
 import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
-import { ACCOUNT_FIELDS, entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
+import { ACCOUNT_FIELDS, entriesOf, type HashFields, toAccount, toEntitlement, toKey } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
@@ -41,7 +41,7 @@ async function reserveName(runner: Runner, scripts: Scripts, name: string, tag: 
 async function readAccount(runner: Runner, tag: AccountTag): Promise<Account | undefined> {
   const values = await runner.step((redis) => redis.hmget(accountKey(tag), ACCOUNT_FIELDS));
   const there = ACCOUNT_FIELDS.map((field, at) => [field, values[at]] as const).filter((entry) => entry[1] !== null);
-  return toAccount(tag, Object.fromEntries(there) as Fields);
+  return toAccount(tag, Object.fromEntries(there) as HashFields);
 }
 
 /** Reading an account by its tag repairs the index, should its name be missing there. */

@@ -7,14 +7,14 @@ import { daySumOf, daysOfSpan, MONEY_KINDS, startOfDay, type UsageTotal, upstrea
 import { COUNT_KINDS, countsFrom } from "../sums/token-sums.ts";
 import type { Runner } from "./connection/runner.ts";
 import { dayCountsKey, dayKey } from "./keys.ts";
-import { entriesOf, type Fields, fieldsOf } from "./records.ts";
+import { entriesOf, fieldsOf, type HashFields } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Days that one step looks at, and fields that it reads at most, about. */
 const STEP_DAYS = 31;
 const STEP_FIELDS = 500;
 
-type Reply = readonly [done: string, cursor: string, days: readonly [sums: string[], counts: string[]][]];
+type DaysReply = readonly [done: string, cursor: string, days: readonly [sums: string[], counts: string[]][]];
 
 /** A step: some days, or a part of one that has many fields. The cursor is the day and the place in it. */
 export async function pageDays(
@@ -28,7 +28,7 @@ export async function pageDays(
   const keys = step.days.flatMap((day) => [dayKey(tag, day), dayCountsKey(tag, day)]);
   const kinds = [...COUNT_KINDS, ...MONEY_KINDS];
   const reply = await runner.script(scripts["days-page"], keys, [`${STEP_FIELDS}`, step.place, ...kinds]);
-  const [done, next, read] = reply as Reply;
+  const [done, next, read] = reply as DaysReply;
   const items = read.flatMap(([sums, counts], at) =>
     daySumsOf(step.days[at] as string, fieldsOf(sums), fieldsOf(counts)),
   );
@@ -70,30 +70,30 @@ export async function pageUpstreamDays(
   return { items, next: nextOf(step, span.until, done, next) };
 }
 
-interface Step {
+interface DaysPage {
   readonly days: readonly string[];
   /** Where it begins in the first of them. */
   readonly place: string;
 }
 
-function stepOf({ since, until }: { readonly since: string; readonly until: string }, cursor = ""): Step {
+function stepOf({ since, until }: { readonly since: string; readonly until: string }, cursor = ""): DaysPage {
   const [from = since, place = "0"] = /^([^:]*):([0-9]{1,20})$/.exec(cursor)?.slice(1) ?? [];
   return { days: daysOfSpan(from, until).slice(0, STEP_DAYS), place };
 }
 
-function nextOf({ days }: Step, until: string, done: string, place: string): string | undefined {
+function nextOf({ days }: DaysPage, until: string, done: string, place: string): string | undefined {
   const [last = ""] = days.slice(-1);
   const following = days[Number(done)] ?? utcDay((startOfDay(last) as number) + 86_400_000);
   return following > until ? undefined : `${following}:${place}`;
 }
 
 /** The sums of one day, by field. What is no number counts as 0: the audit finds what is missing then. */
-export function daySumsOf(day: string, sums: Fields, counts: Fields): DaySum[] {
+export function daySumsOf(day: string, sums: HashFields, counts: HashFields): DaySum[] {
   return entriesOf(sums, "").map(([field, amount]) => daySumOf(day, field, totalOf(counts, field, wholeOf(amount))));
 }
 
 /** The sums of one day by upstream, from the same hash of counts. */
-export function upstreamDaySumsOf(day: string, counts: Fields): UpstreamDaySum[] {
+export function upstreamDaySumsOf(day: string, counts: HashFields): UpstreamDaySum[] {
   const fields = new Set(Object.keys(counts).filter(isUpstreamField).map(fieldOfCount));
   return [...fields].map((field) =>
     upstreamDaySumOf(day, field, totalOf(counts, field, wholeOf(counts[countField("charged", field)]))),
@@ -106,7 +106,7 @@ function fieldOfCount(name: string): string {
   return upstreamField(upstream, model);
 }
 
-function totalOf(counts: Fields, field: string, amount: bigint): UsageTotal {
+function totalOf(counts: HashFields, field: string, amount: bigint): UsageTotal {
   const read = (kind: string) => wholeOf(counts[countField(kind, field)]);
   return { amount, counts: countsFrom((kind) => Number(read(kind))), cost: read("cost"), absorbed: read("absorbed") };
 }

@@ -1,7 +1,15 @@
 /** Figures of an account on Redis, of one instant, and the names of what it has, a page at a time. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import type { CardFigures, Figures, FiguresAsk, HoldFigures, KeyFigures, KeyName, RecordNames } from "../figures.ts";
+import type {
+  AccountFigures,
+  CardFigures,
+  FiguresAsk,
+  HoldFigures,
+  KeyFigures,
+  KeyName,
+  RecordNames,
+} from "../figures.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import { countField } from "../names.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
@@ -19,7 +27,7 @@ import {
   paymentsKey,
   settledKey,
 } from "./keys.ts";
-import { ACCOUNT_FIELDS, type Fields, fieldsOf, toAccount, toEntitlement } from "./records.ts";
+import { ACCOUNT_FIELDS, fieldsOf, type HashFields, toAccount, toEntitlement } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Fields of the account's hash that every portion has. */
@@ -33,7 +41,7 @@ const HOLDS_MAX = 2 * ACCOUNT_CONCURRENCY_MAX;
 /** Fields that one step through an account's hash looks at. */
 const SCAN_COUNT = 500;
 
-type Reply = readonly [
+type FiguresReply = readonly [
   now: string,
   lastLine: string,
   fields: readonly (string | null)[],
@@ -51,7 +59,7 @@ export async function readFigures(
   scripts: Scripts,
   tag: AccountTag,
   ask: FiguresAsk,
-): Promise<Figures | undefined> {
+): Promise<AccountFigures | undefined> {
   const { cards = [], requests = [], payments = [], scopes = [], keys = [], spent, holds = false } = ask;
   const { days = [], fields: summed = [] } = spent ?? {};
   const names = [
@@ -72,7 +80,7 @@ export async function readFigures(
       ...[`${requests.length}`, `${days.length}`, holds ? `${HOLDS_MAX}` : "0"],
       ...[names, payments, summed, counted].map((list) => JSON.stringify(list)),
     ],
-  )) as Reply | null;
+  )) as FiguresReply | null;
   if (reply === null) return undefined;
   const [now, lastLine, values, paid, paymentCount, marks, byDay, flatHolds, flatExpiries, holdCount] = reply;
   const read = new Reading(Object.fromEntries(names.map((name, at) => [name, values[at] ?? undefined])));
@@ -99,9 +107,9 @@ export async function readFigures(
 }
 
 /** An account whose name was taken out of its hash is still there. */
-function nameless(tag: AccountTag, read: Reading): Figures["account"] {
+function nameless(tag: AccountTag, read: Reading): AccountFigures["account"] {
   read.unreadable.push("name");
-  return toAccount(tag, { ...read.wholesome(NUMBERS), name: "" }) as Figures["account"];
+  return toAccount(tag, { ...read.wholesome(NUMBERS), name: "" }) as AccountFigures["account"];
 }
 
 /** Texts of the store as figures; what cannot be read counts as 0 and is remembered by its name. */
@@ -150,7 +158,7 @@ class Reading {
   }
 
   /** All fields, numbers that are none as 0. */
-  wholesome(numbers: readonly string[]): Fields {
+  wholesome(numbers: readonly string[]): HashFields {
     const there = Object.entries(this.#fields).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const read = numbers.flatMap((name) => (this.#fields[name] === undefined ? [] : [[name, `${this.amount(name)}`]]));
     return { ...Object.fromEntries(there), ...Object.fromEntries(read) };
@@ -178,7 +186,7 @@ function keyOf(read: Reading, { id, hash }: KeyName): KeyFigures {
   return { id, hash, hashOfId: read.text(`ki:${id}`), idOfHash };
 }
 
-function spentOf(read: Reading, field: string, at: number, days: Reply[6]): UsageTotal {
+function spentOf(read: Reading, field: string, at: number, days: FiguresReply[6]): UsageTotal {
   return days.reduce<UsageTotal>((total, [sums, counts]) => {
     const figure = (text: string | null | undefined) => read.value(`day ${field}`, text ?? undefined) ?? 0n;
     const of = (kind: (typeof KINDS)[number]) => figure(counts[at * KINDS.length + KINDS.indexOf(kind)]);

@@ -23,7 +23,7 @@ import {
   paymentsKey,
   settledKey,
 } from "./keys.ts";
-import { entriesOf, type Fields, toAccount, toEntitlement, toKey } from "./records.ts";
+import { entriesOf, type HashFields, toAccount, toEntitlement, toKey } from "./records.ts";
 import { wholeHash } from "./whole.ts";
 
 export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
@@ -102,7 +102,7 @@ async function idempotencyOf(
   });
 }
 
-function entitlementOf(fields: Fields, id: string, json: string): Entitlement {
+function entitlementOf(fields: HashFields, id: string, json: string): Entitlement {
   const fixed = JSON.parse(json) as string[];
   return toEntitlement([...fixed, fields[`ep:${id}`] ?? "0", fields[`eh:${id}`] ?? "0"]);
 }

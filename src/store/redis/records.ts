@@ -5,10 +5,10 @@ import { StoreError } from "../contract.ts";
 import { accountId } from "../names.ts";
 import type { Account, Code, Entitlement, Key, LedgerLine } from "../records.ts";
 
-export type Fields = Readonly<Record<string, string>>;
+export type HashFields = Readonly<Record<string, string>>;
 
 /** @param flat fields and values in turn, as Redis gives them. */
-export function fieldsOf(flat: readonly string[] = []): Fields {
+export function fieldsOf(flat: readonly string[] = []): HashFields {
   const fields: Record<string, string> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
   return fields;
@@ -21,7 +21,7 @@ export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent
  * An account's hash; undefined when there is no such account.
  * @throws StoreError when a field that must hold an amount holds something else.
  */
-export function toAccount(tag: AccountTag, fields: Fields): Account | undefined {
+export function toAccount(tag: AccountTag, fields: HashFields): Account | undefined {
   if (fields.name === undefined) return undefined;
   const broken = (["bal", "held", "spent", "topped"] as const).find(
     (name) => !/^-?[0-9]{1,19}$/.test(fields[name] ?? "0"),
@@ -92,7 +92,7 @@ export function toCode(texts: readonly string[]): Code {
 }
 
 /** A code's hash; undefined when there is no such code. */
-export function toCodeOfFields(fields: Fields): Code | undefined {
+export function toCodeOfFields(fields: HashFields): Code | undefined {
   const { id, card, plan, group, lasts, starts, quota, state, created, tag, claimed } = fields;
   if (id === undefined) return undefined;
   const texts = [id, card, plan, group, lasts, starts, quota, state, created, tag, claimed];
@@ -100,7 +100,7 @@ export function toCodeOfFields(fields: Fields): Code | undefined {
 }
 
 /** All entries of an account's hash whose field begins so, the rest of the field with the value, by field. */
-export function entriesOf(fields: Fields, prefix: string): [rest: string, value: string][] {
+export function entriesOf(fields: HashFields, prefix: string): [rest: string, value: string][] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(prefix))
     .map(([field, value]): [string, string] => [field.slice(prefix.length), value])

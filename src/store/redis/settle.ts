@@ -80,7 +80,7 @@ function settleArguments(ask: SettleAsk): readonly string[] {
   ];
 }
 
-type Counts = readonly [field: string, grown: number | bigint][];
+type CounterIncrements = readonly [field: string, grown: number | bigint][];
 
 /** What the request's charge is for, where anything is said of that. */
 function payerOf({ costs }: SettleAsk): UpstreamCost | undefined {
@@ -88,7 +88,7 @@ function payerOf({ costs }: SettleAsk): UpstreamCost | undefined {
 }
 
 /** Whether the script has to work out the last three counts; all fields, and by what each grows. */
-function countTexts(ask: SettleAsk, counts: Counts): readonly string[] {
+function countTexts(ask: SettleAsk, counts: CounterIncrements): readonly string[] {
   return [payerOf(ask) ? "1" : "0", ...counts.map(([field]) => field), ...counts.map(([, grown]) => `${grown}`)];
 }
 
@@ -96,7 +96,7 @@ function countTexts(ask: SettleAsk, counts: Counts): readonly string[] {
  * Fields of the day's counts, and by what each grows. The last three, where a cost is charged for, are those that get a part
  * of what the script works out: what its upstream has of the charge, and what is absorbed by group and by upstream.
  */
-function countsOf(ask: SettleAsk): Counts {
+function countsOf(ask: SettleAsk): CounterIncrements {
   const payer = payerOf(ask);
   const group = dayField(ask.group, ask.model, ask.keyId);
   const paying = payer && upstreamField(payer.upstream, payer.model);

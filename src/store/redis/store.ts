@@ -8,7 +8,7 @@ import { archiveLedger, readLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { type Confirm, confirmedWrites, confirmOn } from "./connection/confirmed.ts";
-import { type Connection, connect, connectBeside, type RedisSettings } from "./connection/connect.ts";
+import { connect, connectBeside, type RedisConnection, type RedisSettings } from "./connection/connect.ts";
 import type { FitnessOptions } from "./connection/fitness.ts";
 import { HealthCheck, identityNow } from "./connection/health.ts";
 import { neededRights, Rights } from "./connection/rights.ts";
@@ -29,14 +29,14 @@ export async function openRedis(settings: RedisSettings, limits: StepLimits, fit
   const scripts = loadScripts();
   const connection = await connect(settings, limits.tryMs, (error) => fitness.warn(`Redis: ${error.message}`));
   const sharded = settings.kind === "redis-cluster";
-  const runnerOn = (open: Connection) =>
+  const runnerOn = (open: RedisConnection) =>
     new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));
   const runner = runnerOn(connection);
   const beside = () => runnerOn(connectBeside(settings, limits.tryMs));
   return redisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside });
 }
 
-interface Context {
+interface ScriptContext {
   readonly runner: Runner;
   readonly scripts: Scripts;
   /** For the steps of one write: waits for replicas; undefined where none is waited for. Made anew for each write. */
@@ -44,7 +44,7 @@ interface Context {
 }
 
 /** Answers from the server: by a script, where something is decided or written. */
-const CALLS: Calls<Context> = {
+const CALLS: Calls<ScriptContext> = {
   admit: ({ runner, scripts }, ask) => admit(runner, scripts, ask),
   extend: ({ runner, scripts }, ask) => extend(runner, scripts, ask),
   settle: ({ runner, scripts }, ask) => settle(runner, scripts, ask),
@@ -104,7 +104,11 @@ interface RedisStoreParts {
 
 function redisStore({ runner, scripts, fitness, parts, beside }: RedisStoreParts): Store {
   const health = new HealthCheck(runner, fitness);
-  const context: Context = { runner, scripts, confirm: () => (beside ? undefined : confirmOn(runner.connection)) };
+  const context: ScriptContext = {
+    runner,
+    scripts,
+    confirm: () => (beside ? undefined : confirmOn(runner.connection)),
+  };
   let confirming: { readonly runner: Runner; readonly store: Store } | undefined;
   const openConfirming = (own: Runner) => {
     const one = redisStore({ runner: own, scripts, fitness, parts, beside: undefined });

@@ -1,13 +1,13 @@
 /** What may be long, read whole, but in steps of a bounded size. */
 
 import type { Runner } from "./connection/runner.ts";
-import { type Fields, fieldsOf } from "./records.ts";
+import { fieldsOf, type HashFields } from "./records.ts";
 
 /** Fields that one step gives, about. */
 const STEP_FIELDS = 500;
 
 /** All fields of a hash. What is written meanwhile may be in it or not. */
-export async function wholeHash(runner: Runner, key: string): Promise<Fields> {
+export async function wholeHash(runner: Runner, key: string): Promise<HashFields> {
   const fields: Record<string, string> = {};
   let cursor = "0";
   do {

@@ -10,15 +10,15 @@ import { NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
 import { countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
 
 /** How the store has divided what the client owes: what was charged, and what the payer's funds did not cover. */
-export interface Outcome {
+interface ChargeSplit {
   readonly charged: bigint;
   readonly absorbed: bigint;
 }
 
-type Sums = [field: string, total: UsageTotal][];
+type FieldTotals = [field: string, total: UsageTotal][];
 
 /** By field of the day's sums, each once, the group's first; none for a settlement that was charged nothing and cost nothing. */
-export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed: rest }: Outcome): Sums {
+export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed: rest }: ChargeSplit): FieldTotals {
   const { costs = [], voided } = ask;
   if (voided && costs.length === 0) return [];
   const group = {
@@ -30,7 +30,7 @@ export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed: rest }: Ou
   };
   return [
     [dayField(ask.group, ask.model, ask.keyId), group],
-    ...costs.map((one): Sums[number] => {
+    ...costs.map((one): FieldTotals[number] => {
       const { upstream, model, requests, tokens, cost, absorbed } = one;
       const counts = { ...tokens, requests };
       const shares = one.charged ? { amount: charged, absorbed: absorbed + rest } : { amount: 0n, absorbed };
@@ -44,7 +44,7 @@ function sum(amounts: readonly bigint[]): bigint {
 }
 
 /** What a line says of it; lines of earlier versions say nothing of costs. @param memo undefined for a line without one. */
-export function sumsOfLine(line: LedgerLine, memo: Memo | undefined): Sums {
+export function sumsOfLine(line: LedgerLine, memo: Memo | undefined): FieldTotals {
   const { kind, amount, credit } = line;
   if (kind !== "usage" && kind !== "absorbed") return [];
   const field = dayField(line.group, line.model, line.key);

@@ -1,11 +1,9 @@
 /** What changes the prices of tokens: the tier, speed, region or output that a body asks for (`price.tiers`). */
 
+import type { JsonObject } from "../json-object.ts";
 import { slipOf } from "../nearest.ts";
 
-/** A body, parsed. */
-type Json = Readonly<Record<string, unknown>>;
-
-export interface Tier {
+interface Tier {
   /** The tier's name in the price table; several at once are joined, since the pair costs what neither says alone. */
   readonly name: string;
   /** The first member that asks for it. */
@@ -13,7 +11,7 @@ export interface Tier {
 }
 
 /** Members that name a tier, and the words that mean the standard one. */
-const TIERS: readonly { readonly param: string; readonly read: (json: Json) => unknown }[] = [
+const TIERS: readonly { readonly param: string; readonly read: (json: JsonObject) => unknown }[] = [
   { param: "service_tier", read: (json) => json.service_tier },
   { param: "speed", read: (json) => json.speed },
   { param: "inference_geo", read: (json) => json.inference_geo },
@@ -26,7 +24,7 @@ const STANDARD: ReadonlySet<string> = new Set(["auto", "default", "standard", "s
 const JOINT = "+";
 
 /** A member that names a tier and is no word. */
-export function tierFault(json: Json): { readonly param: string; readonly demand: string } | undefined {
+export function tierFault(json: JsonObject): { readonly param: string; readonly demand: string } | undefined {
   for (const { param, read } of TIERS) {
     const value = read(json);
     if (!isAbsent(value) && typeof value !== "string") return { param, demand: "must be a string" };
@@ -38,7 +36,7 @@ export function tierFault(json: Json): { readonly param: string; readonly demand
 }
 
 /** The tier that a body asks for, a client's or one that goes upstream; undefined for the standard one. */
-export function tierOf(json: Json): Tier | undefined {
+export function tierOf(json: JsonObject): Tier | undefined {
   const asked: Tier[] = [];
   for (const { param, read } of TIERS) {
     const value = read(json);
@@ -56,14 +54,14 @@ export function isPartOfTier(name: string, whole: string): boolean {
 }
 
 /** Sound and pictures in the answer cost more than text. */
-function outputsOf({ modalities, audio }: Json): Tier[] {
+function outputsOf({ modalities, audio }: JsonObject): Tier[] {
   const words: unknown[] = Array.isArray(modalities) ? [...modalities] : [];
   const asked = new Set(words.filter((word) => word !== "text"));
   const outputs = [...asked].sort().map((word) => ({ name: String(word), param: "modalities" }));
   return isAbsent(audio) || asked.has("audio") ? outputs : [...outputs, { name: "audio", param: "audio" }];
 }
 
-function isObject(value: unknown): value is Json {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null;
 }
 

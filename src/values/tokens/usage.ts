@@ -33,6 +33,16 @@ export interface Usage {
   readonly outputUncounted?: true;
 }
 
+/** What is known of a reply's output by looking at it. */
+export interface ProducedCounts {
+  /** UTF-8 bytes of text, reasoning, refusal, tool calls and all other output. */
+  readonly bytes: number;
+  /** Tokens, estimated from the characters. */
+  readonly tokens: number;
+  /** Events that held any output: each holds a token at least. */
+  readonly deltas: number;
+}
+
 export const NO_USAGE: Usage = Object.freeze({
   input: 0,
   cachedInput: 0,

@@ -2,10 +2,11 @@
  * The store held against the truth, once everything has been well for long enough: docs/failure-model.md invariants 2,
  * 4, 5 and 9 to 12.
  */
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import type { LedgerLine } from "../../../src/store/records.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import type { Violation } from "./books.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Server } from "./server.ts";

@@ -4,10 +4,10 @@ import test from "node:test";
 import { deflateRawSync, deflateSync } from "node:zlib";
 import fc from "fast-check";
 import { imageSize } from "../../../src/accept/envelope/image-size.ts";
-import type { MediaPiece } from "../../../src/accept/envelope/media.ts";
 import { pdfSize, readingBudget } from "../../../src/accept/envelope/pdf-size.ts";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
+import type { MediaPiece } from "../../../src/values/members/envelope.ts";
 import { pdf, stream } from "../../rig/pdf.ts";
 
 function piecesOf(content: readonly object[]): readonly MediaPiece[] {

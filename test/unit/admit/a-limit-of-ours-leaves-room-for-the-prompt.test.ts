@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openLimit } from "../../../src/admit/growth.ts";
-import type { MeasuredRequest } from "../../../src/admit/terms.ts";
+import type { Terms } from "../../../src/admit/terms.ts";
 
 // context   max      default | bytes of the prompt | limit
 const ROWS = `
@@ -31,7 +31,7 @@ for (const row of ROWS.trim().split("\n")) {
       outputLimit,
       inputTokens: least(3),
       inputEstimate: least(4),
-    } as unknown as MeasuredRequest;
+    } as unknown as Terms;
     assert.equal(openLimit(terms), limit);
   });
 }

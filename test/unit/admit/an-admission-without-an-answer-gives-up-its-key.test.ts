@@ -39,6 +39,9 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     tierParam: undefined,
     hostedTools: [],
     options: [],
+    thinkingBudget: 0,
+    textTokens: 0,
+    includeUsage: false,
   } as const;
   const request = idempotentRequest("order-1", "/v1/chat/completions", Buffer.from("{}"));
   const input: AdmitInput = {

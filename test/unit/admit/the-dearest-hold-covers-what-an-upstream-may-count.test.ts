@@ -4,14 +4,9 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  affordableLimit,
-  measure,
-  type OfferedTerms,
-  type RequestFacts,
-  type Terms,
-} from "../../../src/admit/terms.ts";
+import { affordableLimit, measure, type OfferedTerms, type Terms } from "../../../src/admit/terms.ts";
 import type { Model } from "../../../src/values/catalog.ts";
+import type { Envelope } from "../../../src/values/members/envelope.ts";
 import type { Multiplier } from "../../../src/values/price.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
@@ -33,18 +28,17 @@ const PRICED: Model = {
   },
 };
 
-const FACTS: RequestFacts = {
+const FACTS: Envelope = {
   ...{ protocol: "chat", model: MODEL.name, stream: true, choices: 1, textBytes: 3_000, media: [], compacts: false },
   ...{ limit: { field: "max_tokens", value: 100 }, serviceTier: undefined, tierParam: undefined },
-  ...{ hostedTools: [], options: [] },
+  ...{ hostedTools: [], options: [], thinkingBudget: 0, textTokens: 0, includeUsage: false },
 };
 
-function measured(
-  facts: Partial<RequestFacts>,
-): Terms & { readonly paying: OfferedTerms; readonly double: OfferedTerms } {
-  const terms = measure({ ...FACTS, ...facts }, PRICED, CATALOG);
-  assert.ok("groups" in terms);
-  const [paying, double] = ["money", "double"].map((name) => terms.groups.find(({ group }) => group === name));
+function measured(facts: Partial<Envelope>): Terms & { readonly paying: OfferedTerms; readonly double: OfferedTerms } {
+  const quote = measure({ ...FACTS, ...facts }, PRICED, CATALOG);
+  assert.ok("groups" in quote);
+  const { terms, groups } = quote;
+  const [paying, double] = ["money", "double"].map((name) => groups.find(({ group }) => group === name));
   assert.ok(paying && double);
   return { ...terms, paying, double };
 }
@@ -75,7 +69,7 @@ test("each choice is held, at the dearest as well", () => {
 
 test("a thinking budget above the limit is held beside it, and no answer is bought with its part", () => {
   const limit = (value: number) => ({ field: "max_tokens", value });
-  const { paying, groups: _, double: __, ...terms } = measured({ limit: limit(16), thinkingBudget: 500, choices: 2 });
+  const { paying, double: _, ...terms } = measured({ limit: limit(16), thinkingBudget: 500, choices: 2 });
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 2 * 516), held(1_000, 2 * 516)]);
   assert.equal(affordableLimit(terms, 1_000_000n as Multiplier, paying.holdFull), 16);
   // Within the limit it is the limit's; never more than the model gives; a stream without a limit grows instead.
@@ -101,7 +95,7 @@ test("at the dearest whatever is no text may fill the context, a small figure of
 });
 
 test("calls of hosted tools and extras are held beside the tokens, and no output is bought with their part", () => {
-  const { paying, double, groups: _, ...terms } = measured({ hostedTools: ["web_search"], options: ["zoom"] });
+  const { paying, double, ...terms } = measured({ hostedTools: ["web_search"], options: ["zoom"] });
   const beside = 10n * 7_000n + 11n;
   assert.equal(paying.holdFull, held(1_000, 100) + beside);
   assert.equal(paying.dear.holdMin, held(3_000, 16) + beside);

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
 import type { Answered } from "../../../src/dispatch/ask.ts";
-import type { Attempt } from "../../../src/request/conversion.ts";
+import type { AttemptConversion } from "../../../src/request/conversion.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import { relayWhole } from "../../../src/request/stages.ts";
 import { Observed } from "../../../src/settle/observed.ts";
@@ -49,7 +49,7 @@ async function relayed(leaves: "before" | "while it is settled" | "never") {
     body: Buffer.from("{}"),
     counts: { usage, final: true, produced: { bytes: 80, tokens: 20, deltas: 1 } },
   };
-  const answered = { route: ROUTE, attempts, token: { whole, exchange: {} } } as unknown as Answered<Attempt>;
+  const answered = { route: ROUTE, attempts, token: { whole, exchange: {} } } as unknown as Answered<AttemptConversion>;
   const parts = {
     ...{ clock: systemClock, cut: new AbortController().signal, observed: new Observed() },
     settings: () => ({ leftAllowanceNano: 1_000_000_000 }),

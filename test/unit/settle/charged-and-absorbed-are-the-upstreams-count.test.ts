@@ -10,11 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import fc from "fast-check";
-import { measure, type OfferedTerms, type Terms } from "../../../src/admit/terms.ts";
+import { measure, type OfferedTerms, type Quote } from "../../../src/admit/terms.ts";
 import { type Ending, settlementOf } from "../../../src/settle/charge.ts";
-import type { ChargeTerms } from "../../../src/settle/charge-terms.ts";
+import type { ChargeTerms } from "../../../src/store/charge-terms.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { type AccountTag, hashKey } from "../../../src/values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
@@ -22,6 +22,7 @@ import { charge, type Multiplier } from "../../../src/values/price.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
 import { TOKEN_COUNT_MAX, totalInput, type Usage } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { makeAccount } from "../../rig/gateway.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "tollgate-bill-"));
@@ -84,13 +85,13 @@ test("whatever an upstream does, its final count is what is charged and absorbed
     fc.asyncProperty(behaviour, async (now) => {
       const group = CATALOG.groups.get(now.group);
       assert.ok(group);
-      const terms = measure(factsOf(now.limit, now.textBytes), MODEL, CATALOG) as Terms;
-      const offered = terms.groups.find((one) => one.group === now.group) as OfferedTerms;
+      const { terms, groups } = measure(factsOf(now.limit, now.textBytes), MODEL, CATALOG) as Quote;
+      const offered = groups.find((one) => one.group === now.group) as OfferedTerms;
       const hold = offered.holdFull;
       const account = await makeAccount(store, { usd: "0", group: now.group });
       const funds = hold + (hold * BigInt(now.free)) / 100n;
       await store.credit(account.tag, { id: `f-${account.tag}`, amount: nanoUsd(funds), kind: "topup", note: "" });
-      const chargeTerms = await admitted(account, terms, now.limit);
+      const chargeTerms = await admitted(account, { terms, groups }, now.limit);
       assert.equal(chargeTerms.hold, hold);
       const ending = endingOf(now);
       const { ask, metered } = settlementOf(chargeTerms, ending);
@@ -152,12 +153,15 @@ function factsOf(limit: number, textBytes: number) {
     tierParam: undefined,
     hostedTools: [],
     options: [],
+    thinkingBudget: 0,
+    textTokens: 0,
+    includeUsage: false,
   } as const;
 }
 
 async function admitted(
   account: { readonly tag: AccountTag; readonly keyId: string; readonly key: string },
-  terms: Terms,
+  { terms, groups }: Quote,
   outputMost: number,
 ): Promise<ChargeTerms> {
   const requestId = `r${seq++}` as RequestId;
@@ -166,7 +170,7 @@ async function admitted(
     tag: account.tag,
     keyHash: hashKey(account.key),
     plans: terms.plans,
-    groups: terms.groups,
+    groups,
     inputTokens: terms.inputTokens,
     holdTtlMs: 60_000,
     again: false,

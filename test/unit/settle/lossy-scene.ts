@@ -4,9 +4,10 @@ import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { runCli } from "../../../src/cli/cli.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import type { AccountState } from "../../../src/store/records.ts";
 import { newAccountTag, newKey } from "../../../src/values/key.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import type { TestRedis } from "../../rig/redis.ts";
 
 export const TOKEN = "test-admin-token";

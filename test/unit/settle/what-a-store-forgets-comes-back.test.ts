@@ -5,8 +5,9 @@
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import type { AccountState } from "../../../src/store/records.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { type GatewayHere, startGatewayHere } from "../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";
 

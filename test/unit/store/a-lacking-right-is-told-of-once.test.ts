@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Connection } from "../../../src/store/redis/connection/connect.ts";
+import type { RedisConnection } from "../../../src/store/redis/connection/connect.ts";
 import { Rights } from "../../../src/store/redis/connection/rights.ts";
 import type { Script } from "../../../src/store/redis/scripts.ts";
 
@@ -15,7 +15,7 @@ function scene(lacking: Record<string, string[]>) {
     nodeOf: (key: string) => key,
     primaries: () => Object.keys(lacking),
     runOn: async (node: string) => ["", lacking[node]],
-  } as unknown as Connection;
+  } as unknown as RedisConnection;
   const rights = new Rights(connection, [{ command: "ZREM", key: "a" }], {} as Script);
   /** One check: the error's message, and the warnings. */
   return async () => {

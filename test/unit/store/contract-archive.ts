@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import {
   ARCHIVE_AGE_MS,
   ARCHIVE_LINES_MAX,
@@ -13,6 +13,7 @@ import { LedgerWalk } from "../../../src/store/ledger/walk.ts";
 import type { LedgerLine } from "../../../src/store/records.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { admitAsk, admitted, cardTerms, DAY_MS, makeAccount, ridOf, settleAsk, tagOf } from "./asks.ts";
 import type { Ask } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";

@@ -9,7 +9,7 @@ import test, { type TestContext } from "node:test";
 import type { AdmitAsk, Admitted } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { admittedOf, type HoldRecord } from "../../../src/store/hold-record.ts";
-import { auditAccount, auditToEnd } from "../../../src/store/ledger/audit.ts";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { dayField, limitScope, settleAccounts } from "../../../src/store/names.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { loadScripts } from "../../../src/store/redis/scripts.ts";
@@ -18,6 +18,7 @@ import { ACCOUNT_CONCURRENCY_MAX, SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../
 import { nanoUsd } from "../../../src/values/money.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { utcDay } from "../../../src/values/time.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";
 import { startScriptStopper } from "../../rig/script-stopper.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";

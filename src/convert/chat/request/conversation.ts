@@ -1,14 +1,7 @@
 /** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
-import type {
-  AssistantPart,
-  FilePart,
-  ImagePart,
-  JsonObject,
-  TextPart,
-  ToolResult,
-  Turn,
-  UserPart,
-} from "../../hub.ts";
+
+import type { JsonObject } from "../../../values/json-object.ts";
+import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import { isGiven, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
@@ -17,13 +10,13 @@ import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { TurnList } from "../../rules/turns.ts";
 
 /** What the messages of a body say. */
-export interface Conversation {
+interface ChatConversation {
   readonly system: readonly TextPart[];
   readonly turns: readonly Turn[];
 }
 
 /** Messages as turns; calls and results are proven to pair up (rule 12). */
-export function decodeMessages(value: unknown): Conversation {
+export function decodeMessages(value: unknown): ChatConversation {
   const messages = optionalList(value, "messages") ?? [];
   const system: TextPart[] = [];
   const list = new TurnList();

@@ -1,10 +1,11 @@
 /** Chat Completions requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
-import type { HubFacts, HubRequest, JsonObject, RestField } from "../../hub.ts";
+import type { JsonObject } from "../../../values/json-object.ts";
+import { isObject } from "../../../values/json-object.ts";
+import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
   isGiven,
-  isRecord,
   optionalCount,
   optionalFlag,
   optionalList,
@@ -121,7 +122,7 @@ function decodeRest(json: JsonObject): readonly RestField[] {
   for (const param of ["frequency_penalty", "presence_penalty"]) {
     if (isGiven(json[param]) && json[param] !== 0) rest.push({ param, value: json[param], weight: "meaning" });
   }
-  if (isRecord(json.logit_bias) && Object.keys(json.logit_bias).length > 0) {
+  if (isObject(json.logit_bias) && Object.keys(json.logit_bias).length > 0) {
     rest.push({ param: "logit_bias", value: json.logit_bias, weight: "meaning" });
   }
   return rest;

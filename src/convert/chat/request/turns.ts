@@ -1,11 +1,12 @@
 /** The hub's turns as chat messages (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
+
+import type { JsonObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
   FilePart,
   HubRequest,
   ImagePart,
-  JsonObject,
   ReasoningPart,
   ToolCallPart,
   ToolResult,

@@ -1,17 +1,11 @@
 /** Messages of the messages protocol as turns (docs/translation-rules.md rules 10 to 21). */
-import type {
-  AssistantPart,
-  FilePart,
-  HubRequest,
-  ImagePart,
-  JsonObject,
-  TextPart,
-  ToolResult,
-  UserPart,
-} from "../../hub.ts";
+
+import type { JsonObject } from "../../../values/json-object.ts";
+import { isObject } from "../../../values/json-object.ts";
+import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { mediaType } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { isGiven, isRecord, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
+import { isGiven, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
 import { refuse } from "../../rules/refuse.ts";
 import { TurnList } from "../../rules/turns.ts";
 
@@ -26,7 +20,7 @@ export function textBlock(block: JsonObject, path: string): TextPart {
 }
 
 function breakpoint(block: JsonObject): TextPart["cache"] {
-  if (!isRecord(block.cache_control)) return undefined;
+  if (!isObject(block.cache_control)) return undefined;
   return { ttl: block.cache_control.ttl === "1h" ? "long" : "short" };
 }
 
@@ -38,7 +32,7 @@ function isServerTool(type: unknown): boolean {
 }
 
 /** The turns of a body, and what is between them. */
-export class Conversation {
+export class MessagesConversation {
   readonly #list = new TurnList();
   /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;

@@ -1,7 +1,8 @@
 /** Anthropic Messages requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
-import type { HubFacts, HubRequest, JsonObject, ReasoningWish, RestField, TextPart } from "../../hub.ts";
+import type { JsonObject } from "../../../values/json-object.ts";
+import type { HubFacts, HubRequest, ReasoningWish, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
   isGiven,
@@ -17,7 +18,7 @@ import {
 import { refuse, refusing } from "../../rules/refuse.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
-import { Conversation, plainText, textBlock } from "./conversation.ts";
+import { MessagesConversation, plainText, textBlock } from "./conversation.ts";
 
 /**
  * A messages request as a hub request, or what is wrong with it.
@@ -28,7 +29,7 @@ export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | R
 }
 
 function decode(json: JsonObject, facts: HubFacts): HubRequest {
-  const conversation = new Conversation(json);
+  const conversation = new MessagesConversation(json);
   const choice = decodeToolChoice(json.tool_choice);
   return {
     client: "messages",

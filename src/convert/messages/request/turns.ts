@@ -1,10 +1,12 @@
 /** The hub's turns as messages of the messages protocol (docs/translation-rules.md rules 10 to 19, 34, 35 and 38). */
+
+import type { JsonObject } from "../../../values/json-object.ts";
+import { isObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
   FilePart,
   HubRequest,
-  JsonObject,
   ReasoningPart,
   TextPart,
   ToolResult,
@@ -15,7 +17,6 @@ import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, messagesImageSource } from "../../rules/media.ts";
 import { settleResults } from "../../rules/pairing.ts";
-import { isRecord } from "../../rules/read.ts";
 import { refuse } from "../../rules/refuse.ts";
 import { isBlank, reminder } from "../../rules/system.ts";
 import type { NameBook } from "../../rules/tool-names.ts";
@@ -23,11 +24,11 @@ import { argumentsObject } from "../../rules/tool-wrap.ts";
 import { cacheControl } from "../shape.ts";
 
 /** A block as it is written; `cache_control` may still be taken away. */
-export type Block = Record<string, unknown>;
+export type ContentBlock = Record<string, unknown>;
 
 export interface Message {
   readonly role: "user" | "assistant" | "system";
-  readonly content: Block[];
+  readonly content: ContentBlock[];
 }
 
 /** What the writer of a conversation needs beside the turns. */
@@ -60,7 +61,7 @@ export function writeTurns(scribe: MessagesScribe): readonly Message[] {
 }
 
 /** Neighbours of one role are one message (rule 16). */
-function push(messages: Message[], role: "user" | "assistant", blocks: readonly Block[]): void {
+function push(messages: Message[], role: "user" | "assistant", blocks: readonly ContentBlock[]): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
   if (last?.role !== role) messages.push({ role, content: [...blocks] });
@@ -82,25 +83,25 @@ function writeUser(messages: Message[], parts: readonly UserPart[], param: strin
 }
 
 /** Text blocks without the blank ones, whose cache breakpoints move to the block before (rule 15). */
-export function textBlocks(parts: readonly TextPart[]): Block[] {
-  const blocks: Block[] = [];
+export function textBlocks(parts: readonly TextPart[]): ContentBlock[] {
+  const blocks: ContentBlock[] = [];
   for (const part of parts) pushText(blocks, part);
   return blocks;
 }
 
-function pushText(blocks: Block[], part: TextPart): void {
+function pushText(blocks: ContentBlock[], part: TextPart): void {
   const last = blocks.at(-1);
   if (!isBlank(part.text)) blocks.push(marked({ type: "text", text: part.text }, part.cache));
   else if (part.cache !== undefined && last !== undefined) last.cache_control ??= cacheControl(part.cache);
 }
 
-function marked(block: Block, cache: TextPart["cache"]): Block {
+function marked(block: ContentBlock, cache: TextPart["cache"]): ContentBlock {
   if (cache !== undefined) block.cache_control = cacheControl(cache);
   return block;
 }
 
-function contentBlocks(parts: readonly UserPart[], route: RouteFacts): Block[] {
-  const blocks: Block[] = [];
+function contentBlocks(parts: readonly UserPart[], route: RouteFacts): ContentBlock[] {
+  const blocks: ContentBlock[] = [];
   for (const part of parts) {
     if (part.type === "text") pushText(blocks, part);
     else if (part.type === "image") {
@@ -115,7 +116,7 @@ function contentBlocks(parts: readonly UserPart[], route: RouteFacts): Block[] {
 /** The one type of bytes that a document may have, beside plain text. */
 const PDF = "application/pdf";
 
-function documentBlock(part: FilePart, route: RouteFacts): Block {
+function documentBlock(part: FilePart, route: RouteFacts): ContentBlock {
   const file = carriedFile(part, route.capabilities);
   const title = part.name;
   if (file.kind === "text") {
@@ -126,8 +127,8 @@ function documentBlock(part: FilePart, route: RouteFacts): Block {
   return { type: "document", source: { type: "base64", media_type: PDF, data: file.data }, title };
 }
 
-function resultBlock(result: ToolResult, scribe: MessagesScribe): Block {
-  const block: Block = {
+function resultBlock(result: ToolResult, scribe: MessagesScribe): ContentBlock {
+  const block: ContentBlock = {
     type: "tool_result",
     tool_use_id: scribe.ids.ofResult(result.callId),
     content: resultContent(result, scribe),
@@ -139,7 +140,7 @@ function resultBlock(result: ToolResult, scribe: MessagesScribe): Block {
 function resultContent(result: ToolResult, scribe: MessagesScribe): unknown {
   const only = result.content[0];
   if (result.plain && only?.type === "text") return only.text;
-  const blocks: Block[] = [];
+  const blocks: ContentBlock[] = [];
   for (const part of result.content) {
     if (part.type !== "tool-reference") for (const block of contentBlocks([part], scribe.route)) blocks.push(block);
     else {
@@ -150,9 +151,9 @@ function resultContent(result: ToolResult, scribe: MessagesScribe): unknown {
   return blocks.length > 0 ? blocks : "";
 }
 
-function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly Block[] {
+function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly ContentBlock[] {
   const reasoning = restoredReasoning(turn, scribe);
-  const blocks: Block[] = [];
+  const blocks: ContentBlock[] = [];
   for (const part of turn.parts) {
     if (part.type === "text") pushText(blocks, part);
     else if (part.type === "refusal")
@@ -188,7 +189,7 @@ function restoredBlocks(part: ReasoningPart, scribe: MessagesScribe): readonly J
 }
 
 function originBlocks(native: readonly unknown[] | undefined): readonly JsonObject[] | undefined {
-  return native?.every(isRecord) ? native : undefined;
+  return native?.every(isObject) ? native : undefined;
 }
 
 /** Whether the last assistant message calls tools without the thinking that led to the calls (rule 27). */

@@ -1,6 +1,7 @@
 /** OpenAI Responses requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
-import type { HubFacts, HubRequest, JsonObject, OutputFormat, ReasoningWish, RestField } from "../../hub.ts";
+import type { JsonObject } from "../../../values/json-object.ts";
+import type { HubFacts, HubRequest, OutputFormat, ReasoningWish, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import {
@@ -15,7 +16,7 @@ import {
 import { refusing } from "../../rules/refuse.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
-import { Conversation } from "./input.ts";
+import { ResponsesConversation } from "./input.ts";
 
 /**
  * A responses request as a hub request, or what is wrong with it.
@@ -26,7 +27,7 @@ export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | R
 }
 
 function decode(json: JsonObject, facts: HubFacts): HubRequest {
-  const conversation = new Conversation(json.input);
+  const conversation = new ResponsesConversation(json.input);
   provePairs(conversation.turns, false);
   const instructions = withoutAttribution(optionalText(json.instructions, "instructions") ?? "");
   const tools = [...decodeTools(json.tools, "tools"), ...conversation.tools];

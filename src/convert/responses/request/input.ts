@@ -1,10 +1,12 @@
 /** The items of a responses request as turns (docs/translation-rules.md rules 9 to 21). */
+
+import type { JsonObject } from "../../../values/json-object.ts";
+import { isObject } from "../../../values/json-object.ts";
 import type {
   AssistantPart,
   FilePart,
   HubRequest,
   ImagePart,
-  JsonObject,
   TextPart,
   ToolDefinition,
   ToolKind,
@@ -13,7 +15,7 @@ import type {
   UserPart,
 } from "../../hub.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
-import { isGiven, isRecord, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
+import { isGiven, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
 import { refuse } from "../../rules/refuse.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { typedInput } from "../../rules/tool-typed.ts";
@@ -42,7 +44,7 @@ const REFUSED_ITEMS: ReadonlySet<string> = new Set([
   "mcp_approval_response",
 ]);
 
-export class Conversation {
+export class ResponsesConversation {
   readonly #list = new TurnList();
   readonly #system: TextPart[] = [];
   readonly #tools: ToolDefinition[] = [];
@@ -240,7 +242,7 @@ function inputPart(part: JsonObject, path: string): UserPart {
 }
 
 function textPartOf(part: JsonObject, path: string): TextPart {
-  const mark = isRecord(part.prompt_cache_breakpoint) ? part.prompt_cache_breakpoint : undefined;
+  const mark = isObject(part.prompt_cache_breakpoint) ? part.prompt_cache_breakpoint : undefined;
   const cache = mark && { ttl: mark.ttl === "12h" ? ("long" as const) : ("short" as const) };
   return { type: "text", text: text(part.text, `${path}.text`), cache };
 }

@@ -1,11 +1,13 @@
 /** The hub's turns as items of the responses protocol (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
+
+import type { JsonObject } from "../../../values/json-object.ts";
+import { isObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
   FilePart,
   HubRequest,
   ImagePart,
-  JsonObject,
   ReasoningPart,
   TextPart,
   ToolCallPart,
@@ -15,7 +17,6 @@ import type {
 import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
-import { isRecord } from "../../rules/read.ts";
 import { refuse } from "../../rules/refuse.ts";
 import { errorText, joinTexts } from "../../rules/system.ts";
 import type { NameBook } from "../../rules/tool-names.ts";
@@ -157,7 +158,7 @@ function restoredReasoning(
 function restoredItems(part: ReasoningPart, scribe: ResponsesScribe): readonly JsonObject[] | undefined {
   const { hub, route, context } = scribe;
   const native = hub.client === "responses" ? [part.native] : openReasoning(part.opaque, originOf(route), context);
-  if (!native?.every(isRecord)) return undefined;
+  if (!native?.every(isObject)) return undefined;
   return native.filter((item) => item.type === "reasoning").map(replayed);
 }
 

@@ -5,7 +5,7 @@
  */
 import { type Store, UnconfirmedError } from "../../contract.ts";
 import { accountKey, CODE_INDEX, codeKey, NAME_INDEX } from "../keys.ts";
-import type { Connection } from "./connect.ts";
+import type { RedisConnection } from "./connect.ts";
 
 /** How long a replica may take to confirm. */
 const CONFIRM_MS = 200;
@@ -14,7 +14,7 @@ const CONFIRM_MS = 200;
 export type Confirm = (keys: readonly string[], answer: unknown) => Promise<void>;
 
 /** @param store works on `connection` and on no other. */
-export function confirmedWrites(store: Store, connection: Connection): Partial<Store> {
+export function confirmedWrites(store: Store, connection: RedisConnection): Partial<Store> {
   const sure = async <T>(keys: readonly string[], write: () => Promise<T>): Promise<T> => {
     const confirm = confirmOn(connection);
     const answer = await write();
@@ -40,7 +40,7 @@ export function confirmedWrites(store: Store, connection: Connection): Partial<S
  * Begun before a write, so that a connection that was lost in between is noticed: another server may have the write.
  * @returns what rejects with UnconfirmedError when replicas are there and none has confirmed in time.
  */
-export function confirmOn(connection: Connection): Confirm {
+export function confirmOn(connection: RedisConnection): Confirm {
   const before = connection.losses();
   return async (keys, answer) => {
     const found = await connection.replicated(keys, CONFIRM_MS).catch(() => false);

@@ -14,7 +14,7 @@ import { slotOf } from "./slots.ts";
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
 
 /** As much of Redis as the store uses. Every method may reject with anything, or (ioredis 6.0.0) never settle. */
-export interface Connection {
+export interface RedisConnection {
   evalsha(sha: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   eval(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   get(key: string): Promise<string | null>;
@@ -98,7 +98,7 @@ export async function connect(
   settings: RedisSettings,
   commandTimeoutMs: number,
   onError: (error: Error) => void,
-): Promise<Connection> {
+): Promise<RedisConnection> {
   const client = makeClient(settings, redisOptions(commandTimeoutMs));
   client.on("error", onError);
   const connection = wrap(client);
@@ -107,7 +107,7 @@ export async function connect(
 }
 
 /** A connection that is made in the background and reports no error: another one to the same place does. */
-export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): Connection {
+export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): RedisConnection {
   const client = makeClient(settings, redisOptions(commandTimeoutMs));
   client.on("error", () => undefined);
   const connection = wrap(client);
@@ -170,7 +170,7 @@ function credentials(settings: Extract<RedisSettings, { username: unknown }>): R
   };
 }
 
-function wrap(client: Redis | Cluster): Connection {
+function wrap(client: Redis | Cluster): RedisConnection {
   // One promise for all who wait, so that an outage adds one listener and not one for each request.
   let next: Promise<void> | undefined;
   const losses = countLosses(client);

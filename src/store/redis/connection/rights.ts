@@ -9,7 +9,7 @@ import type { AccountTag } from "../../../values/key.ts";
 import { StoreError } from "../../contract.ts";
 import * as keys from "../keys.ts";
 import type { Script, Scripts } from "../scripts.ts";
-import type { Connection } from "./connect.ts";
+import type { RedisConnection } from "./connect.ts";
 
 /** A command with the key that it is sent on, an asterisk in place of what differs, if it has one. */
 interface Right {
@@ -147,7 +147,7 @@ function asArguments(rights: readonly Right[]): string[] {
 }
 
 /** What is known of a server: what its user may not do, as of a certain connection. */
-interface Known {
+interface KnownRights {
   readonly lacking: readonly string[];
   /** Connections lost by then; another one may lead to another server, or another user. */
   readonly losses: number;
@@ -162,18 +162,18 @@ const ASK_AGAIN_MS = 250;
  * and again with every `check`, which is what notices that a right was taken away or given back.
  */
 export class Rights {
-  readonly #connection: Connection;
+  readonly #connection: RedisConnection;
   readonly #probe: Script;
   readonly #needed: readonly Right[];
   readonly #values: readonly string[];
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownRights>();
   readonly #asking = new Map<string, Promise<void>>();
   #wasWhole = false;
   /** Servers of which a warning was given, and no other yet. */
   readonly #warnedOf = new Set<string>();
 
   /** @param probe the script that finds which of the needed rights are lacking. */
-  constructor(connection: Connection, needed: readonly Right[], probe: Script) {
+  constructor(connection: RedisConnection, needed: readonly Right[], probe: Script) {
     this.#connection = connection;
     this.#probe = probe;
     this.#needed = needed;

@@ -6,7 +6,7 @@
  */
 import { StoreError } from "../../contract.ts";
 import type { Script } from "../scripts.ts";
-import type { Connection } from "./connect.ts";
+import type { RedisConnection } from "./connect.ts";
 import { isOfRights, type Rights } from "./rights.ts";
 
 /** How long a step may take. */
@@ -25,7 +25,7 @@ const RECONNECT_MS = 200;
 const STEPS_IN_FLIGHT_MAX = 10_000;
 
 export class Runner {
-  readonly connection: Connection;
+  readonly connection: RedisConnection;
   readonly rights: Rights | undefined;
   readonly #limits: StepLimits;
   #inFlight = 0;
@@ -33,7 +33,7 @@ export class Runner {
   /**
    * @param rights keeps scripts from a server where they could stop half-way; without it none is kept from anywhere.
    */
-  constructor(connection: Connection, limits: StepLimits, rights?: Rights) {
+  constructor(connection: RedisConnection, limits: StepLimits, rights?: Rights) {
     this.connection = connection;
     this.rights = rights;
     this.#limits = limits;
@@ -54,7 +54,7 @@ export class Runner {
   }
 
   /** Runs anything that may be run twice. */
-  async step<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  async step<T>(work: (connection: RedisConnection) => Promise<T>): Promise<T> {
     if (this.#inFlight >= STEPS_IN_FLIGHT_MAX) {
       throw new StoreError("unavailable", "too many steps wait for Redis", { outcome: "unsent" });
     }
@@ -66,7 +66,7 @@ export class Runner {
     }
   }
 
-  async #twice<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  async #twice<T>(work: (connection: RedisConnection) => Promise<T>): Promise<T> {
     const startMs = performance.now();
     try {
       return await within(Math.min(this.#limits.tryMs, this.#limits.totalMs), () => work(this.connection));

@@ -9,7 +9,7 @@ import { readUsage as readChat } from "../../../../src/convert/chat/usage.ts";
 import { MessageUsage } from "../../../../src/convert/messages/usage.ts";
 import { readUsage as readResponses } from "../../../../src/convert/responses/usage.ts";
 import { settlementOf } from "../../../../src/settle/charge.ts";
-import type { ChargeTerms } from "../../../../src/settle/charge-terms.ts";
+import type { ChargeTerms } from "../../../../src/store/charge-terms.ts";
 import type { Group, Model, Route } from "../../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";

@@ -11,7 +11,7 @@ import { test } from "node:test";
 import type { Store } from "../../../../src/store/contract.ts";
 import { openStore } from "../../../../src/store/open.ts";
 import { claim, creditClaim, endClaim, noteClaim, redeem } from "../../../../src/store/redis/codes.ts";
-import { type Connection, connect } from "../../../../src/store/redis/connection/connect.ts";
+import { connect, type RedisConnection } from "../../../../src/store/redis/connection/connect.ts";
 import { Runner } from "../../../../src/store/redis/connection/runner.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import type { CodeHash } from "../../../../src/values/code.ts";
@@ -70,7 +70,7 @@ test("after each step a crash is finished by the claimer's next try, and by the 
 });
 
 /** A connection that does so many commands, then no more; the last one is carried out, but its reply is lost. */
-function dyingAfter(real: Connection, commands: number): Connection {
+function dyingAfter(real: RedisConnection, commands: number): RedisConnection {
   let left = commands;
   return new Proxy(real, {
     get(target, name) {

@@ -1,12 +1,13 @@
 // Sums over many accounts may pass the most that one account can hold.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AdminClient, Fields } from "../../../../src/cli/admin-client.ts";
+import type { AdminClient } from "../../../../src/cli/admin-client.ts";
 import { Terminal } from "../../../../src/cli/terminal.ts";
 import { showUsage } from "../../../../src/cli/usage-command.ts";
+import type { JsonObject } from "../../../../src/values/json-object.ts";
 
 test("pages are added up exactly, whatever they come to", async () => {
-  const page = (next: string | null): Fields => ({
+  const page = (next: string | null): JsonObject => ({
     since: "2026-08-01",
     until: "2026-08-31",
     by: "group",

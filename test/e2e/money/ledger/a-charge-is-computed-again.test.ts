@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { settlementOf } from "../../../../src/settle/charge.ts";
-import type { ChargeTerms } from "../../../../src/settle/charge-terms.ts";
+import type { ChargeTerms } from "../../../../src/store/charge-terms.ts";
 import type { Group, Model, Route } from "../../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";

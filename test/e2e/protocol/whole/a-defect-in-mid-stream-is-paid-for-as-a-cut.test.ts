@@ -4,12 +4,12 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ClientFrames, Counts, StreamConverter } from "../../../../src/convert/exchange.ts";
+import type { AttemptCounts, ClientFrames, StreamConverter } from "../../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../../src/dispatch/ask.ts";
 import { relayStream, type StreamEnd } from "../../../../src/request/relay.ts";
 import { systemClock } from "../../../../src/values/time.ts";
 
-const COUNTS: Counts = { usage: undefined, final: false, produced: { bytes: 40, tokens: 10, deltas: 1 } };
+const COUNTS: AttemptCounts = { usage: undefined, final: false, produced: { bytes: 40, tokens: 10, deltas: 1 } };
 
 /** Gives one semantic frame, then breaks. */
 class Breaking implements StreamConverter {
@@ -27,7 +27,7 @@ class Breaking implements StreamConverter {
   end(): readonly ClientFrames[] {
     return [];
   }
-  counts(): Counts {
+  counts(): AttemptCounts {
     return COUNTS;
   }
   fail(): Uint8Array {

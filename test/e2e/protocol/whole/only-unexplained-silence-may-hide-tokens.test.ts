@@ -1,11 +1,11 @@
 /** Which time a model may have thought in: time without output, less a second each, while the stream was read. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Counts } from "../../../../src/convert/exchange.ts";
+import type { AttemptCounts } from "../../../../src/convert/exchange.ts";
 import { endedSilence, Silence } from "../../../../src/request/silence.ts";
 import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 
-function counts(deltas: number, output?: number): Counts {
+function counts(deltas: number, output?: number): AttemptCounts {
   const usage = output === undefined ? undefined : { ...NO_USAGE, output };
   return { usage, final: false, produced: { bytes: deltas, tokens: deltas, deltas } };
 }

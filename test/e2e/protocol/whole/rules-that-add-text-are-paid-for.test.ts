@@ -2,10 +2,12 @@
  * What rules add to a request is in its hold, and in the bill when the upstream counts nothing (ARCHITECTURE.md
  * promises 1 and 3).
  */
+
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { measure, type RequestFacts, type Terms } from "../../../../src/admit/terms.ts";
+import { measure, type Quote } from "../../../../src/admit/terms.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
+import type { Envelope } from "../../../../src/values/members/envelope.ts";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { ask, memoOf, usageLines } from "./asking.ts";
 
@@ -21,7 +23,7 @@ before(async () => {
 });
 after(() => here.close());
 
-const FACTS: RequestFacts = {
+const FACTS: Envelope = {
   protocol: "chat",
   model: "chat-1",
   stream: false,
@@ -34,19 +36,25 @@ const FACTS: RequestFacts = {
   tierParam: undefined,
   hostedTools: [],
   options: [],
+  thinkingBudget: 0,
+  textTokens: 0,
+  includeUsage: false,
 };
 
-function termsOf(settings = here.settings): Terms {
+function quoteOf(settings = here.settings): Quote {
   const { catalog } = settings;
   const model = catalog.models.get("chat-1");
   assert.ok(model);
-  const terms = measure(FACTS, model, catalog);
-  assert.ok(!isRefusal(terms));
-  return terms;
+  const quote = measure(FACTS, model, catalog);
+  assert.ok(!isRefusal(quote));
+  return quote;
 }
 
 test("the hold of the group whose rule it is covers the text, the others' holds do not", () => {
-  const { groups, inputTokens } = termsOf();
+  const {
+    groups,
+    terms: { inputTokens },
+  } = quoteOf();
   const [own, other] = ["money", "limited-money"].map((name) => groups.find(({ group }) => group === name));
   assert.ok(own && other);
   assert.equal(other.inputTokens, 100);

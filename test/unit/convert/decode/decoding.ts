@@ -4,7 +4,6 @@ import { decodeReply as decodeChat } from "../../../../src/convert/chat/reply-de
 import { ChatStreamDecoder } from "../../../../src/convert/chat/stream-decode.ts";
 import type { UpstreamFault } from "../../../../src/convert/exchange.ts";
 import type { HubReply, ReplyEvent, ReplyItem, ReplyPlan, ToolRef } from "../../../../src/convert/hub.ts";
-import { type JsonObject, objectOf } from "../../../../src/convert/json-object.ts";
 import { decodeReply as decodeMessages } from "../../../../src/convert/messages/reply-decode.ts";
 import { MessagesStreamDecoder } from "../../../../src/convert/messages/stream-decode.ts";
 import { ReplyOrder } from "../../../../src/convert/order.ts";
@@ -17,8 +16,9 @@ import { chatBody, chatStream } from "../../../../src/simulator/chat.ts";
 import { readConversation } from "../../../../src/simulator/conversation.ts";
 import { streamSteps } from "../../../../src/simulator/faults.ts";
 import { messagesBody, messagesStream } from "../../../../src/simulator/messages.ts";
-import { buildReply, type Reply } from "../../../../src/simulator/reply.ts";
+import { buildReply, type SimulatedReply } from "../../../../src/simulator/reply.ts";
 import { responsesBody, responsesStream } from "../../../../src/simulator/responses.ts";
+import { type JsonObject, objectOf } from "../../../../src/values/json-object.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type SseEvent, SseReader } from "../../../../src/wire/sse.ts";
 
@@ -106,7 +106,7 @@ const PATHS = {
 };
 
 /** The simulator's reply of a behaviour. */
-export function simulated(protocol: Protocol, behaviour: Behaviour, request: JsonObject = {}): Reply {
+export function simulated(protocol: Protocol, behaviour: Behaviour, request: JsonObject = {}): SimulatedReply {
   const ask = { role: "user", content: "hi" };
   const body = {
     model: "upstream-model",

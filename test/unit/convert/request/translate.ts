@@ -1,7 +1,7 @@
 /** What the request tests share: a route, a context without chance, and one call from a client's body to an upstream's. */
 import * as chat from "../../../../src/convert/chat/request.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../../../../src/convert/exchange.ts";
-import type { Encoded, HubFacts, HubRequest } from "../../../../src/convert/hub.ts";
+import type { HubFacts, HubRequest, TranslatedRequest } from "../../../../src/convert/hub.ts";
 import * as messages from "../../../../src/convert/messages/request.ts";
 import * as responses from "../../../../src/convert/responses/request.ts";
 import { type Capabilities, defaultCapabilities } from "../../../../src/values/catalog.ts";
@@ -12,7 +12,12 @@ export type Body = Readonly<Record<string, unknown>>;
 
 interface RequestTranslator {
   decodeRequest(json: Body, facts: HubFacts): HubRequest | Refusal;
-  encodeRequest(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): Encoded | Refusal;
+  encodeRequest(
+    hub: HubRequest,
+    route: RouteFacts,
+    permitted: Permitted,
+    context: ConvertContext,
+  ): TranslatedRequest | Refusal;
 }
 
 export const TRANSLATORS: Readonly<Record<Protocol, RequestTranslator>> = { chat, messages, responses };
@@ -50,7 +55,7 @@ export function translate(
   body: Body,
   route: RouteFacts,
   permitted: Permitted = PERMITTED,
-): Encoded | Refusal {
+): TranslatedRequest | Refusal {
   const facts = { model: typeof body.model === "string" ? body.model : "", stream: body.stream === true };
   const hub = TRANSLATORS[from].decodeRequest(body, facts);
   return isRefusal(hub) ? hub : TRANSLATORS[route.protocol].encodeRequest(hub, route, permitted, CONTEXT);

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readWholeUsage as readChat } from "../../../../src/convert/chat/usage.ts";
-import type { Counts } from "../../../../src/convert/exchange.ts";
+import type { AttemptCounts } from "../../../../src/convert/exchange.ts";
 import { readUsage as readMessages } from "../../../../src/convert/messages/usage.ts";
 import { readUsage as readResponses } from "../../../../src/convert/responses/usage.ts";
 import { meter } from "../../../../src/settle/meter.ts";
@@ -21,7 +21,7 @@ const PRICE = priceOf("3 0.3 3.75 6 15");
 const EVIDENCE = { input: INPUT_ESTIMATE, visibleFactor: 1, byEvent: false, hiddenPerS: 0, outputMost: 100_000 };
 
 /** Compares what a reply is billed for with the golden. */
-function assertBilled(golden: UsageGolden, counts: Counts): Usage {
+function assertBilled(golden: UsageGolden, counts: AttemptCounts): Usage {
   const { usage, counted } = meter({ ...counts, silentMs: 0 }, EVIDENCE);
   const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, toolCalls } = usage;
   const tokens = { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h };

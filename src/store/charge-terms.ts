@@ -1,19 +1,19 @@
-/** What a permit says that a bill needs. */
+/** What admission pins of a request, and settlement charges it by: nothing that is reloaded meanwhile changes it. */
 import type { Group, Model } from "../values/catalog.ts";
 import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
+import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
-import type { AskedOptions } from "./asked-options.ts";
 
-/** The permit's part that settlement needs; admission's permit has these members and more. */
+/** The part of a permit that settlement needs. */
 export interface ChargeTerms {
   readonly requestId: RequestId;
   readonly tag: AccountTag;
   readonly keyId: string;
   readonly group: Group;
   readonly model: Model;
-  /** Input tokens that admission took from the token bucket. */
+  /** Input tokens that admission took from the token bucket: one figure for every group. */
   readonly tokensTaken: number;
   readonly terms: {
     /** The input at most and as a rule, with what the rules of the group that pays add to it. */
@@ -24,9 +24,13 @@ export interface ChargeTerms {
     readonly tier: string | undefined;
     /** Price names of the hosted tools that the request has offered. */
     readonly tools: readonly string[];
-  } & AskedOptions;
+    /** The client's protocol. */
+    readonly client?: Protocol | undefined;
+    /** Price names of the extras asked for: each is charged once. */
+    readonly options?: readonly string[] | undefined;
+  };
   readonly hold: NanoUsd;
-  /** Whether the account is held at the dearest; the line says so. */
+  /** Whether the account is held at the dearest, since its charges were above its holds again and again; the line says so. */
   readonly heldDear?: boolean;
   /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
   readonly outputMost: number;
@@ -34,5 +38,6 @@ export interface ChargeTerms {
   readonly unmetered: boolean;
   readonly storeTimeMs: number;
   readonly catalogVersion: string;
+  /** The idempotency key that the request has, and until when its charge is remembered under it. */
   readonly idempotency?: KeptRequest | undefined;
 }

@@ -1,5 +1,5 @@
 /** Work of one name, one piece after another; work of different names goes on side by side. */
-export class Turns<T> {
+export class KeyedQueue<T> {
   /** The last piece of each name that has one under way; bounded by the connections of the listener. */
   readonly #last = new Map<string, Promise<T>>();
 

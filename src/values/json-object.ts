@@ -1,10 +1,16 @@
 /** Looking at JSON that strangers wrote: `unknown` until one of these has seen it. */
 
-export type JsonObject = { [name: string]: unknown };
+/** Any JSON object; nobody writes to one that was read. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether the value is a JSON object; null and arrays are none. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /** The value as a JSON object, or undefined for null, arrays and everything else. */
 export function objectOf(value: unknown): JsonObject | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 /** The value as an array, or an empty one. */

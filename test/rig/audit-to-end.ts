@@ -1,0 +1,13 @@
+import type { AccountAudit, AuditSteps } from "../../src/store/ledger/audit.ts";
+
+/**
+ * Drives an audit to its end.
+ * @throws StoreError when the store does not answer.
+ */
+export async function auditToEnd(steps: AuditSteps): Promise<AccountAudit> {
+  for (;;) {
+    const step = await steps.next();
+    if (step.done) return step.value;
+    if (step.value.error) throw step.value.error;
+  }
+}
