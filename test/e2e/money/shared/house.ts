@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Agent, request } from "undici";
 import { type Simulator, startSimulator } from "../../../../src/simulator/server.ts";
 import { formatUsd, parseUsd } from "../../../../src/values/money.ts";
+import { type ShownLine as JudgedLine, type Memo, shownLedger } from "../../../endurance/judge/line.ts";
 import { type ConfigPlaces, type GatewayProcess, spawnGateway, testConfig } from "../../../rig/gateway.ts";
 import type { MachineClock } from "../../../rig/machine-clock.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
@@ -66,14 +67,9 @@ export interface Funds {
   readonly held: bigint;
 }
 
-export interface ShownLine {
-  readonly kind: string;
-  readonly debit: string;
-  readonly usd: string;
-  readonly balance_usd: string;
-  readonly reference: string;
+export interface ShownLine extends JudgedLine {
   readonly group: string;
-  readonly usage: { readonly hold?: string } | null;
+  readonly usage: (Memo & { readonly hold?: string }) | null;
 }
 
 export interface ChatAsk {
@@ -218,18 +214,8 @@ export async function fundsOf(gateway: GatewayProcess, name: string): Promise<Fu
 }
 
 /** The whole ledger of an account, oldest line first. */
-export async function ledgerOf(gateway: GatewayProcess, name: string): Promise<readonly ShownLine[]> {
-  const lines: ShownLine[] = [];
-  for (let after: number | null = 0; after !== null; ) {
-    const page: { items: ShownLine[]; next: number | null } = await admin(
-      gateway,
-      "GET",
-      `/accounts/${name}/ledger?limit=1000&after=${after}`,
-    );
-    lines.push(...page.items);
-    after = page.next;
-  }
-  return lines;
+export function ledgerOf(gateway: GatewayProcess, name: string): Promise<readonly ShownLine[]> {
+  return shownLedger<ShownLine>(name, (path) => admin(gateway, "GET", path));
 }
 
 /** What this request holds when funds are plenty, and what it costs: asked once on an account of its own. */
