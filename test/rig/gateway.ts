@@ -266,7 +266,7 @@ export async function spawnGateway(
     printed.push(`${line}\n`);
     lines.emit("line", line);
     onLine?.(line);
-    if (!line.includes('"tollgate serves"')) return;
+    if (!line.includes('"event":"serving"')) return;
     serving.resolve(JSON.parse(line) as { listen: string; admin: string });
   });
   void exited.then((code) => serving.reject(new Error(`the gateway ended with ${code}:\n${printed.join("")}`)));

@@ -96,14 +96,12 @@ export async function reloadEndurance(
   let slowestReloadMs = 0;
   const serving = new Set<number>();
   const onLine = (line: string) => {
-    if (line.includes('"msg":"a worker')) {
-      tell(line);
-      const { worker, msg } = JSON.parse(line) as { worker: number; msg: string };
-      if (msg === "a worker serves") serving.add(worker);
-      if (msg === "a worker has ended") serving.delete(worker);
-    }
-    if (!line.includes('"configuration reloaded')) return;
-    const { sha256 } = JSON.parse(line) as { sha256: string };
+    if (!line.includes('"event":"')) return;
+    const { event, worker, sha256 } = JSON.parse(line) as { event: string; worker: number; sha256: string };
+    if (event.startsWith("worker_")) tell(line);
+    if (event === "worker_serves") serving.add(worker);
+    if (event === "worker_ended") serving.delete(worker);
+    if (event !== "config_reloaded") return;
     const index = byDigest.get(sha256) as number;
     const nowMs = performance.now();
     slowestReloadMs = Math.max(slowestReloadMs, nowMs - (issuedMs[index] as number));
@@ -250,7 +248,7 @@ export async function reloadEndurance(
     slowestReloadMs: Math.round(slowestReloadMs),
     refusedReloads:
       metricSum(page, "tollgate_config_reloads_total", "refused") +
-      logLines(gateway).filter(({ msg }) => msg === "a configuration that the parent has taken is refused").length,
+      logLines(gateway).filter(({ event, worker }) => event === "config_refused" && worker !== undefined).length,
     hung,
     findings,
   };
