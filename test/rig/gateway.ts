@@ -213,8 +213,8 @@ export interface GatewayProcess {
   readonly file: string;
   /** Everything that it has printed. */
   output(): string;
-  /** Resolves with the first line, printed before or after the call, that contains `text`. */
-  line(text: string): Promise<string>;
+  /** Resolves with the first line, or the `count`th, that contains `text`, printed before the call or after it. */
+  line(text: string, count?: number): Promise<string>;
   /** Sends a signal and resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -277,10 +277,12 @@ export async function spawnGateway(
     child,
     file,
     output: () => printed.join(""),
-    async line(text) {
-      const found = printed.find((line) => line.includes(text));
-      if (found !== undefined) return found;
-      for await (const [line] of on(lines, "line")) if (line.includes(text)) return line;
+    async line(text, count = 1) {
+      const found = printed.filter((line) => line.includes(text));
+      const last = found[count - 1];
+      if (last !== undefined) return last;
+      let left = count - found.length;
+      for await (const [line] of on(lines, "line")) if (line.includes(text) && --left === 0) return line;
       throw new Error("the gateway has ended");
     },
     stop(signal = "SIGINT") {

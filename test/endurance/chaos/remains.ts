@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { ADMIN_TOKEN, admin, ledgerOf, nano } from "../../e2e/money/shared/house.ts";
 import type { GatewayProcess } from "../../rig/gateway.ts";
 import type { Finding } from "../judge/findings.ts";
-import { type AccountAtEnd, exactly, judge, NOTHING, type SeenRequest } from "../judge/judge.ts";
+import { type AccountAtEnd, exactly, judge, NOTHING, type SeenRequest, UNKNOWN } from "../judge/judge.ts";
 import { type Line, shownLineOf } from "../judge/line.ts";
 import type { ChaosAccount, Payment } from "./accounts.ts";
 import type { Truth } from "./traffic.ts";
@@ -34,8 +34,8 @@ export async function judgeRemains(gateway: GatewayProcess, remains: Remains): P
   }
   const findings = judge({
     requests: requestsOf(truth, remains.accounts),
-    // What was cut or left may have been charged, once each.
-    unnamed: truth.cut + truth.left,
+    // What broke before its answer had begun may have been charged, once each.
+    unnamed: truth.begun - truth.answered.size - truth.refused.size - truth.unfinished.size,
     payments: payments.map((payment) => ({ ...payment, isPromised: true })),
     accounts,
     leftOver,
@@ -51,11 +51,15 @@ export interface Judgement {
   readonly absorbed: bigint;
 }
 
-function* requestsOf({ answered, refused }: Truth, accounts: readonly ChaosAccount[]): Generator<SeenRequest> {
+function* requestsOf(
+  { answered, refused, unfinished }: Truth,
+  accounts: readonly ChaosAccount[],
+): Generator<SeenRequest> {
   const payers = new Map(accounts.map(({ name, group }) => [name, group === "cards" ? "card" : "balance"] as const));
   for (const [id, { account, cost }] of answered) {
     yield { id, account, owed: exactly(cost), paidBy: payers.get(account) };
   }
+  for (const [id, account] of unfinished) yield { id, account, owed: UNKNOWN, paidBy: payers.get(account) };
   for (const id of refused) yield { id, owed: NOTHING };
 }
 
