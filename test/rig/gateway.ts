@@ -19,55 +19,11 @@ import { type AccountTag, newAccountTag, newKey } from "../../src/values/key.ts"
 import { parseUsd } from "../../src/values/money.ts";
 import type { Settings } from "../../src/values/settings.ts";
 import type { Clock } from "../../src/values/time.ts";
+import { type ConfigPlaces, testConfig } from "./config.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
-export interface ConfigPlaces {
-  readonly upstreamUrl: string;
-  readonly dir: string;
-  /** The `store:` setting; embedded in `dir` unless given. */
-  readonly store?: string | undefined;
-}
-
-/**
- * The configuration of most tests. One model per protocol under its own name and one that the route renames; `money` in
- * the name of a group says that it is pay-per-use; prices are 1 USD (input) and 10 USD (output) per million tokens.
- */
-export function testConfig({ upstreamUrl, dir, store }: ConfigPlaces): string {
-  const price = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
-  const model = (upstream: string, more = "") =>
-    `{plans: [free, pro], price: ${price}, context_tokens: 200000, max_output_tokens: 32000, routes: [{upstream: ${upstream}${more}}]}`;
-  return `
-listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-admin_token: test-admin-token
-store: ${JSON.stringify(store ?? `embedded:${join(dir, "data")}`)}
-journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
-sealing_keys: [test-sealing-key-of-32-characters-or-more]
-default_plan: free
-plans: {free: {}, pro: {}}
-upstreams:
-  up-chat: {protocol: chat, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-chat}
-  up-messages: {protocol: messages, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-messages}
-  up-responses: {protocol: responses, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-responses}
-models:
-  chat-1: ${model("up-chat")}
-  messages-1: ${model("up-messages")}
-  responses-1: ${model("up-responses")}
-  chat-alias: ${model("up-chat", ", model: chat-1-2026-08")}
-  messages-alias: ${model("up-messages", ", model: messages-1-2026-08")}
-  responses-alias: ${model("up-responses", ", model: responses-1-2026-08")}
-  pro-only: {plans: [pro], price: ${price}, context_tokens: 200000, routes: [{upstream: up-chat}]}
-  other-family: ${model("up-chat")}
-groups:
-  money: {kind: pay_per_use, models: ["chat-*", "messages-*", "responses-*", pro-only]}
-  double-money: {kind: pay_per_use, models: ["chat-*"], multiplier: "2.0"}
-  limited-money: {kind: pay_per_use, models: ["chat-*", "messages-*", "responses-*"], limits: {requests_per_minute: 2, tokens_per_minute: 100000, concurrency: 2}}
-  cards: {kind: time_card, models: ["chat-*", "messages-*", "responses-*"]}
-cards:
-  day: {plan: pro, group: cards, lasts: 1d, quota: {spend: "5"}}
-`;
-}
+export { type ConfigPlaces, testConfig };
 
 export interface TestAccount {
   readonly tag: AccountTag;
