@@ -5,6 +5,8 @@
 import { join } from "node:path";
 import type { ConfigFile } from "../../src/config/schema/schema.ts";
 
+export type { ConfigFile };
+
 export interface ConfigPlaces {
   readonly upstreamUrl: string;
   readonly dir: string;
@@ -13,11 +15,13 @@ export interface ConfigPlaces {
 }
 
 /** What is different: maps are merged, member by member, everything else is replaced; `undefined` removes. */
-export type Changes<T = ConfigFile> = T extends readonly unknown[]
-  ? T
+export type Changes<T = ConfigFile> = T extends readonly (infer U)[]
+  ? readonly Frozen<U>[]
   : T extends object
     ? { readonly [K in keyof T]?: Changes<T[K]> | undefined }
     : T;
+
+type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
 
 /** One change for each of these names. */
 export function each<T>(names: Iterable<string>, change: T): Record<string, T> {
