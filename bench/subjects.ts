@@ -198,7 +198,7 @@ async function serving(child: ChildProcess, log: string): Promise<{ listen: stri
     if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}:\n${readFileSync(log)}`);
     found = readFileSync(log, "utf8")
       .split("\n")
-      .find((line) => line.includes('"tollgate serves"') && line.endsWith("}"));
+      .find((line) => line.includes('"event":"serving"') && line.endsWith("}"));
     return found !== undefined;
   }, "the gateway");
   return JSON.parse(found as string) as { listen: string; admin: string };

@@ -140,7 +140,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const journaled = (open: Store) =>
     journaledStore(open, journal, ({ kind, id }, error) =>
       log.error(
-        { write: kind, id, reason: reasonOf(error) },
+        { event: "write_unjournaled", write: kind, id, reason: reasonOf(error) },
         "a write is in the store and not in the journal: a store that loses it does not get it back",
       ),
     );

@@ -51,7 +51,7 @@ async function serve(options: RunOptions): Promise<void> {
   // Before anybody can learn that it serves, and may want it to stop.
   const stopped = stopSignal(log);
   const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
-  log.info({ ...addresses, sha256: digestOf(copy) }, "tollgate serves");
+  log.info({ event: "serving", ...addresses, sha256: digestOf(copy) }, "tollgate serves");
   const watch = watchConfig({
     file,
     copy,
@@ -111,12 +111,12 @@ async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigC
   try {
     const { restart, generation } = await gateway.reload(settings, copy);
     log.info(
-      { generation, sha256: digestOf(copy), restart },
+      { event: "config_reloaded", generation, sha256: digestOf(copy), restart },
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
     );
   } catch (error) {
     gateway.reloadFailed();
-    log.error({ reason: String(error) }, "configuration refused; the old one stays in force");
+    log.error({ event: "config_refused", reason: String(error) }, "configuration refused; the old one stays in force");
   }
 }
 

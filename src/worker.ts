@@ -78,7 +78,11 @@ const life = new WorkerLife({
   tell,
   // Not by the end of all work: a SIGHUP that comes while Node tidies up would kill the process.
   exit: (code) => process.exit(code),
-  onRefused: (error) => log.error({ reason: reasonOf(error) }, "a configuration that the parent has taken is refused"),
+  onRefused: (error) =>
+    log.error(
+      { event: "config_refused", reason: reasonOf(error) },
+      "a configuration that the parent has taken is refused",
+    ),
 });
 
 // A terminal sends its signals to all processes of a group; until it serves, a worker leaves them to its parent.

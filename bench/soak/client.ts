@@ -9,6 +9,8 @@ export type Outcome = "whole" | "left" | "broken";
 
 export interface Seen {
   readonly scenario: Scenario;
+  /** Who asked; undefined for a key that nobody has. */
+  readonly account: string | undefined;
   readonly requestId: string | undefined;
   /** 0 when no head came. */
   readonly status: number;
@@ -27,6 +29,8 @@ export interface ClientOptions {
   readonly url: string;
   readonly agent: Agent;
   readonly key: string;
+  /** Whose key it is; undefined: nobody's. */
+  readonly account: string | undefined;
   /** What a front would say of the client's address. */
   readonly address: string;
 }
@@ -38,7 +42,7 @@ const LINGER_MS = 5_000;
 const TAIL_CHARS = 300;
 
 /** Never rejects. */
-export function ask(scenario: Scenario, { url, agent, key, address }: ClientOptions): Promise<Seen> {
+export function ask(scenario: Scenario, { url, agent, key, account, address }: ClientOptions): Promise<Seen> {
   return new Promise((resolve) => {
     const req = request(url + scenario.path, {
       method: "POST",
@@ -50,12 +54,13 @@ export function ask(scenario: Scenario, { url, agent, key, address }: ClientOpti
         "x-forwarded-for": address,
       },
     });
-    new Visit(scenario, req, resolve).start();
+    new Visit(scenario, account, req, resolve).start();
   });
 }
 
 class Visit {
   readonly #scenario: Scenario;
+  readonly #account: string | undefined;
   readonly #req: ClientRequest;
   readonly #resolve: (seen: Seen) => void;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -65,8 +70,9 @@ class Visit {
   #left = false;
   #over = false;
 
-  constructor(scenario: Scenario, req: ClientRequest, resolve: (seen: Seen) => void) {
+  constructor(scenario: Scenario, account: string | undefined, req: ClientRequest, resolve: (seen: Seen) => void) {
     this.#scenario = scenario;
+    this.#account = account;
     this.#req = req;
     this.#resolve = resolve;
   }
@@ -130,6 +136,7 @@ class Visit {
     const text = this.#pieces.join("");
     this.#resolve({
       scenario: this.#scenario,
+      account: this.#account,
       requestId: typeof id === "string" ? id : undefined,
       status: this.#res?.statusCode ?? 0,
       reading: this.#res?.statusCode === 200 ? readAnswer(protocol, stream, text) : undefined,

@@ -174,7 +174,7 @@ async function serving(child: ChildProcess, log: string): Promise<{ listen: stri
   const deadlineMs = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     const lines = readFileSync(log, "utf8").split("\n").slice(0, -1);
-    const line = lines.find((one) => one.includes('"tollgate serves"'));
+    const line = lines.find((one) => one.includes('"event":"serving"'));
     if (line) return JSON.parse(line) as { listen: string; admin: string };
     if (child.exitCode !== null || performance.now() > deadlineMs) {
       throw new Error(`the gateway did not start:\n${lines.join("\n")}`);

@@ -3,9 +3,13 @@
  * docs/soak.md.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { type Complain, type Counted, compareBooks, type LedgerLine, ledgerOf } from "./books.ts";
+import { parseUsd } from "../../src/values/money.ts";
+import { FINDINGS } from "../../test/endurance/judge/findings.ts";
+import { type AccountAtEnd, judge, type SeenPayment } from "../../test/endurance/judge/judge.ts";
+import { type Line, type ShownLine, shownLedger, shownLineOf } from "../../test/endurance/judge/line.ts";
 import { type Chance, chanceOf } from "./chance.ts";
 import { ask, clientAgent, type Seen } from "./client.ts";
+import { type Counted, described, loggedRequests, outcomeOf } from "./description.ts";
 import { type House, type LogLine, openHouse, type SoakAccount } from "./house.ts";
 import { HEALTHY, type Payer, type Scenario, scenarioOf } from "./scenario.ts";
 import { lowest, type Sample, sampleOf, sumOf, type Trend, trendOf } from "./watch.ts";
@@ -25,7 +29,7 @@ export interface SoakResult {
   readonly ok: boolean;
   readonly options: Omit<SoakOptions, "onSample">;
   readonly requests: number;
-  readonly counted: Counted;
+  readonly counted: Counted & Charged;
   /** Requests with nothing wrong on either side, and how many of them were answered to the end. */
   readonly healthy: { readonly asked: number; readonly complete: number };
   readonly statuses: Readonly<Record<string, number>>;
@@ -41,6 +45,14 @@ export interface SoakResult {
   readonly upstreamRestarts: number;
   /** What was found, each with how often and one example; empty in a good run. */
   readonly violations: readonly { readonly what: string; readonly times: number; readonly example: unknown }[];
+}
+
+/** What the ledger and the log say of all requests. */
+export interface Charged {
+  readonly charged: number;
+  readonly chargedNanoUsd: string;
+  readonly extended: number;
+  readonly cutForFunds: number;
 }
 
 const SAMPLE_MS = 2_500;
@@ -77,7 +89,7 @@ interface Findings {
   readonly atStart: Sample;
   readonly atEnd: Sample;
   readonly quietFromMs: number;
-  readonly counted: Counted;
+  readonly counted: Counted & Charged;
   readonly log: readonly LogLine[];
 }
 
@@ -87,6 +99,7 @@ class Soak {
   readonly #agent = clientAgent();
   readonly #seen: Seen[] = [];
   readonly #samples: Sample[] = [];
+  readonly #payments: SeenPayment[] = [];
   readonly #violations = new Map<string, { what: string; times: number; example: unknown }>();
   readonly #accounts: ReadonlyMap<Payer, readonly SoakAccount[]>;
   readonly #startedMs = performance.now();
@@ -117,20 +130,40 @@ class Soak {
     // Idle connections to them live for a minute, which a short run does not wait for.
     if (seconds < JUDGED_SECONDS) this.#house.stopUpstreams();
     const quietFromMs = performance.now();
-    const atEnd = await this.#quiet(atStart);
-    const ledger: LedgerLine[] = [];
+    const { atEnd, leftOver } = await this.#quiet(atStart);
+    const accounts: (AccountAtEnd & { readonly lines: readonly Line[] })[] = [];
     // One after the other: together they would keep a Redis busy for longer than the gateway waits for it.
-    for (const { name } of this.#house.accounts) ledger.push(...(await ledgerOf(this.#house, name)));
-    await this.#audit();
+    for (const { name } of this.#house.accounts) {
+      const lines = await shownLedger<ShownLine>(name, (path) => this.#house.admin("GET", path));
+      accounts.push({ name, lines: lines.map(shownLineOf), ...(await this.#audit(name)) });
+    }
     const { code, log } = await this.#house.stopGateway();
     if (code !== 0) this.#complain("the gateway ended badly", code);
     for (const line of log)
       if (line.text !== undefined || Number(line.level) >= 50) this.#complain("an error in the log", line);
-    const counted = compareBooks({ seen: this.#seen, log, ledger }, this.#complain);
+    const unnamed = this.#seen.filter(({ requestId }) => requestId === undefined).length;
+    const findings = judge({
+      requests: this.#seen.map(described),
+      unnamed,
+      payments: this.#payments,
+      accounts,
+      log: loggedRequests(log),
+      leftOver,
+      countsStayInHold: true,
+    });
+    for (const { kind, what } of findings) this.#complain(FINDINGS[kind], what);
+    const counted = { ...this.#counted(), ...chargedIn(accounts, log) };
     return this.#result({ atStart, atEnd, quietFromMs, counted, log });
   }
 
-  readonly #complain: Complain = (what, example) => {
+  #counted(): Counted {
+    const counted = { complete: 0, failed: 0, refused: 0, left: 0, unanswered: 0 };
+    for (const seen of this.#seen) counted[outcomeOf(seen)]++;
+    return counted;
+  }
+
+  /** A complaint, with an example of it. */
+  readonly #complain = (what: string, example: unknown): void => {
     const known = this.#violations.get(what) ?? { what, times: 0, example };
     known.times++;
     this.#violations.set(what, known);
@@ -142,15 +175,15 @@ class Soak {
     await wait(chance.between(0, Math.min(5_000, this.#options.seconds * 100)));
     while (!this.#over.signal.aborted) {
       const scenario = scenarioOf(chance, this.#number++, this.#options.eventMs);
-      const key = this.#keyOf(scenario, chance);
+      const { key, name: account } = this.#payerOf(scenario, chance);
       const address = `10.0.${chance.between(0, ADDRESSES >> 8)}.${chance.between(0, 255)}`;
-      this.#seen.push(await ask(scenario, { url: this.#house.url, agent: this.#agent, key, address }));
+      this.#seen.push(await ask(scenario, { url: this.#house.url, agent: this.#agent, key, account, address }));
     }
   }
 
-  #keyOf({ payer }: Scenario, chance: Chance): string {
-    if (payer === "nobody") return `sk-${String(chance.between(0, 999)).padStart(48, "0")}`;
-    return chance.pick(this.#accounts.get(payer) ?? []).key;
+  #payerOf({ payer }: Scenario, chance: Chance): { readonly key: string; readonly name: string | undefined } {
+    if (payer === "nobody") return { key: `sk-${String(chance.between(0, 999)).padStart(48, "0")}`, name: undefined };
+    return chance.pick(this.#accounts.get(payer) ?? []);
   }
 
   async #every(ms: number, task: () => Promise<unknown>): Promise<void> {
@@ -172,11 +205,12 @@ class Soak {
     const id = `more-${this.#topups++}`;
     for (const { name } of this.#accounts.get("poor") ?? []) {
       await this.#house.admin("POST", `/accounts/${name}/topups`, { usd: TOPUP_USD, id });
+      this.#payments.push({ account: name, id, amount: parseUsd(TOPUP_USD) ?? 0n, isPromised: true });
     }
   }
 
-  /** Waits until nothing is left of the load. */
-  async #quiet(atStart: Sample): Promise<Sample> {
+  /** Waits until nothing is left of the load, and tells what is nevertheless. */
+  async #quiet(atStart: Sample): Promise<{ atEnd: Sample; leftOver: Readonly<Record<string, number>> }> {
     const untilMs = performance.now() + QUIET_MS_MAX;
     for (;;) {
       const metrics = await this.#house.metrics();
@@ -189,30 +223,26 @@ class Soak {
         dead_letters: sumOf(metrics, "tollgate_dead_letters"),
         descriptors: Math.max(0, sample.descriptors - atStart.descriptors - DESCRIPTORS_MARGIN),
       };
-      const open = Object.entries(left).filter(([, value]) => value !== 0);
-      if (open.length === 0) return sample;
-      if (performance.now() > untilMs) {
-        for (const [name, value] of open) this.#complain(`${name} does not come to rest`, value);
-        return sample;
-      }
+      const isQuiet = Object.values(left).every((value) => value === 0);
+      if (isQuiet || performance.now() > untilMs) return { atEnd: sample, leftOver: left };
       await wait(POLL_MS);
     }
   }
 
-  /** The gateway's own audit of every account, which may take more than one answer. */
-  async #audit(): Promise<void> {
-    for (const { name } of this.#house.accounts) {
-      let audit: { outcome: string; held_usd: string } | undefined;
-      for (let cursor = ""; !audit; ) {
-        const path = `/ledger/verification?account=${name}${cursor}`;
-        const answer = await this.#house.admin<{ items: (typeof audit)[]; next: string | null }>("GET", path);
-        [audit] = answer.items;
-        if (answer.next === null) break;
-        cursor = `&cursor=${answer.next}`;
-      }
-      if (audit?.outcome !== "balanced") this.#complain("an account is not balanced", { name, audit });
-      if (Number(audit?.held_usd) !== 0) this.#complain("something is still held", { name, audit });
+  /** The gateway's own audit of an account, which may take more than one answer. */
+  async #audit(name: string): Promise<Pick<AccountAtEnd, "audit" | "held">> {
+    let audit: { outcome: string; held_usd: string } | undefined;
+    for (let cursor = ""; !audit; ) {
+      const path = `/ledger/verification?account=${name}${cursor}`;
+      const answer = await this.#house.admin<{ items: (typeof audit)[]; next: string | null }>("GET", path);
+      [audit] = answer.items;
+      if (answer.next === null) break;
+      cursor = `&cursor=${answer.next}`;
     }
+    return {
+      audit: audit?.outcome === "balanced" ? [] : [JSON.stringify(audit) ?? "no audit"],
+      held: Number(audit?.held_usd) === 0 ? "" : `${audit?.held_usd} USD`,
+    };
   }
 
   #result({ atStart, atEnd, quietFromMs, counted, log }: Findings): SoakResult {
@@ -263,6 +293,17 @@ class Soak {
     });
     return { asked: asked.length, complete: complete.length };
   }
+}
+
+function chargedIn(accounts: readonly { readonly lines: readonly Line[] }[], log: readonly LogLine[]): Charged {
+  const charges = accounts.flatMap(({ lines }) => lines.filter(({ kind }) => kind === "usage"));
+  const requests = log.filter(({ msg }) => msg === "request");
+  return {
+    charged: charges.length,
+    chargedNanoUsd: String(charges.reduce((sum, { amount }) => sum + amount, 0n)),
+    extended: requests.filter((line) => line.hold_extensions !== undefined).length,
+    cutForFunds: requests.filter((line) => line.stream_end === "brake").length,
+  };
 }
 
 function tally(names: readonly string[]): Record<string, number> {

@@ -190,7 +190,7 @@ export class WorkerSlot {
       onFailed(new Error(reason ?? `worker ${worker} ended with ${signal ?? code}`));
       if (this.#stopping) return;
       const afterMs = this.#nextBackoff(clock.monotonicMs() - startedMs);
-      log.error({ worker, code, signal, reason, again_in_ms: afterMs }, "a worker has ended");
+      log.error({ event: "worker_ended", worker, code, signal, reason, again_in_ms: afterMs }, "a worker has ended");
       this.#cancelRestart = clock.after(afterMs, () => this.#run(NOBODY_WAITS, NOBODY_WAITS));
     };
     let child: ChildProcess;
@@ -234,7 +234,10 @@ export class WorkerSlot {
         this.#send({ kind: "open" });
         break;
       case "serving":
-        log.info({ worker, pid: this.#child?.pid, generation: this.#generation }, "a worker serves");
+        log.info(
+          { event: "worker_serves", worker, pid: this.#child?.pid, generation: this.#generation },
+          "a worker serves",
+        );
         this.#become("serving");
         break;
       case "configured":

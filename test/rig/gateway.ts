@@ -19,55 +19,11 @@ import { type AccountTag, newAccountTag, newKey } from "../../src/values/key.ts"
 import { parseUsd } from "../../src/values/money.ts";
 import type { Settings } from "../../src/values/settings.ts";
 import type { Clock } from "../../src/values/time.ts";
+import { type ConfigPlaces, testConfig } from "./config.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
-export interface ConfigPlaces {
-  readonly upstreamUrl: string;
-  readonly dir: string;
-  /** The `store:` setting; embedded in `dir` unless given. */
-  readonly store?: string | undefined;
-}
-
-/**
- * The configuration of most tests. One model per protocol under its own name and one that the route renames; `money` in
- * the name of a group says that it is pay-per-use; prices are 1 USD (input) and 10 USD (output) per million tokens.
- */
-export function testConfig({ upstreamUrl, dir, store }: ConfigPlaces): string {
-  const price = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
-  const model = (upstream: string, more = "") =>
-    `{plans: [free, pro], price: ${price}, context_tokens: 200000, max_output_tokens: 32000, routes: [{upstream: ${upstream}${more}}]}`;
-  return `
-listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-admin_token: test-admin-token
-store: ${JSON.stringify(store ?? `embedded:${join(dir, "data")}`)}
-journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
-sealing_keys: [test-sealing-key-of-32-characters-or-more]
-default_plan: free
-plans: {free: {}, pro: {}}
-upstreams:
-  up-chat: {protocol: chat, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-chat}
-  up-messages: {protocol: messages, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-messages}
-  up-responses: {protocol: responses, base_url: ${JSON.stringify(upstreamUrl)}, api_key: upstream-canary-responses}
-models:
-  chat-1: ${model("up-chat")}
-  messages-1: ${model("up-messages")}
-  responses-1: ${model("up-responses")}
-  chat-alias: ${model("up-chat", ", model: chat-1-2026-08")}
-  messages-alias: ${model("up-messages", ", model: messages-1-2026-08")}
-  responses-alias: ${model("up-responses", ", model: responses-1-2026-08")}
-  pro-only: {plans: [pro], price: ${price}, context_tokens: 200000, routes: [{upstream: up-chat}]}
-  other-family: ${model("up-chat")}
-groups:
-  money: {kind: pay_per_use, models: ["chat-*", "messages-*", "responses-*", pro-only]}
-  double-money: {kind: pay_per_use, models: ["chat-*"], multiplier: "2.0"}
-  limited-money: {kind: pay_per_use, models: ["chat-*", "messages-*", "responses-*"], limits: {requests_per_minute: 2, tokens_per_minute: 100000, concurrency: 2}}
-  cards: {kind: time_card, models: ["chat-*", "messages-*", "responses-*"]}
-cards:
-  day: {plan: pro, group: cards, lasts: 1d, quota: {spend: "5"}}
-`;
-}
+export { type ConfigPlaces, testConfig };
 
 export interface TestAccount {
   readonly tag: AccountTag;
@@ -213,8 +169,8 @@ export interface GatewayProcess {
   readonly file: string;
   /** Everything that it has printed. */
   output(): string;
-  /** Resolves with the first line, printed before or after the call, that contains `text`. */
-  line(text: string): Promise<string>;
+  /** Resolves with the first line, or the `count`th, that contains `text`, printed before the call or after it. */
+  line(text: string, count?: number): Promise<string>;
   /** Sends a signal and resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -266,7 +222,7 @@ export async function spawnGateway(
     printed.push(`${line}\n`);
     lines.emit("line", line);
     onLine?.(line);
-    if (!line.includes('"tollgate serves"')) return;
+    if (!line.includes('"event":"serving"')) return;
     serving.resolve(JSON.parse(line) as { listen: string; admin: string });
   });
   void exited.then((code) => serving.reject(new Error(`the gateway ended with ${code}:\n${printed.join("")}`)));
@@ -277,10 +233,12 @@ export async function spawnGateway(
     child,
     file,
     output: () => printed.join(""),
-    async line(text) {
-      const found = printed.find((line) => line.includes(text));
-      if (found !== undefined) return found;
-      for await (const [line] of on(lines, "line")) if (line.includes(text)) return line;
+    async line(text, count = 1) {
+      const found = printed.filter((line) => line.includes(text));
+      const last = found[count - 1];
+      if (last !== undefined) return last;
+      let left = count - found.length;
+      for await (const [line] of on(lines, "line")) if (line.includes(text) && --left === 0) return line;
       throw new Error("the gateway has ended");
     },
     stop(signal = "SIGINT") {

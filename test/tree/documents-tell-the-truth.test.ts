@@ -63,6 +63,16 @@ test("ARCHITECTURE.md names every room", () => {
   for (const folder of globSync("src/*/")) assert.ok(text.includes(`\`${folder.replace(/\/$/, "")}/\``), folder);
 });
 
+test("docs/log.md lists every event that the log names, and no other", () => {
+  const documented = [...read("docs/log.md").matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name as string);
+  // An event of the log stands first in its line's facts; a stream's events have types, not names like these.
+  const rooms = "src/{*,{console,settle,workers,request,store,overload,endpoints,telemetry}/**/*}.ts";
+  const sources = globSync(rooms).map(read).join("\n");
+  const written = sources.matchAll(/\bevent: "([a-z_]+)"|undefined, "([a-z_]+)"\)/g);
+  const names = [...new Set([...written].map(([, named, alarmed]) => (named ?? alarmed) as string))];
+  assert.deepEqual(documented.sort(), names.sort());
+});
+
 test("docs/metrics.md lists every metric with its labels, and no other", async () => {
   const documented = [...read("docs/metrics.md").matchAll(/^\| `(tollgate_[a-z0-9_]+)(?:\{([^}]*)\})?` \|/gm)]
     .map((match) => `${match[1]}{${match[2] ?? ""}}`)

@@ -28,8 +28,8 @@ interface JournalParts {
   readonly clock: Clock;
   readonly fsync: "group" | "always";
   readonly bytesMax: number;
-  /** Called for damage and for a disk that fails. */
-  readonly alarm: (message: string, error?: unknown) => void;
+  /** Called for damage and for a disk that fails, with the `event` of docs/log.md where it has one. */
+  readonly alarm: (message: string, error?: unknown, event?: string) => void;
 }
 
 /** What verification reads of the journal. */
@@ -64,7 +64,7 @@ export async function openJournal(
   try {
     const disk = nodeDisk(settings.dir);
     const name = (message: string) => `${settings.dir}: ${message}`;
-    const alarm = (message: string, error?: unknown) => parts.alarm(name(message), error);
+    const alarm: JournalParts["alarm"] = (message, ...facts) => parts.alarm(name(message), ...facts);
     const { fsync, bytesMax } = settings;
     const opened = await createJournal({ disk, clock: parts.clock, fsync, bytesMax, alarm });
     const close = () => opened.journal.close().finally(unlock);
@@ -147,7 +147,10 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       bytesTotal: bytesTotal(),
       bytesMax,
     });
-    if (early && !told) alarm("the journal is short of room: acknowledged charges are given up before their time");
+    if (early && !told) {
+      const message = "the journal is short of room: acknowledged charges are given up before their time";
+      alarm(message, undefined, "history_given_up");
+    }
     told ||= early;
     for (const segment of remove) {
       await disk.remove(segmentName(segment.number));

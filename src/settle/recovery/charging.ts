@@ -72,7 +72,8 @@ export interface Charging {
 /** Takes the journal's folder. @throws FolderTakenError when another process has it, or as the file system does. */
 export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const { settings, clock, metrics, log, machine = MACHINE } = parts;
-  const alarm = (message: string, error?: unknown) => log.error({ reason: reasonOf(error) }, message);
+  const alarm = (message: string, error?: unknown, event?: string) =>
+    log.error({ event, reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
   const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
   const onLetter = (letter: DeadLetter) => log.error(factsOf(letter), "the store does not take a charge: dead letter");
@@ -112,7 +113,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     onDelay: (error) => log.warn({ reason: reasonOf(error) }, "a settlement waits for the store"),
     onUnrecorded: (ask, error) =>
       log.error(
-        { request: ask.requestId, reason: reasonOf(error) },
+        { event: "charge_unjournaled", request: ask.requestId, reason: reasonOf(error) },
         "a charge is not in the journal; the store is asked",
       ),
   });
@@ -142,7 +143,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     onRestored(ask, answer) {
       metrics.restoredCharges.inc();
       settled(ask, answer, metrics);
-      log.warn({ request: ask.requestId }, "the store had lost a charge and has it again");
+      log.warn({ event: "charge_restored", request: ask.requestId }, "the store had lost a charge and has it again");
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
@@ -236,11 +237,11 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
 }
 
 function factsOf({ ask, reason, detail }: DeadLetter): object {
-  return { request: ask.requestId, reason, detail, amount_nano_usd: String(ask.amount) };
+  return { event: "dead_letter", request: ask.requestId, reason, detail, amount_nano_usd: String(ask.amount) };
 }
 
 function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
-  return { write: kind, id, problem };
+  return { event: "write_not_taken", write: kind, id, problem };
 }
 
 function reasonOf(error: unknown): string | undefined {

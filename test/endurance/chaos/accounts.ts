@@ -123,22 +123,23 @@ export async function fundsOfAll(gateway: GatewayProcess): Promise<{ name: strin
   return items.map(({ name, balance_usd, held_usd }) => ({ name, balance: nano(balance_usd), held: nano(held_usd) }));
 }
 
-/** Looks at every account until it is stopped. @returns how many figures it saw, and what was below zero. */
+/** Looks at every account until it is stopped. @returns how many figures it saw, and the least that each had to spend. */
 export async function watchFunds(
   fleet: Fleet,
   random: Random,
   stopped: { readonly now: boolean },
-): Promise<{ looks: number; below: string[] }> {
-  const below: string[] = [];
+): Promise<{ looks: number; lowest: Map<string, bigint> }> {
+  const lowest = new Map<string, bigint>();
   let looks = 0;
   while (!stopped.now) {
     const gateway = fleet.at(Math.floor(random() * fleet.size));
     const funds = gateway ? await fundsOfAll(gateway).catch(() => []) : [];
     for (const { name, balance, held } of funds) {
       looks++;
-      if (balance < 0n || balance - held < 0n) below.push(`${name}: balance ${balance}, held ${held}`);
+      const least = balance - held < balance ? balance - held : balance;
+      if (least < (lowest.get(name) ?? least + 1n)) lowest.set(name, least);
     }
     await lasting(LOOK_EVERY_MS);
   }
-  return { looks, below };
+  return { looks, lowest };
 }

@@ -1,6 +1,6 @@
 /** The configuration of the gateways under chaos, and what a request of theirs costs. */
 import { join } from "node:path";
-import { testConfig } from "../../rig/gateway.ts";
+import { type ConfigPlaces, each, testConfig } from "../../rig/config.ts";
 
 /** The longest life of a request; a hold that nobody ends lives a minute longer. */
 const TOTAL_MS = 5_000;
@@ -13,9 +13,11 @@ export const OUTPUT_NANO = 10_000n;
 export const MULTIPLIERS: Readonly<Record<string, bigint>> = { money: 1n, "double-money": 2n, cards: 1n };
 
 /** @param number which gateway: each has a journal of its own. */
-export function chaosConfig(places: { upstreamUrl: string; dir: string; store: string | undefined }, number: number) {
-  const timeouts = `timeouts: {first_byte: ${TOTAL_MS}ms, whole: ${TOTAL_MS}ms, idle: ${TOTAL_MS}ms, total: ${TOTAL_MS}ms}`;
-  return testConfig(places)
-    .replaceAll(/(api_key: upstream-canary-\w+)}/g, `$1, ${timeouts}}`)
-    .replace(JSON.stringify(join(places.dir, "journal")), JSON.stringify(join(places.dir, `journal-${number}`)));
+export function chaosConfig(places: ConfigPlaces, number: number): string {
+  const most = `${TOTAL_MS}ms`;
+  const timeouts = { first_byte: most, whole: most, idle: most, total: most };
+  return testConfig(places, ({ upstreams }) => ({
+    journal: { dir: join(places.dir, `journal-${number}`) },
+    upstreams: each(Object.keys(upstreams), { timeouts }),
+  }));
 }

@@ -2,7 +2,8 @@
 import { type GatewayProcess, spawnGateway } from "../../rig/gateway.ts";
 import { lasting } from "./stores/store.ts";
 
-const RESTORED = "the store had lost a charge and has it again";
+/** Of a charge that the store had lost, and has again (docs/log.md). */
+const RESTORED = '"event":"charge_restored"';
 
 interface Place {
   readonly config: string;

@@ -7,11 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSimulator } from "../../../src/simulator/server.ts";
 import { seeded } from "../../unit/settle/rig.ts";
+import { countsOf, type Finding, type FindingKind, wordsOf } from "../judge/findings.ts";
 import { type ChaosAccount, openAccounts, type Payment, topUp, watchFunds } from "./accounts.ts";
 import { chaosConfig, HOLD_LIFE_MS } from "./config.ts";
 import { Fleet } from "./fleet.ts";
-import { holding, type Judgement, journalsOf, judge, verifyLedgers, type Wrongs } from "./judge.ts";
 import { gatewayFaults, planFaults, strike } from "./plan.ts";
+import { holding, type Judgement, journalsOf, judgeRemains, verifyLedgers } from "./remains.ts";
 import { startCluster } from "./stores/cluster.ts";
 import { startSentinelPair } from "./stores/sentinel.ts";
 import { startEmbedded, startSingle } from "./stores/single.ts";
@@ -43,8 +44,20 @@ export interface SoakOptions {
   readonly onFault?: (kinds: readonly string[], answered: number) => void;
 }
 
+/** Findings of the judge that the line names one by one. */
+const NAMED = [
+  "missing",
+  "double",
+  "wrong_amount",
+  "charged_refusals",
+  "payments_missing",
+  "payments_double",
+  "below_zero",
+  "unexpected",
+] as const satisfies readonly FindingKind[];
+
 /** One JSON line of `npm run chaos`. */
-export interface Report extends Wrongs {
+export interface Report extends Readonly<Record<(typeof NAMED)[number], number>> {
   readonly store: Form;
   readonly seed: number;
   /** Requests answered to the last byte. */
@@ -62,8 +75,8 @@ export interface Report extends Wrongs {
   readonly dead_letters: number;
   /** Accounts of which something is held when all is over; undefined when that was not waited for. */
   readonly holds_left: number | undefined;
-  /** Answers that no fault explains. */
-  readonly unexpected: number;
+  /** Everything else that the judge has found. */
+  readonly other: number;
   readonly seconds: number;
 }
 
@@ -106,8 +119,9 @@ export async function soak(options: SoakOptions, aborted?: AbortSignal): Promise
   aborted?.throwIfAborted();
   await fleet.startAll();
   const payments = await paying;
-  const ended = await whole(scene, payments, options);
-  return outcomeOf({ scene, options, faults, payments: payments.length, watched: await watching, ended, startedMs });
+  const watched = await watching;
+  const ended = await whole(scene, { payments, lowest: watched.lowest }, options);
+  return outcomeOf({ scene, options, faults, payments: payments.length, looks: watched.looks, ended, startedMs });
 }
 
 interface Scene extends AsyncDisposable {
@@ -194,7 +208,11 @@ interface Ended {
 }
 
 /** Waits until nothing is owed, missing or held, or the time for it is over; then judges. */
-async function whole(scene: Scene, payments: readonly Payment[], options: SoakOptions): Promise<Ended> {
+async function whole(
+  scene: Scene,
+  seen: { readonly payments: readonly Payment[]; readonly lowest: ReadonlyMap<string, bigint> },
+  options: SoakOptions,
+): Promise<Ended> {
   const { fleet, accounts, truth, traffic } = scene;
   const startedMs = performance.now();
   const { untilHoldsEnd } = options;
@@ -205,11 +223,10 @@ async function whole(scene: Scene, payments: readonly Payment[], options: SoakOp
   for (;;) {
     const journals = await journalsOf(fleet.running);
     const held = untilHoldsEnd ? await holding(gateway, accounts) : [];
-    const judgement = await judge(gateway, accounts, truth, payments);
-    const { missing, payments_missing, wrong_amount } = judgement.wrongs;
-    const owed = journals.unsettled + held.length + missing + payments_missing + wrong_amount;
+    const leftOver = { unsettled: journals.unsettled, dead_letters: journals.deadLetters };
+    const judgement = await judgeRemains(gateway, { accounts, truth, ...seen, holding: held, leftOver });
     const nowMs = performance.now();
-    if ((owed === 0 && nowMs >= earliestMs) || nowMs >= limitMs) {
+    if ((!judgement.findings.some(mayPass) && nowMs >= earliestMs) || nowMs >= limitMs) {
       const unbalanced = await verifyLedgers(gateway);
       return { judgement, ...journals, holding: untilHoldsEnd ? held.length : undefined, unbalanced };
     }
@@ -219,47 +236,58 @@ async function whole(scene: Scene, payments: readonly Payment[], options: SoakOp
   }
 }
 
+/** Whether a finding may come right with time: what is on its way to the store is not there yet. */
+function mayPass({ kind }: Finding): boolean {
+  return PASSING.has(kind);
+}
+
+const PASSING: ReadonlySet<FindingKind> = new Set([
+  "missing",
+  "payments_missing",
+  "wrong_amount",
+  "not_its_worth",
+  "held",
+  "left_over",
+]);
+
 function outcomeOf(parts: {
   scene: Scene;
   options: SoakOptions;
   faults: Readonly<Record<string, number>>;
   payments: number;
-  watched: { looks: number; below: readonly string[] };
+  looks: number;
   ended: Ended;
   startedMs: number;
 }): Outcome {
-  const { scene, options, watched, ended } = parts;
+  const { scene, options, ended } = parts;
   const { truth, fleet } = scene;
-  const { judgement } = ended;
+  const { findings, absorbed } = ended.judgement;
   fleet.read();
-  const wrongs = { ...judgement.wrongs, below_zero: judgement.wrongs.below_zero + watched.below.length };
+  const counts = countsOf(findings);
+  const named = Object.fromEntries(NAMED.map((kind) => [kind, counts[kind]])) as Record<(typeof NAMED)[number], number>;
+  // Reported under names of their own.
+  const apart = counts.left_over + counts.held;
   const report: Report = {
     store: options.form,
     requests: truth.answered.size,
     faults: parts.faults,
     lost_and_replayed: fleet.restored.size,
-    ...wrongs,
+    ...named,
+    other: findings.length - apart - Object.values(named).reduce((sum, count) => sum + count, 0),
     out_of_balance: ended.unbalanced.unbalanced,
     unsettled: ended.unsettled,
     dead_letters: ended.deadLetters,
     holds_left: ended.holding,
-    unexpected: truth.unexpected.length,
     refused: truth.refused.size,
     broken: truth.cut,
     left_by_clients: truth.left,
     payments: parts.payments,
-    balances_looked_at: watched.looks,
-    over_hold_absorbed_nano_usd: Number(judgement.absorbed),
+    balances_looked_at: parts.looks,
+    over_hold_absorbed_nano_usd: Number(absorbed),
     seed: options.seed,
     seconds: Math.round((performance.now() - parts.startedMs) / 1_000),
   };
-  const { out_of_balance, unsettled, dead_letters, holds_left = 0, unexpected } = report;
-  const zeros = [...Object.values(wrongs), out_of_balance, unsettled, dead_letters, holds_left, unexpected];
-  const details = [
-    ...judgement.details,
-    ...watched.below.map((line) => `below zero: ${line}`),
-    ...truth.unexpected.map((line) => `unexpected: ${line}`),
-    ...(ended.unbalanced.words === "" ? [] : [ended.unbalanced.words]),
-  ];
-  return { report, good: zeros.every((count) => count === 0) && report.requests > 0, details };
+  const { words, unbalanced } = ended.unbalanced;
+  const details = [...wordsOf(findings), ...(words === "" ? [] : [words])];
+  return { report, good: findings.length === 0 && unbalanced === 0 && report.requests > 0, details };
 }

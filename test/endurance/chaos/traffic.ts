@@ -20,6 +20,8 @@ export interface Truth {
   readonly answered: Map<string, Answered>;
   /** Requests that were refused: they may not cost anything. */
   readonly refused: Set<string>;
+  /** Who sent the requests whose answer began and was not read to its end: cut by a fault, or left by the client. */
+  readonly unfinished: Map<string, string>;
   /** Refusals by status and cause. */
   readonly refusals: Record<string, number>;
   /** Answers that no fault explains; a few of them. */
@@ -32,7 +34,8 @@ export interface Truth {
 }
 
 export function newTruth(): Truth {
-  return { answered: new Map(), refused: new Set(), refusals: {}, unexpected: [], begun: 0, left: 0, cut: 0 };
+  const sets = { answered: new Map(), refused: new Set<string>(), unfinished: new Map() };
+  return { ...sets, refusals: {}, unexpected: [], begun: 0, left: 0, cut: 0 };
 }
 
 export interface TrafficParts {
@@ -137,6 +140,7 @@ export class Traffic {
       body: JSON.stringify({ model: way.model, ...way.body(wish(usage)), ...streamed(way, stream) }),
     });
     const id = String(reply.headers["x-request-id"]);
+    truth.unfinished.set(id, account.name);
     if (leaves && reply.statusCode === 200) {
       await firstBytes(reply.body);
       truth.left++;
@@ -154,6 +158,7 @@ export class Traffic {
   #refused(id: string, status: number, text: string): false {
     const { truth } = this.#parts;
     const cause = `${status} ${/"cause":"(\w+)"/.exec(text)?.[1]}`;
+    truth.unfinished.delete(id);
     truth.refused.add(id);
     truth.refusals[cause] = (truth.refusals[cause] ?? 0) + 1;
     if (!BORNE.has(cause)) this.#odd(`${id}: ${text}`);
@@ -169,6 +174,7 @@ export class Traffic {
     if (truth.answered.has(id)) this.#odd(`${id}: given twice`);
     const multiplier = MULTIPLIERS[account.group] ?? 0n;
     const cost = (BigInt(input) * INPUT_NANO + BigInt(output) * OUTPUT_NANO) * multiplier;
+    truth.unfinished.delete(id);
     truth.answered.set(id, { account: account.name, cost });
     onAnswer();
     return true;

@@ -4,8 +4,10 @@
  */
 import type { Row } from "../../../src/store/embedded/database.ts";
 import { holdAmount, holdEntitlement } from "../../../src/store/hold-record.ts";
-import { accountId } from "../../../src/store/names.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
+import { Chain } from "../judge/chain.ts";
+import type { Line } from "../judge/line.ts";
+import { INVARIANTS } from "./invariants.ts";
 import type { Replica } from "./replica.ts";
 
 /** A statement about one account that does not hold; `invariant` is its number in the table of invariants. */
@@ -14,17 +16,9 @@ export interface Violation {
   readonly what: string;
 }
 
-interface Sums {
-  seq: number;
-  balance: bigint;
-  spent: bigint;
-  topped: bigint;
-  readonly once: Set<string>;
-}
-
 export class Books {
   readonly #replica: Replica;
-  readonly #sums = new Map<AccountTag, Sums>();
+  readonly #chains = new Map<AccountTag, Chain>();
 
   constructor(replica: Replica) {
     this.#replica = replica;
@@ -32,7 +26,7 @@ export class Books {
 
   /** The store has lost the end of its history: lines that were read may be gone. */
   reset(): void {
-    this.#sums.clear();
+    this.#chains.clear();
   }
 
   /** Everything that is wrong with an account now; nothing when there is none. */
@@ -42,12 +36,12 @@ export class Books {
     if (!account) return [];
     const found: Violation[] = [];
     const wrong = (invariant: number, what: string) => found.push({ invariant, what: `account ${tag}: ${what}` });
-    const sums = this.#sums.get(tag) ?? { seq: 0, balance: 0n, spent: 0n, topped: 0n, once: new Set<string>() };
-    this.#sums.set(tag, sums);
-    for (const line of db.all("SELECT * FROM ledger WHERE tag = ? AND seq > ? ORDER BY seq", tag, sums.seq)) {
-      addLine(line, accountId(tag), sums, wrong);
+    const chain = this.#chains.get(tag) ?? new Chain(tag);
+    this.#chains.set(tag, chain);
+    for (const row of db.all("SELECT * FROM ledger WHERE tag = ? AND seq > ? ORDER BY seq", tag, chain.seq)) {
+      chain.add(lineOfRow(row), (kind, what) => found.push({ invariant: INVARIANTS[kind] ?? 0, what }));
     }
-    compare(account, sums, wrong);
+    compare(account, chain, wrong);
     this.#checkHolds(tag, account.bal as bigint, wrong);
     return found;
   }
@@ -67,30 +61,27 @@ export class Books {
   }
 }
 
-function addLine(line: Row, account: string, sums: Sums, wrong: (invariant: number, what: string) => void): void {
-  const amount = line.amount as bigint;
-  if (Number(line.seq) !== sums.seq + 1) wrong(1, `line ${line.seq} follows line ${sums.seq}`);
-  sums.seq = Number(line.seq);
-  if (line.debit === line.credit) wrong(2, `line ${line.seq} moves money from ${line.debit} to itself`);
-  if (line.credit === account) sums.balance += amount;
-  if (line.debit === account) sums.balance -= amount;
-  if (line.kind === "usage" && line.debit === account) sums.spent += amount;
-  if (line.kind === "topup" || line.kind === "adjust") sums.topped += line.credit === account ? amount : -amount;
-  if (line.bal !== sums.balance) wrong(1, `line ${line.seq} says ${line.bal}, the lines sum up to ${sums.balance}`);
-  if (line.kind === "absorbed") return;
-  const invariant = line.kind === "usage" ? 4 : line.kind === "card" ? 11 : 10;
-  const name = `${line.kind === "adjust" ? "topup" : line.kind} ${line.ref}`;
-  if (sums.once.has(name)) wrong(invariant, `${name} is in the ledger twice`);
-  sums.once.add(name);
+function lineOfRow({ seq, kind, debit, credit, amount, bal, ref }: Row): Line {
+  const [from, to] = [String(debit), String(credit)];
+  const sums = { amount: amount as bigint, balance: bal as bigint };
+  return {
+    seq: Number(seq),
+    kind: String(kind),
+    debit: from,
+    credit: to,
+    ...sums,
+    reference: String(ref),
+    bill: undefined,
+  };
 }
 
-function compare(account: Row, sums: Sums, wrong: (invariant: number, what: string) => void): void {
-  if (Number(account.seq) !== sums.seq) wrong(1, `${account.seq} lines were counted, ${sums.seq} are there`);
+function compare(account: Row, chain: Chain, wrong: (invariant: number, what: string) => void): void {
+  if (Number(account.seq) !== chain.seq) wrong(1, `${account.seq} lines were counted, ${chain.seq} are there`);
   for (const [name, kept] of [
     ["balance", account.bal],
     ["spent", account.spent],
     ["topped", account.topped],
   ] as const) {
-    if (kept !== sums[name]) wrong(1, `${name} is ${kept}, the lines sum up to ${sums[name]}`);
+    if (kept !== chain[name]) wrong(1, `${name} is ${kept}, the lines sum up to ${chain[name]}`);
   }
 }

@@ -17,7 +17,7 @@ import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { MODEL } from "./catalog.ts";
 import type { Chance } from "./chance.ts";
 import type { Running } from "./gateway.ts";
-import { type SeenRequest, type Truth, wordOf } from "./truth.ts";
+import { type SeenRequest, type Truth, VOID, wordOf } from "./truth.ts";
 
 export interface Caller {
   readonly tag: AccountTag;
@@ -90,8 +90,8 @@ function seenOf(permit: Permit, voided: SettleAsk, gateway: Running): SeenReques
     hold: permit.hold,
     entitlement: permit.entitlement,
     attempted: false,
-    told: new Set(["void"]),
-    left: new Set(["void"]),
+    told: new Set([VOID]),
+    left: new Set([VOID]),
     last: voided,
     answered: false,
     unrecorded: false,

@@ -218,22 +218,22 @@ export class Gateway {
     };
   }
 
-  /** An outsider knows only what the operator's log says. */
+  /** An outsider knows only what the operator's log says, by the events of docs/log.md. */
   #log(process: Process): Log {
     const { truth, count, note, name } = this.#parts;
     const tell = (facts: object, message: string): void => {
       if (!process.alive) return;
-      const { request = "", reason = "", write = "", id = "", problem = "" } = facts as Record<string, string>;
+      const { event, request = "", reason = "", write = "", id = "", problem = "" } = facts as Record<string, string>;
       note(name, `log: ${message} ${request.slice(-6)}${write} ${id} ${problem}${reason.split("\n")[0]}`);
-      if (message.includes("the store is asked")) {
+      if (event === "charge_unjournaled") {
         count("unrecorded");
         const seen = truth.requests.get(request as never);
         if (seen) seen.unrecorded = true;
       }
-      if (message.includes("dead letter")) truth.letters.set(request, reason);
-      if (message.includes("does not take a write again")) truth.refusedAgain.push({ write, id, problem });
-      if (message.includes("has it again")) count("replayed");
-      if (message.includes("given up before their time")) truth.forgetful.add(name);
+      if (event === "dead_letter") truth.letters.set(request, reason);
+      if (event === "write_not_taken") truth.refusedAgain.push({ write, id, problem });
+      if (event === "charge_restored") count("replayed");
+      if (event === "history_given_up") truth.forgetful.add(name);
     };
     return { info: tell, warn: tell, error: tell, debug: tell };
   }

@@ -16,7 +16,7 @@ import { Scheduler } from "./scheduler.ts";
 import { Server } from "./server.ts";
 import { Trace } from "./trace.ts";
 import { Truth } from "./truth.ts";
-import { judge, type Verdict } from "./verdict.ts";
+import { judgeWorld, type Verdict } from "./verdict.ts";
 import { watch } from "./watchman.ts";
 
 export interface Result {
@@ -25,7 +25,6 @@ export interface Result {
   readonly hash: string;
   readonly violations: readonly Violation[];
   readonly missing: number;
-  readonly unbalanced: number;
   /** Admitted requests, each a history from hold to ledger line. */
   readonly histories: number;
   readonly counts: ReadonlyMap<string, number>;
@@ -105,7 +104,6 @@ class World {
       hash: this.#trace.digest(),
       violations: this.#violations.slice(0, VIOLATIONS_MAX),
       missing: verdict.missing,
-      unbalanced: verdict.unbalanced,
       histories: this.#counts.get("admitted") ?? 0,
       counts: this.#counts,
     };
@@ -243,7 +241,7 @@ class World {
 
   async #verdict(): Promise<Verdict> {
     await this.#sweep();
-    const verdict = await judge({ truth: this.#truth, server: this.#server, gateways: this.#gateways });
+    const verdict = await judgeWorld({ truth: this.#truth, server: this.#server, gateways: this.#gateways });
     for (const violation of verdict.violations) this.#onViolation(violation);
     await this.#replayAll();
     return verdict;

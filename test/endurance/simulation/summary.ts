@@ -26,12 +26,10 @@ export class Tally {
   readonly #failed: Result[] = [];
   #seeds = 0;
   #missing = 0;
-  #unbalanced = 0;
 
   add(result: Result): void {
     this.#seeds++;
     this.#missing += result.missing;
-    this.#unbalanced += result.unbalanced;
     for (const [what, count] of result.counts) this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
     for (const { invariant } of result.violations) {
       this.#byInvariant.set(invariant, (this.#byInvariant.get(invariant) ?? 0) + 1);

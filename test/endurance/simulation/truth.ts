@@ -14,9 +14,9 @@ export interface SeenRequest {
   /** Whether anything of an answer was produced. */
   attempted: boolean;
   /** Every way in which it may be charged, `wordOf` each: what was written to the journal, in part or whole. */
-  readonly told: Set<string>;
+  readonly told: Set<Word>;
   /** Those that nothing later supersedes that is in the file for sure: the ones left after a mere kill. */
-  readonly left: Set<string>;
+  readonly left: Set<Word>;
   last: SettleAsk;
   /** The client may have got the end of its answer: the charge is promised. */
   answered: boolean;
@@ -49,9 +49,13 @@ export interface SeenCode {
   readonly redeemers: Set<AccountTag>;
 }
 
-/** How a settlement will show in the ledger. */
-export function wordOf({ voided, amount }: Pick<SettleAsk, "voided" | "amount">): string {
-  return voided ? "void" : String(amount);
+/** No charge. */
+export const VOID = "void";
+/** How a settlement will show in the ledger: with its charge, nano-dollars, or without. */
+export type Word = bigint | typeof VOID;
+
+export function wordOf({ voided, amount }: Pick<SettleAsk, "voided" | "amount">): Word {
+  return voided ? VOID : amount;
 }
 
 export class Truth {

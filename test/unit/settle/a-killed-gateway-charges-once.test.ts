@@ -2,6 +2,7 @@
  * docs/failure-model.md rows A3 and A4 on whole processes: `kill -9` in the middle of a stream, and between FINAL and
  * the settlement.
  */
+
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import { startSimulator } from "../../../src/simulator/server.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { AccountState } from "../../../src/store/records.ts";
+import { each } from "../../rig/config.ts";
 import {
   type GatewayProcess,
   makeAccount,
@@ -37,10 +39,9 @@ async function scene(t: TestContext, kind: "embedded" | "redis", stepTokens = 8_
   const dir = mkdtempSync(join(tmpdir(), "tollgate-kill-"));
   const simulator = await startSimulator();
   const redis = kind === "redis" ? await startRedis() : undefined;
-  const text = testConfig({ upstreamUrl: simulator.url, dir, store: redis?.url }).replaceAll(
-    "max_output_tokens: 32000",
-    `default_output_tokens: ${stepTokens}, max_output_tokens: 32000`,
-  );
+  const text = testConfig({ upstreamUrl: simulator.url, dir, store: redis?.url }, ({ models }) => ({
+    models: each(Object.keys(models), { default_output_tokens: stepTokens }),
+  }));
   const processes: GatewayProcess[] = [];
   t.after(async () => {
     await Promise.all(processes.map((process) => process.stop("SIGKILL")));

@@ -3,9 +3,11 @@
  * standard one, whose price is held for beforehand. Charged before: half for `flex` and six times for `fast` where nothing
  * of either was sent.
  */
+
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { baseConfig, each } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
@@ -13,23 +15,29 @@ import { asked, billed, limited, pricedConfig, sentUpstream } from "./house.ts";
 import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./leavers.ts";
 
 /** Flex at half, fast at six times; `flex+pro` has a price as a pair, and `pro` has none of its own. */
-const PRICE =
-  'price: {input: "3", output: "15", tiers: {flex: {input: "1.5", output: "7.5"}, fast: {input: "18", output: "90"}, flex+pro: {input: "9", output: "45"}}}';
+const PRICE = {
+  input: "3",
+  output: "15",
+  tiers: {
+    flex: { input: "1.5", output: "7.5" },
+    fast: { input: "18", output: "90" },
+    "flex+pro": { input: "9", output: "45" },
+  },
+};
 
 function tieredConfig(places: ConfigPlaces): string {
-  const model = (routes: string, more = "") =>
-    `{plans: [free], ${PRICE}, context_tokens: 400000, max_output_tokens: 32000, routes: [${routes}]${more}}`;
-  const more = `  two-ways: ${model("{upstream: up-chat}, {upstream: up-messages, priority: 1}")}
-  no-reasoning: ${model("{upstream: up-responses}", ", rules: [{drop: [reasoning]}]")}
-  no-tier: ${model("{upstream: up-responses}", ", rules: [{set: {user: operator}}]")}
-`;
-  return pricedConfig(places)
-    .replaceAll('price: {input: "3", output: "15"}', PRICE)
-    .replace(/^groups:/m, `${more}groups:`)
-    .replace(
-      "money: {kind: pay_per_use, models: [",
-      "money: {kind: pay_per_use, models: [two-ways, no-reasoning, no-tier, ",
-    );
+  const { models, groups } = baseConfig(places);
+  const model = { plans: ["free"], price: PRICE, context_tokens: 400000, max_output_tokens: 32000 };
+  const responses = [{ upstream: "up-responses" }];
+  return pricedConfig(places, {
+    models: {
+      ...each(Object.keys(models), { price: PRICE }),
+      "two-ways": { ...model, routes: [{ upstream: "up-chat" }, { upstream: "up-messages", priority: 1 }] },
+      "no-reasoning": { ...model, routes: responses, rules: [{ drop: ["reasoning"] }] },
+      "no-tier": { ...model, routes: responses, rules: [{ set: { user: "operator" } }] },
+    },
+    groups: { money: { models: [...groups.money.models, "two-ways", "no-reasoning", "no-tier"] } },
+  });
 }
 
 let here: GatewayHere;

@@ -3,11 +3,13 @@
  * output that it shows and any balance, charged and absorbed together are that count at the route's prices, and the
  * client is never charged for more. A stream without a limit that is cut where the funds end has no such count.
  */
+
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import test, { after, before } from "node:test";
 import fc from "fast-check";
 import { formatUsd, nanoUsd } from "../../../../src/values/money.ts";
+import { each } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { asked, billed, DIRECTIONS, limited } from "./house.ts";
@@ -16,10 +18,8 @@ import { asked, billed, DIRECTIONS, limited } from "./house.ts";
 const PRICES = { input: 3_000n, cached: 300n, cacheWrite: 3_750n, output: 15_000n };
 
 function config(places: ConfigPlaces): string {
-  return testConfig(places).replaceAll(
-    '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}',
-    '{input: "3", cached_input: "0.3", cache_write: "3.75", output: "15"}',
-  );
+  const price = { input: "3", cached_input: "0.3", cache_write: "3.75", output: "15" };
+  return testConfig(places, ({ models }) => ({ models: each(Object.keys(models), { price }) }));
 }
 
 let here: GatewayHere;

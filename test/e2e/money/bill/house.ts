@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import { formatUsd } from "../../../../src/values/money.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { type ConfigPlaces, type GatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import { baseConfig, type Changes, type ConfigPlaces, changed, each, yamlOf } from "../../../rig/config.ts";
+import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
 import {
   ask,
   assertAtRest,
@@ -15,10 +16,11 @@ import {
 } from "../../protocol/whole/asking.ts";
 
 /** Models of 400,000 tokens of context and 32,000 of output, one for each protocol. */
-export function pricedConfig(places: ConfigPlaces): string {
-  return testConfig(places)
-    .replaceAll('{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}', '{input: "3", output: "15"}')
-    .replaceAll("context_tokens: 200000", "context_tokens: 400000");
+export function pricedConfig(places: ConfigPlaces, change: Changes = {}): string {
+  const base = baseConfig(places);
+  const price = { input: "3", cached_input: undefined, cache_write: undefined, output: "15" };
+  const models = each(Object.keys(base.models), { price, context_tokens: 400000 });
+  return yamlOf(changed(changed(base, { models }), change));
 }
 
 export const MAX_OUTPUT = 32_000;

@@ -17,10 +17,10 @@ import { bodyOfTokens, endsFromNow, leaveAtOnce, linesOf, sumOf } from "./leaver
 
 /** The chat model costs the operator half of what its clients pay. */
 function withCost(places: ConfigPlaces): string {
-  return pricedConfig(places).replace(
-    /^( {2}chat-alias: .*)routes: \[\{upstream: up-chat, /m,
-    '$1routes: [{cost: {input: "1.5", output: "7.5"}, upstream: up-chat, ',
-  );
+  const cost = { input: "1.5", output: "7.5" };
+  return pricedConfig(places, {
+    models: { "chat-alias": { routes: [{ cost, upstream: "up-chat", model: "chat-1-2026-08" }] } },
+  });
 }
 
 let here: GatewayHere;

@@ -17,9 +17,13 @@ let here: GatewayHere;
 before(async () => {
   here = await startGatewayHere({
     config: (places) =>
-      `client_gone_allowance: "0"\n${pricedConfig(places)}`
-        .replace(/^( {2}double-money: .*)\}$/m, `$1, rules: [{system: {text: ${TEXT}}}]}`)
-        .replace("requests_per_minute: 2, tokens_per_minute: 100000, concurrency: 2", "tokens_per_minute: 100000"),
+      pricedConfig(places, {
+        client_gone_allowance: "0",
+        groups: {
+          "double-money": { rules: [{ system: { text: TEXT } }] },
+          "limited-money": { limits: { requests_per_minute: undefined, concurrency: undefined } },
+        },
+      }),
     clock: new HandClock(),
   });
 });

@@ -15,13 +15,18 @@ const CONTEXT = 400_000;
 const OUTPUT = 32_000;
 
 function config(places: ConfigPlaces): string {
-  return pricedConfig(places).replace(
-    "\ngroups:\n",
-    `
-  chat-figure: {plans: [free], price: {input: "3", cache_write: "3", cache_write_1h: "3", output: "15"}, context_tokens: ${CONTEXT}, max_output_tokens: ${OUTPUT}, routes: [{upstream: up-chat}], media_tokens: {file: 3000, file_max: 3000}}
-groups:
-`,
-  );
+  return pricedConfig(places, {
+    models: {
+      "chat-figure": {
+        plans: ["free"],
+        price: { input: "3", cache_write: "3", cache_write_1h: "3", output: "15" },
+        context_tokens: CONTEXT,
+        max_output_tokens: OUTPUT,
+        routes: [{ upstream: "up-chat" }],
+        media_tokens: { file: 3000, file_max: 3000 },
+      },
+    },
+  });
 }
 
 let here: GatewayHere;

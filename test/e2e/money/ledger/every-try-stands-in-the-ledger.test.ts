@@ -55,24 +55,27 @@ const BEHAVIOURS: Readonly<Record<string, Parameters<GatewayHere["simulator"]["p
   "429": { fault: { status: 429 } },
 };
 
-const duo = (places: ConfigPlaces): string =>
-  testConfig(places)
-    .replace(
-      "upstreams:\n",
-      `upstreams:
-  # Both fail more often in a row than a server in use may before it is passed over.
-  east: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: canary-east, health: {failures: 1000, failure_percent: 100}}
-  west: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: canary-west, health: {failures: 1000, failure_percent: 100}}
-`,
-    )
-    .replace(
-      "models:\n",
-      `models:
-  duo: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, max_output_tokens: 32000, routes: [
-    {upstream: east, cost: {input: "0.5", output: "5"}}, {upstream: west, priority: 1, cost: {input: "0.8", output: "8"}}]}
-`,
-    )
-    .replace("groups:\n", `groups:\n  twice: {kind: pay_per_use, models: [duo], multiplier: "2.0"}\n`);
+const duo = (places: ConfigPlaces): string => {
+  // Both fail more often in a row than a server in use may before it is passed over.
+  const health = { failures: 1000, failure_percent: 100 };
+  const server = { protocol: "chat", base_url: places.upstreamUrl, health } as const;
+  return testConfig(places, {
+    upstreams: { east: { ...server, api_key: "canary-east" }, west: { ...server, api_key: "canary-west" } },
+    models: {
+      duo: {
+        plans: ["free"],
+        price: { input: "1", output: "10" },
+        context_tokens: 200000,
+        max_output_tokens: 32000,
+        routes: [
+          { upstream: "east", cost: { input: "0.5", output: "5" } },
+          { upstream: "west", priority: 1, cost: { input: "0.8", output: "8" } },
+        ],
+      },
+    },
+    groups: { twice: { kind: "pay_per_use", models: ["duo"], multiplier: "2.0" } },
+  });
+};
 
 const cellsOf = (row: string) => row.split("|").map((cell) => cell.trim());
 const rowsOf = (table: string) => table.trim().split("\n").slice(1).map(cellsOf);

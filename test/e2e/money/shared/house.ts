@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { Agent, request } from "undici";
 import { type Simulator, startSimulator } from "../../../../src/simulator/server.ts";
 import { formatUsd, parseUsd } from "../../../../src/values/money.ts";
-import { type ConfigPlaces, type GatewayProcess, spawnGateway, testConfig } from "../../../rig/gateway.ts";
+import { type ShownLine as JudgedLine, type Memo, shownLedger } from "../../../endurance/judge/line.ts";
+import { baseConfig, type ConfigFile, type ConfigPlaces, changed, yamlOf } from "../../../rig/config.ts";
+import { type GatewayProcess, spawnGateway } from "../../../rig/gateway.ts";
 import type { MachineClock } from "../../../rig/machine-clock.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 
@@ -23,26 +25,32 @@ export const HOLD_LIFE_MS = TOTAL_MS + 60_000;
  * timeouts, a trusted front, so that no address gathers the failures of revoked keys, and idempotency keys for the tests
  * that send one.
  */
-function moneyConfig(places: ConfigPlaces): string {
-  const timeouts = `{first_byte: ${TOTAL_MS}ms, whole: ${TOTAL_MS}ms, idle: ${TOTAL_MS}ms, total: ${TOTAL_MS}ms}`;
-  const cheap =
-    '{plans: [free, pro], price: {input: "1", cached_input: "0.001", output: "0.001"}, context_tokens: 200000, routes: [{upstream: up-chat}]}';
-  return testConfig(places)
-    .replace("upstream-canary-chat}", `upstream-canary-chat, timeouts: ${timeouts}, max_concurrency: 1000}`)
-    .replace(
-      "\nmodels:\n",
-      `\ntrust_proxy: [127.0.0.1/32]\nidempotency: {enabled: true}\nmodels:\n  chat-cheap: ${cheap}\n`,
-    )
-    .replace(
-      "\ngroups:\n",
-      `
-groups:
-  elsewhere: {kind: pay_per_use, models: [other-family]}
-  one-at-a-time: {kind: pay_per_use, models: ["chat-*"], limits: {concurrency: 1}}
-  five-at-a-time: {kind: pay_per_use, models: ["chat-*"], limits: {concurrency: 5}}
-  sixty-a-minute: {kind: pay_per_use, models: ["chat-*"], limits: {requests_per_minute: 60}}
-`,
-    );
+function moneyConfig(places: ConfigPlaces): ConfigFile {
+  const [whole, all] = [`${TOTAL_MS}ms`, ["chat-*"]];
+  return changed(baseConfig(places), {
+    trust_proxy: ["127.0.0.1/32"],
+    idempotency: { enabled: true },
+    upstreams: {
+      "up-chat": {
+        timeouts: { first_byte: whole, whole, idle: whole, total: whole },
+        max_concurrency: 1000,
+      },
+    },
+    models: {
+      "chat-cheap": {
+        plans: ["free", "pro"],
+        price: { input: "1", cached_input: "0.001", output: "0.001" },
+        context_tokens: 200000,
+        routes: [{ upstream: "up-chat" }],
+      },
+    },
+    groups: {
+      elsewhere: { kind: "pay_per_use", models: ["other-family"] },
+      "one-at-a-time": { kind: "pay_per_use", models: all, limits: { concurrency: 1 } },
+      "five-at-a-time": { kind: "pay_per_use", models: all, limits: { concurrency: 5 } },
+      "sixty-a-minute": { kind: "pay_per_use", models: all, limits: { requests_per_minute: 60 } },
+    },
+  });
 }
 
 /** What a client got. */
@@ -66,14 +74,9 @@ export interface Funds {
   readonly held: bigint;
 }
 
-export interface ShownLine {
-  readonly kind: string;
-  readonly debit: string;
-  readonly usd: string;
-  readonly balance_usd: string;
-  readonly reference: string;
+export interface ShownLine extends JudgedLine {
   readonly group: string;
-  readonly usage: { readonly hold?: string } | null;
+  readonly usage: (Memo & { readonly hold?: string }) | null;
 }
 
 export interface ChatAsk {
@@ -115,11 +118,9 @@ export async function startHouse(options: {
     const number = opened++;
     // A journal belongs to one process; with the embedded store there is one at a time, which finds the last one's.
     const journal = redis ? `journal-${number + 1}` : "journal";
-    const gateway = await spawnGateway(
-      config.replace(JSON.stringify(join(dir, "journal")), JSON.stringify(join(dir, journal))),
-      [],
-      { env: options.clocks?.[number]?.env ?? {} },
-    );
+    const gateway = await spawnGateway(yamlOf(changed(config, { journal: { dir: join(dir, journal) } })), [], {
+      env: options.clocks?.[number]?.env ?? {},
+    });
     gateways.push(gateway);
     return gateway;
   };
@@ -218,18 +219,8 @@ export async function fundsOf(gateway: GatewayProcess, name: string): Promise<Fu
 }
 
 /** The whole ledger of an account, oldest line first. */
-export async function ledgerOf(gateway: GatewayProcess, name: string): Promise<readonly ShownLine[]> {
-  const lines: ShownLine[] = [];
-  for (let after: number | null = 0; after !== null; ) {
-    const page: { items: ShownLine[]; next: number | null } = await admin(
-      gateway,
-      "GET",
-      `/accounts/${name}/ledger?limit=1000&after=${after}`,
-    );
-    lines.push(...page.items);
-    after = page.next;
-  }
-  return lines;
+export function ledgerOf(gateway: GatewayProcess, name: string): Promise<readonly ShownLine[]> {
+  return shownLedger<ShownLine>(name, (path) => admin(gateway, "GET", path));
 }
 
 /** What this request holds when funds are plenty, and what it costs: asked once on an account of its own. */

@@ -5,15 +5,18 @@ import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from
 import { tollgate } from "../../money/ledger/house.ts";
 import { assertAtRest, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 
-const RULES =
-  "[{set: {temperature: 0.5}}, {system: {text: confidential words, at: start}}, {header: {add: {x-vendor: canary-value}}}]";
+const RULES = [
+  { set: { temperature: 0.5 } },
+  { system: { text: "confidential words", at: "start" } },
+  { header: { add: { "x-vendor": "canary-value" } } },
+] as const;
 
 let here: GatewayHere;
 let rich: TestAccount;
 let poor: TestAccount;
 before(async () => {
   here = await startGatewayHere({
-    config: (places) => testConfig(places).replace(/^( {2}money: .*)\}$/m, `$1, rules: ${RULES}}`),
+    config: (places) => testConfig(places, { groups: { money: { rules: RULES } } }),
   });
   rich = await here.account();
   poor = await here.account({ usd: "0" });

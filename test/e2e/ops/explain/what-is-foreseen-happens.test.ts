@@ -27,12 +27,17 @@ const accounts = new Map<string, TestAccount>();
 before(async () => {
   here = await startGatewayHere({
     config: (places) =>
-      testConfig(places)
-        .replace("pro-only]", 'pro-only, "blind*"]')
-        .replace(
-          "groups:",
-          '  blind: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 9000, routes: [{upstream: up-chat, capabilities: {vision: false}}]}\ngroups:',
-        ),
+      testConfig(places, ({ groups }) => ({
+        groups: { money: { models: [...groups.money.models, "blind*"] } },
+        models: {
+          blind: {
+            plans: ["free"],
+            price: { input: "1", output: "10" },
+            context_tokens: 9000,
+            routes: [{ upstream: "up-chat", capabilities: { vision: false } }],
+          },
+        },
+      })),
   });
   const make = async (name: string, options: Parameters<GatewayHere["account"]>[0]) =>
     accounts.set(name, await here.account(options));

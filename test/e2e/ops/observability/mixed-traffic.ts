@@ -7,15 +7,19 @@ import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 
 /** The common test configuration, with an upstream that has room for one request at a time. */
 export function sightConfig(places: ConfigPlaces): string {
-  const text = testConfig(places)
-    .replace(
-      "\nmodels:\n",
-      `\n  up-narrow: {protocol: chat, base_url: ${JSON.stringify(places.upstreamUrl)}, api_key: k, max_concurrency: 1}\nmodels:\n`,
-    )
-    .replace(
-      "\ngroups:\n",
-      '\n  chat-narrow: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, default_output_tokens: 16, routes: [{upstream: up-narrow, cost: {input: "1", output: "10", tools: {web_search: "0.01"}}}]}\ngroups:\n',
-    );
+  const narrow = [{ upstream: "up-narrow", cost: { input: "1", output: "10", tools: { web_search: "0.01" } } }];
+  const text = testConfig(places, {
+    upstreams: { "up-narrow": { protocol: "chat", base_url: places.upstreamUrl, api_key: "k", max_concurrency: 1 } },
+    models: {
+      "chat-narrow": {
+        plans: ["free"],
+        price: { input: "1", output: "10" },
+        context_tokens: 200000,
+        default_output_tokens: 16,
+        routes: narrow,
+      },
+    },
+  });
   assert.ok("settings" in loadConfig({ file: "sight.yaml", text, env: {} }));
   return text;
 }

@@ -14,10 +14,14 @@ import { startSimulator } from "../../../../src/simulator/server.ts";
 import { type Store, StoreError } from "../../../../src/store/contract.ts";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
+import { parseUsd } from "../../../../src/values/money.ts";
 import { printRequestId, type RequestId } from "../../../../src/values/request-id.ts";
+import { type Finding, wordsOf } from "../../../endurance/judge/findings.ts";
+import { judge, NOTHING, type SeenRequest, SOMETHING } from "../../../endurance/judge/judge.ts";
+import { lineOf } from "../../../endurance/judge/line.ts";
 import { seeded } from "../../../unit/settle/rig.ts";
-import { bodyOf, memoOf, recomputed } from "../../protocol/whole/asking.ts";
-import { lines, metricSum, metricsPage, untilAllServe, workersScene } from "./rig.ts";
+import { bodyOf } from "../../protocol/whole/asking.ts";
+import { lines as logLines, metricSum, metricsPage, untilAllServe, workersScene } from "./rig.ts";
 
 export interface EnduranceOptions {
   readonly workers: number;
@@ -49,14 +53,10 @@ export interface EnduranceFigures {
   readonly slowestReloadMs: number;
   /** From here on everything has to be zero. */
   readonly refusedReloads: number;
-  /** Requests charged by a configuration that was not in force between their sending and their answer. */
-  readonly outOfForce: number;
-  /** Ledger lines whose amount is not what their own prices give. */
-  readonly wrongAmount: number;
-  readonly missing: number;
-  readonly double: number;
   /** Requests that were neither answered nor cut within a minute. */
   readonly hung: number;
+  /** What the judge has found; has to be empty. */
+  readonly findings: readonly Finding[];
 }
 
 const PASSWORD = "the-password-of-the-start";
@@ -96,14 +96,12 @@ export async function reloadEndurance(
   let slowestReloadMs = 0;
   const serving = new Set<number>();
   const onLine = (line: string) => {
-    if (line.includes('"msg":"a worker')) {
-      tell(line);
-      const { worker, msg } = JSON.parse(line) as { worker: number; msg: string };
-      if (msg === "a worker serves") serving.add(worker);
-      if (msg === "a worker has ended") serving.delete(worker);
-    }
-    if (!line.includes('"configuration reloaded')) return;
-    const { sha256 } = JSON.parse(line) as { sha256: string };
+    if (!line.includes('"event":"')) return;
+    const { event, worker, sha256 } = JSON.parse(line) as { event: string; worker: number; sha256: string };
+    if (event.startsWith("worker_")) tell(line);
+    if (event === "worker_serves") serving.add(worker);
+    if (event === "worker_ended") serving.delete(worker);
+    if (event !== "config_reloaded") return;
     const index = byDigest.get(sha256) as number;
     const nowMs = performance.now();
     slowestReloadMs = Math.max(slowestReloadMs, nowMs - (issuedMs[index] as number));
@@ -170,6 +168,7 @@ export async function reloadEndurance(
 
   const asked: Asked[] = [];
   const refused: Record<string, number> = {};
+  const refusals: SeenRequest[] = [];
   let cut = 0;
   let nobody = 0;
   let hung = 0;
@@ -195,6 +194,7 @@ export async function reloadEndurance(
         else {
           const cause = String((JSON.parse(text) as { error: { cause: string } }).error.cause);
           refused[cause] = (refused[cause] ?? 0) + 1;
+          refusals.push({ id, owed: NOTHING });
         }
       } catch (error) {
         if (deadline.aborted) {
@@ -217,16 +217,24 @@ export async function reloadEndurance(
   if (status !== 0) throw new Error(`the gateway ended with ${status}:\n${gateway.output()}`);
 
   const ledger = await scene.withStore((opened) => wholeLedger(opened, scene.account.tag));
-  const usage = ledger.filter(({ kind }) => kind === "usage");
-  const byId = new Map(usage.map((line) => [printRequestId(line.reference as RequestId), line]));
-  const wasInForce = ({ id, sentMs, endMs }: Asked): boolean => {
-    const line = byId.get(id);
-    if (!line) return true; // Counted as missing.
-    const index = indexOf(line);
-    return (
-      (issuedMs[index] ?? Number.POSITIVE_INFINITY) <= endMs && (overMs[index] ?? Number.POSITIVE_INFINITY) >= sentMs
-    );
+  const lines = ledger.map((line) => lineOf(line, referenceOf(line)));
+  const usage = lines.filter(({ kind }) => kind === "usage");
+  /** Input prices that were in force at some moment between a request's sending and its answer. */
+  const pricesOf = ({ sentMs, endMs }: Asked): ReadonlySet<bigint> => {
+    const inForce = issuedMs.keys().filter((index) => {
+      return (issuedMs[index] as number) <= endMs && (overMs[index] ?? Number.POSITIVE_INFINITY) >= sentMs;
+    });
+    return new Set(inForce.map((index) => parseUsd(priceOf(index)) as bigint));
   };
+  const name = scene.account.tag;
+  const seen = asked.map((one) => ({ id: one.id, account: name, owed: SOMETHING, inputPrices: pricesOf(one) }));
+  const findings = judge({
+    requests: [...seen, ...refusals],
+    // Requests whose connection ended with its worker may have been charged.
+    unnamed: cut + hung,
+    payments: [],
+    accounts: [{ name, lines }],
+  });
   return {
     seconds: Math.round(seconds),
     reloads: metricSum(page, "tollgate_config_reloads_total", "accepted"),
@@ -236,24 +244,20 @@ export async function reloadEndurance(
     cut,
     nobody,
     refused,
-    prices: new Set(usage.map(indexOf)).size,
+    prices: new Set(usage.map(({ bill }) => bill?.inputPrice)).size,
     slowestReloadMs: Math.round(slowestReloadMs),
     refusedReloads:
       metricSum(page, "tollgate_config_reloads_total", "refused") +
-      lines(gateway).filter(({ msg }) => msg === "a configuration that the parent has taken is refused").length,
-    outOfForce: asked.filter((one) => !wasInForce(one)).length,
-    wrongAmount: usage.filter((line) => line.amount !== recomputed(line)).length,
-    missing: asked.filter(({ id }) => !byId.has(id)).length,
-    double: usage.length - byId.size,
+      logLines(gateway).filter(({ event, worker }) => event === "config_refused" && worker !== undefined).length,
     hung,
+    findings,
   };
 }
 
-/** The members that have to be zero, and are not. */
-export function faultsOf(figures: EnduranceFigures): string[] {
-  const { refusedReloads, outOfForce, wrongAmount, missing, double, hung } = figures;
-  const zero = { refusedReloads, outOfForce, wrongAmount, missing, double, hung };
-  return Object.entries(zero).flatMap(([name, count]) => (count === 0 ? [] : [`${name}: ${count}`]));
+/** What has to be zero and is not, and what the judge has found. */
+export function faultsOf({ refusedReloads, hung, findings }: EnduranceFigures): string[] {
+  const counts = Object.entries({ refusedReloads, hung }).filter(([, count]) => count !== 0);
+  return [...counts.map(([name, count]) => `${name}: ${count}`), ...wordsOf(findings)];
 }
 
 /** All lines, oldest first, however busy the machine is: a read that comes too late is asked again. */
@@ -275,10 +279,9 @@ function priceOf(index: number): string {
   return (1 + index / 1_000).toFixed(3);
 }
 
-/** Which configuration's price a ledger line has. */
-function indexOf(line: LedgerLine): number {
-  const nanoPerMillion = Number(memoOf(line).price_input);
-  return Math.round(nanoPerMillion / 1_000_000) - 1_000;
+/** How a client knows the request of a charge. */
+function referenceOf({ kind, reference }: LedgerLine): string {
+  return kind === "usage" || kind === "absorbed" ? printRequestId(reference as RequestId) : reference;
 }
 
 function childrenOf(pid: number): number[] {

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { ask } from "../../protocol/whole/asking.ts";
-import { gone, lines, openStreams, workerPids, workersScene } from "./rig.ts";
+import { gone, openStreams, workerPids, workersScene } from "./rig.ts";
 
 const STREAMS = 6;
 const SETTLED = "what the last process left is settled";
@@ -23,8 +23,7 @@ for (const fewer of [2, 1]) {
     assert.deepEqual(folders.sort(), ["worker-1", "worker-2", "worker-3"]);
 
     const second = await scene.start(fewer);
-    const settled = () => lines(second).filter(({ msg }) => msg === SETTLED).length;
-    while (settled() < 3) await new Promise((resolve) => setTimeout(resolve, 20));
+    await second.line(SETTLED, 3);
     const reply = await ask(second, "chat", scene.account.key);
     assert.equal(reply.status, 200, await reply.text());
     assert.equal(await second.stop("SIGTERM"), 0, second.output());

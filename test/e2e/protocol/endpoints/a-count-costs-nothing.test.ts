@@ -16,7 +16,9 @@ let account: TestAccount;
 before(async () => {
   here = await startGatewayHere({
     config: (places) =>
-      testConfig(places).replace("requests_per_minute: 2, tokens_per_minute: 100000", "requests_per_minute: 1"),
+      testConfig(places, {
+        groups: { "limited-money": { limits: { requests_per_minute: 1, tokens_per_minute: undefined } } },
+      }),
   });
   account = await here.account();
 });

@@ -19,12 +19,17 @@ let here: GatewayHere;
 let account: TestAccount;
 
 function config(places: ConfigPlaces): string {
-  return testConfig(places)
-    .replace(
-      "  other-family:",
-      `  ${JSON.stringify(ODD)}: {plans: [free], price: {input: "1", output: "1"}, context_tokens: 1000, routes: [{upstream: up-chat}]}\n  other-family:`,
-    )
-    .replace("groups:\n", `groups:\n  odd: {kind: pay_per_use, models: ["vendor/*"]}\n`);
+  return testConfig(places, {
+    models: {
+      [ODD]: {
+        plans: ["free"],
+        price: { input: "1", output: "1" },
+        context_tokens: 1000,
+        routes: [{ upstream: "up-chat" }],
+      },
+    },
+    groups: { odd: { kind: "pay_per_use", models: ["vendor/*"] } },
+  });
 }
 
 before(async () => {

@@ -4,16 +4,18 @@ import test from "node:test";
 import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { post, sendJson, startUpstream } from "./side-rig.ts";
 
-const RULES = `rules: [{drop: [context_management]}, {set: {temperature: 0.5}}, {system: {text: Be brief., at: end}}, {header: {add: {x-team: blue}}}]`;
+const RULES = [
+  { drop: ["context_management"] },
+  { set: { temperature: 0.5 } },
+  { system: { text: "Be brief.", at: "end" as const } },
+  { header: { add: { "x-team": "blue" } } },
+];
 
 test("drops, system text and headers go with a count, members that are set do not", async (t) => {
   const upstream = await startUpstream((_seen, res) => sendJson(res, 200, { input_tokens: 3 }));
   const here = await startGatewayHere({
     config: ({ dir }) =>
-      testConfig({ upstreamUrl: upstream.url, dir }).replace(
-        "api_key: upstream-canary-messages}",
-        `api_key: upstream-canary-messages, ${RULES}}`,
-      ),
+      testConfig({ upstreamUrl: upstream.url, dir }, { upstreams: { "up-messages": { rules: RULES } } }),
   });
   t.after(async () => {
     await here.close();

@@ -3,12 +3,14 @@
  * see of it, how often the upstream is asked, and that each call that was answered is charged once. The table of
  * docs/errors.md, "When an upstream fails", is this one.
  */
+
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { Fault, SeenRequest } from "../../../../src/simulator/server.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { each } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { PROTOCOL_LIST, usageLines } from "../whole/asking.ts";
 
@@ -30,19 +32,19 @@ after(() => here.close());
  * to ask, as a 429 keeps requests for its model away from its upstream for a while.
  */
 function withSecondRoutes(places: ConfigPlaces): string {
-  const timeouts = `timeouts: {first_byte: ${FIRST_BYTE_MS}ms, whole: ${FIRST_BYTE_MS}ms}`;
-  const url = JSON.stringify(places.upstreamUrl);
-  const second = PROTOCOL_LIST.map((name) => `  other-${name}: {protocol: ${name}, base_url: ${url}, ${timeouts}}\n`);
-  const models = PROTOCOL_LIST.flatMap((name) =>
-    HOW.map(
-      (how) =>
-        `  ${name}-two-${how}: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000,` +
-        ` routes: [{upstream: up-${name}}, {upstream: other-${name}}]}\n`,
-    ),
+  const timeouts = { first_byte: `${FIRST_BYTE_MS}ms`, whole: `${FIRST_BYTE_MS}ms` };
+  const second = PROTOCOL_LIST.map(
+    (protocol) => [`other-${protocol}`, { protocol, base_url: places.upstreamUrl, timeouts }] as const,
   );
-  return testConfig(places)
-    .replaceAll(/api_key: upstream-canary-\w+/g, `$&, ${timeouts}`)
-    .replace("models:\n", `${second.join("")}models:\n${models.join("")}`);
+  const model = { plans: ["free"], price: { input: "1", output: "10" }, context_tokens: 200000 };
+  const models = PROTOCOL_LIST.flatMap((name) => {
+    const routes = [{ upstream: `up-${name}` }, { upstream: `other-${name}` }];
+    return HOW.map((how) => [`${name}-two-${how}`, { ...model, routes }] as const);
+  });
+  return testConfig(places, ({ upstreams }) => ({
+    upstreams: { ...each(Object.keys(upstreams), { timeouts }), ...Object.fromEntries(second) },
+    models: Object.fromEntries(models),
+  }));
 }
 
 interface Failing {

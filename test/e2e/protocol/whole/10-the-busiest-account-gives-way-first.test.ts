@@ -24,10 +24,14 @@ test("300 requests of one account against a few of five others", async (t) => {
   const upstream = await startHandUpstream(WHOLE);
   const here = await startGatewayHere({
     config: (places) =>
-      testConfig({ ...places, upstreamUrl: upstream.url })
-        .replace("pro-only]}\n", "pro-only], limits: {concurrency: 1000}}\n")
-        .replace("api_key: upstream-canary-chat", "api_key: upstream-canary-chat, max_concurrency: 1000")
-        .concat(`overload: {in_flight_max: ${IN_FLIGHT_MAX}, loop_delay: 60s}\n`),
+      testConfig(
+        { ...places, upstreamUrl: upstream.url },
+        {
+          groups: { money: { limits: { concurrency: 1000 } } },
+          upstreams: { "up-chat": { max_concurrency: 1000 } },
+          overload: { in_flight_max: IN_FLIGHT_MAX, loop_delay: "60s" },
+        },
+      ),
   });
   t.after(async () => {
     await here.close();

@@ -6,15 +6,14 @@ import { ask, assertAtRest, errorOf, PROTOCOL_LIST } from "./asking.ts";
 
 /** A group with few tokens and one with little concurrency, beside the usual ones. */
 function config(places: ConfigPlaces): string {
-  const all = 'models: ["chat-*", "messages-*", "responses-*"]';
-  return `${testConfig(places).replace(
-    "  cards: {kind: time_card",
-    `  few-tokens: {kind: pay_per_use, ${all}, limits: {tokens_per_minute: 60}}
-  one-at-once: {kind: pay_per_use, ${all}, limits: {concurrency: 1}}
-  cards: {kind: time_card`,
-  )}
-trust_proxy: [127.0.0.1/32]
-`;
+  const all = { kind: "pay_per_use", models: ["chat-*", "messages-*", "responses-*"] } as const;
+  return testConfig(places, {
+    trust_proxy: ["127.0.0.1/32"],
+    groups: {
+      "few-tokens": { ...all, limits: { tokens_per_minute: 60 } },
+      "one-at-once": { ...all, limits: { concurrency: 1 } },
+    },
+  });
 }
 
 let here: GatewayHere;

@@ -8,13 +8,16 @@ import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } fro
 import { ask, assertAtRest, memoOf, PROTOCOL_LIST, recomputed, usageLines } from "./asking.ts";
 
 function config(places: ConfigPlaces): string {
-  return testConfig(places).replace(
-    "\ngroups:\n",
-    `
-  chat-elsewhere: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: up-chat, model: deployment-7, answers_as: [o1-pro]}]}
-groups:
-`,
-  );
+  return testConfig(places, {
+    models: {
+      "chat-elsewhere": {
+        plans: ["free"],
+        price: { input: "1", output: "10" },
+        context_tokens: 200000,
+        routes: [{ upstream: "up-chat", model: "deployment-7", answers_as: ["o1-pro"] }],
+      },
+    },
+  });
 }
 
 let here: GatewayHere;

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
+import { type Memo, worthOf } from "../../../endurance/judge/line.ts";
 import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
 
+export type { Memo };
 export type Fields = Readonly<Record<string, unknown>>;
 
 export const PROTOCOL_LIST = ["chat", "messages", "responses"] as const satisfies readonly Protocol[];
@@ -94,26 +96,14 @@ export async function usageLines(here: GatewayHere, { tag }: Pick<TestAccount, "
   return lines.filter((line) => line.kind === "usage" || line.kind === "absorbed");
 }
 
-export type Memo = Readonly<Record<string, unknown>>;
-
 export function memoOf(line: LedgerLine | undefined): Memo {
   assert.ok(line, "there is no ledger line");
   return JSON.parse(line.memo) as Memo;
 }
 
-/** Recomputes a ledger line's amount from nothing but its memo: tokens x prices x multiplier, one division, half up. */
+/** Recomputes a ledger line's amount from nothing but its memo. */
 export function recomputed(line: LedgerLine): bigint {
-  const memo = memoOf(line);
-  const part = (count: string, price: string) => BigInt(memo[count] as number) * BigInt(memo[price] as string);
-  const weighed =
-    part("input", "price_input") +
-    part("cached_input", "price_cached_input") +
-    part("cache_write", "price_cache_write") +
-    part("cache_write_1h", "price_cache_write_1h") +
-    part("output", "price_output");
-  const scaled = weighed * BigInt(memo.multiplier as string);
-  const divisor = 1_000_000_000_000n;
-  return (scaled * 2n + divisor) / (divisor * 2n);
+  return worthOf(memoOf(line));
 }
 
 /** The frames of a stream's text: event name and data. */

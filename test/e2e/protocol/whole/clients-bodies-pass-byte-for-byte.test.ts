@@ -19,13 +19,13 @@ import { assertAtRest, PROTOCOL_LIST } from "./asking.ts";
 
 /** Models with prices for what these clients ask for: Codex offers a search in each request. */
 function config(places: ConfigPlaces): string {
-  const unit = 'input: "1", output: "10"';
-  const price = `{${unit}, tiers: {flex: {${unit}}}, tools: {web_search: "0.01"}}`;
+  const unit = { input: "1", output: "10" };
+  const price = { ...unit, tiers: { flex: unit }, tools: { web_search: "0.01" } };
+  const model = { plans: ["free"], price, context_tokens: 200000, max_output_tokens: 128000 };
   const models = PROTOCOL_LIST.map(
-    (protocol) =>
-      `  ${protocol}-clients: {plans: [free], price: ${price}, context_tokens: 200000, max_output_tokens: 128000, routes: [{upstream: up-${protocol}}]}`,
+    (protocol) => [`${protocol}-clients`, { ...model, routes: [{ upstream: `up-${protocol}` }] }] as const,
   );
-  return testConfig(places).replace("\nmodels:\n", `\nmodels:\n${models.join("\n")}\n`);
+  return testConfig(places, { models: Object.fromEntries(models) });
 }
 
 let here: GatewayHere;

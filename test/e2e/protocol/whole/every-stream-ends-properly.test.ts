@@ -23,15 +23,21 @@ after(async () => {
 
 /** Beside the usual models one per protocol, `chat-two` and so on, that a second upstream serves too. */
 function withSecondRoute(places: ConfigPlaces): string {
-  const url = JSON.stringify(second.url);
-  const upstreams = PROTOCOL_LIST.map((name) => `  second-${name}: {protocol: ${name}, base_url: ${url}}\n`).join("");
+  const upstreams = PROTOCOL_LIST.map(
+    (protocol) => [`second-${protocol}`, { protocol, base_url: second.url }] as const,
+  );
   const models = PROTOCOL_LIST.map((name) => {
     // A weight of nothing beside a million: the first upstream is asked first.
-    const routes = `[{upstream: up-${name}, weight: 1000000}, {upstream: second-${name}, weight: 1}]`;
-    return `  ${name}-two: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: ${routes}}\n`;
-  }).join("");
-  return testConfig(places).replace("models:\n", `${upstreams}models:\n${models}`);
+    const routes = [
+      { upstream: `up-${name}`, weight: 1000000 },
+      { upstream: `second-${name}`, weight: 1 },
+    ];
+    return [`${name}-two`, { ...TWO, routes }] as const;
+  });
+  return testConfig(places, { upstreams: Object.fromEntries(upstreams), models: Object.fromEntries(models) });
 }
+
+const TWO = { plans: ["free"], price: { input: "1", output: "10" }, context_tokens: 200000 };
 
 /** Demands the one proper end of a failed stream, and that nothing reads as success. */
 function assertFailedEnd(protocol: Protocol, text: string): void {

@@ -17,19 +17,22 @@ import {
 import { pdf } from "../../../rig/pdf.ts";
 import { ask, assertAtRest, type Fields, memoOf, PROTOCOL_LIST, usageLines } from "./asking.ts";
 
-const PRICE = '{input: "3", cache_write: "3", cache_write_1h: "3", output: "15"}';
+const PRICE = { input: "3", cache_write: "3", cache_write_1h: "3", output: "15" };
 
 function config(places: ConfigPlaces): string {
-  const model = (name: string, upstream: string, more = "") =>
-    `  ${name}: {plans: [free], price: ${PRICE}, context_tokens: 400000, routes: [{upstream: ${upstream}}]${more}}`;
-  return testConfig(places).replace(
-    "\ngroups:\n",
-    `
-${PROTOCOL_LIST.map((protocol) => model(`${protocol}-files`, `up-${protocol}`)).join("\n")}
-${model("chat-figure", "up-chat", ", media_tokens: {image: 1600, image_max: 1600, file: 3000, file_max: 3000}")}
-groups:
-`,
-  );
+  const model = (upstream: string) => ({
+    plans: ["free"],
+    price: PRICE,
+    context_tokens: 400000,
+    routes: [{ upstream }],
+  });
+  const media_tokens = { image: 1600, image_max: 1600, file: 3000, file_max: 3000 };
+  return testConfig(places, {
+    models: {
+      ...Object.fromEntries(PROTOCOL_LIST.map((protocol) => [`${protocol}-files`, model(`up-${protocol}`)])),
+      "chat-figure": { ...model("up-chat"), media_tokens },
+    },
+  });
 }
 
 let here: GatewayHere;

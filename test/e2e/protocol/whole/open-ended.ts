@@ -1,6 +1,8 @@
 /** What the tests of streams without an output limit share: a small step, exact funds, and how each protocol truncates. */
+
 import assert from "node:assert/strict";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { each } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
 import { bodyOf, type Fields, framesOf, LIMIT_FIELD, memoOf, usageLines } from "./asking.ts";
 
@@ -10,10 +12,9 @@ export const STEP = 200;
 export const PRICE = { inputHeld: 2_000n, output: 10_000n };
 
 export function smallSteps(places: ConfigPlaces): string {
-  return testConfig(places).replaceAll(
-    "max_output_tokens: 32000",
-    `default_output_tokens: ${STEP}, max_output_tokens: 32000`,
-  );
+  return testConfig(places, ({ models }) => ({
+    models: each(Object.keys(models), { default_output_tokens: STEP }),
+  }));
 }
 
 /** A streamed body without an output limit, for this upstream's model. */

@@ -2,46 +2,47 @@
  * The operator's rules in a whole gateway: what the group, the model and the upstream say together is what the model's
  * server receives, from the configuration's file to the wire.
  */
+
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type ConfigPlaces, each } from "../../../rig/config.ts";
 import { type GatewayHere, settingsOf, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { ask, bodyOf, PROTOCOL_LIST } from "./asking.ts";
 
 const SECRET = "header-canary-0123456789";
 
 /** Rules at all three places, each saying who spoke. */
-const GROUP = `[
-  {set: {user: group, metadata.from: group}},
-  {default: {top_p: 0.1}},
-  {system: {text: From the group.}},
-  {header: {add: {x-team: group, x-group: "1", x-secret: ${SECRET}}}},
-]`;
-const MODEL = `[
-  {drop: [metadata.client]},
-  {set: {user: model}},
-  {default: {top_p: 0.2, top_k: 5}},
-  {system: {text: From the model.}},
-  {header: {add: {x-team: model, x-model: "1"}, remove: [x-group]}},
-]`;
-const UPSTREAM = `[
-  {set: {user: upstream}},
-  {drop: [top_p]},
-  {system: {text: From the upstream., at: start}},
-  {header: {add: {x-team: upstream, user-agent: rule}, remove: [anthropic-beta]}},
-]`;
+const GROUP = [
+  { set: { user: "group", "metadata.from": "group" } },
+  { default: { top_p: 0.1 } },
+  { system: { text: "From the group." } },
+  { header: { add: { "x-team": "group", "x-group": "1", "x-secret": SECRET } } },
+];
+const MODEL = [
+  { drop: ["metadata.client"] },
+  { set: { user: "model" } },
+  { default: { top_p: 0.2, top_k: 5 } },
+  { system: { text: "From the model." } },
+  { header: { add: { "x-team": "model", "x-model": "1" }, remove: ["x-group"] } },
+];
+const UPSTREAM = [
+  { set: { user: "upstream" } },
+  { drop: ["top_p"] },
+  { system: { text: "From the upstream.", at: "start" as const } },
+  { header: { add: { "x-team": "upstream", "user-agent": "rule" }, remove: ["anthropic-beta"] } },
+];
 
-/** A list in brackets must not end a line before its place's own indentation does. */
-const inline = (text: string) => text.replaceAll("\n", " ");
-
-function ruledConfig(places: Parameters<typeof testConfig>[0]): string {
-  return testConfig(places)
-    .replaceAll(
-      /(api_key: upstream-canary-\w+)\}/g,
-      `$1, pass_members: [x_new], headers: {x-last: upstream-headers}, rules: ${inline(UPSTREAM)}}`,
-    )
-    .replaceAll(/^( {2}(?:chat|messages|responses)-1: .*)\}$/gm, `$1, rules: ${inline(MODEL)}}`)
-    .replace(/^( {2}money: .*)\}$/m, `$1, rules: ${inline(GROUP)}}`);
+function ruledConfig(places: ConfigPlaces): string {
+  return testConfig(places, ({ upstreams }) => ({
+    upstreams: each(Object.keys(upstreams), {
+      pass_members: ["x_new"],
+      headers: { "x-last": "upstream-headers" },
+      rules: UPSTREAM,
+    }),
+    models: each(["chat-1", "messages-1", "responses-1"], { rules: MODEL }),
+    groups: { money: { rules: GROUP } },
+  }));
 }
 
 let here: GatewayHere;

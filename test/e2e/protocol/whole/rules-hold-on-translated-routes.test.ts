@@ -4,19 +4,19 @@ import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { ask, bodyOf, PROTOCOL_LIST } from "./asking.ts";
 
-const RULES = `[
-  {system: {text: Answer in English.}},
-  {drop: [temperature]},
-  {protocol: chat, set: {logprobs: false}},
-  {protocol: messages, set: {thinking: {type: disabled}}},
-  {protocol: responses, default: {text.verbosity: low}},
-  {strip_attribution: true},
-]`.replaceAll("\n", " ");
+const RULES = [
+  { system: { text: "Answer in English." } },
+  { drop: ["temperature"] },
+  { protocol: "chat", set: { logprobs: false } },
+  { protocol: "messages", set: { thinking: { type: "disabled" } } },
+  { protocol: "responses", default: { "text.verbosity": "low" } },
+  { strip_attribution: true },
+] as const;
 
 let here: GatewayHere;
 before(async () => {
   here = await startGatewayHere({
-    config: (places) => testConfig(places).replace(/^( {2}money: .*)\}$/m, `$1, rules: ${RULES}}`),
+    config: (places) => testConfig(places, { groups: { money: { rules: RULES } } }),
     simulator: { strict: true },
   });
 });

@@ -14,7 +14,7 @@ import { ask, memoOf, usageLines } from "./asking.ts";
 const TEXT = "word ".repeat(600).trim();
 
 function textConfig(places: Parameters<typeof testConfig>[0]): string {
-  return testConfig(places).replace(/^( {2}money: .*)\}$/m, `$1, rules: [{system: {text: "${TEXT}"}}]}`);
+  return testConfig(places, { groups: { money: { rules: [{ system: { text: TEXT } }] } } });
 }
 
 let here: GatewayHere;

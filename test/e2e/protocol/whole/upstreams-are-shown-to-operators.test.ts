@@ -9,17 +9,21 @@ let here: GatewayHere;
 before(async () => {
   here = await startGatewayHere({
     config: (places) =>
-      testConfig(places)
-        .replace(
-          "upstreams:\n",
-          `upstreams:\n  lost: {protocol: chat, base_url: ${JSON.stringify(new URL(places.upstreamUrl).origin)}}\n`,
-        )
-        .replace(
-          "models:\n",
-          'models:\n  chat-lost: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: lost}]}\n',
-        )
-        .replace("up-messages: {", "up-messages: {max_concurrency: 1, ")
-        .replace("[{upstream: up-responses}]", "[{upstream: up-responses}, {upstream: up-chat, priority: 1}]"),
+      testConfig(places, {
+        upstreams: {
+          lost: { protocol: "chat", base_url: new URL(places.upstreamUrl).origin },
+          "up-messages": { max_concurrency: 1 },
+        },
+        models: {
+          "chat-lost": {
+            plans: ["free"],
+            price: { input: "1", output: "10" },
+            context_tokens: 200000,
+            routes: [{ upstream: "lost" }],
+          },
+          "responses-1": { routes: [{ upstream: "up-responses" }, { upstream: "up-chat", priority: 1 }] },
+        },
+      }),
   });
 });
 after(() => here.close());

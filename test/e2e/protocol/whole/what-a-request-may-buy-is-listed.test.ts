@@ -16,23 +16,31 @@ import { ask, assertAtRest, bodyOf, errorOf, type Fields, memoOf, PROTOCOL_LIST,
 
 /** A model with prices for extras, and servers that get more than what is listed. */
 function config(places: ConfigPlaces): string {
-  const url = JSON.stringify(places.upstreamUrl);
-  const priced =
-    '{input: "1", output: "10", tiers: {us: {input: "2", output: "20"}, "fast+us": {input: "3", output: "30"}}, ' +
-    'tools: {web_search: "0.01"}, options: {search_parameters: "0.025", provider: "0", mcp_servers: "0.5"}}';
-  const model = (name: string, upstream: string, price: string) =>
-    `  ${name}: {plans: [free], price: ${price}, context_tokens: 200000, routes: [{upstream: ${upstream}}]}`;
-  return testConfig(places).replace(
-    "\nmodels:\n",
-    `
-  up-open: {protocol: chat, base_url: ${url}, unknown_members: pass}
-  up-some: {protocol: chat, base_url: ${url}, pass_members: [num_ctx, chat_template_kwargs.documents]}
-models:
-${PROTOCOL_LIST.map((protocol) => model(`${protocol}-priced`, `up-${protocol}`, priced)).join("\n")}
-${model("chat-open", "up-open", '{input: "1", output: "10"}')}
-${model("chat-some", "up-some", '{input: "1", output: "10"}')}
-`,
-  );
+  const plain = { input: "1", output: "10" };
+  const priced = {
+    ...plain,
+    tiers: { us: { input: "2", output: "20" }, "fast+us": { input: "3", output: "30" } },
+    tools: { web_search: "0.01" },
+    options: { search_parameters: "0.025", provider: "0", mcp_servers: "0.5" },
+  };
+  const model = (upstream: string, price: typeof plain) => ({
+    plans: ["free"],
+    price,
+    context_tokens: 200000,
+    routes: [{ upstream }],
+  });
+  const server = { protocol: "chat", base_url: places.upstreamUrl } as const;
+  return testConfig(places, {
+    upstreams: {
+      "up-open": { ...server, unknown_members: "pass" },
+      "up-some": { ...server, pass_members: ["num_ctx", "chat_template_kwargs.documents"] },
+    },
+    models: {
+      ...Object.fromEntries(PROTOCOL_LIST.map((one) => [`${one}-priced`, model(`up-${one}`, priced)])),
+      "chat-open": model("up-open", plain),
+      "chat-some": model("up-some", plain),
+    },
+  });
 }
 
 let here: GatewayHere;
