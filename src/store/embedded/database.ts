@@ -54,10 +54,10 @@ export class Database {
    * A settlement: what a power cut takes, the journal replays. All of one turn of the loop share a transaction, whose
    * commit is most of what one costs. What is read meanwhile has the work in it.
    * @param undo called when the commit has failed, the latest work's first.
-   * @returns resolves when it is committed.
+   * @returns resolves when it is committed; the result itself where each commit is made at once.
    */
-  commitTogether<T>(work: () => T, undo = () => {}): Promise<T> {
-    if (!this.#atEndOfTurn) return Promise.resolve(this.#commit("NORMAL", work, undo));
+  commitTogether<T>(work: () => T, undo = () => {}): Promise<T> | T {
+    if (!this.#atEndOfTurn) return this.#commit("NORMAL", work, undo);
     if (!this.#db.isTransaction) {
       this.#begin("NORMAL");
       this.#atEndOfTurn(() => this.#commitAll());

@@ -38,7 +38,8 @@ class House {
 
   /** Makes the commit of this turn fail, as a full disk does. */
   fail(): Promise<unknown> {
-    return this.db.commitTogether(() => this.db.run("INSERT INTO t (x) VALUES (7)")).catch((error: unknown) => error);
+    const committed = this.db.commitTogether(() => this.db.run("INSERT INTO t (x) VALUES (7)"));
+    return Promise.resolve(committed).catch((error: unknown) => error);
   }
 
   rows(): number {
