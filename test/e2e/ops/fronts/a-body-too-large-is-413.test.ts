@@ -26,7 +26,7 @@ function post(url: string, key: string, body: string | ReadableStream): Promise<
 
 for (const kind of FRONTS) {
   test(`${kind.name}: the gateway's limit is the limit`, async () => {
-    const here = await startGatewayHere({ config: behindFront(`body_bytes_max: ${LIMIT_BYTES}\n`) });
+    const here = await startGatewayHere({ config: behindFront({ body_bytes_max: LIMIT_BYTES }) });
     const front = await kind.start([behindOf(here)]);
     const { key } = await here.account();
     try {

@@ -92,13 +92,14 @@ for (const [name, startFront] of [
     const ports = await freePorts(4);
     const [portA, portB, adminA, adminB] = ports as [number, number, number, number];
     const spawnAt = async (port: number, admin: number, journal: string): Promise<GatewayProcess> => {
-      const config = behindFront("drain: {lame_duck: 4s, deadline: 120s}\n");
-      const text = config({ upstreamUrl: upstream.url, dir: join(dir, journal), store: redis.url });
-      const fixed = text
-        .replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`)
-        .replace("admin: 127.0.0.1:0", `admin: 127.0.0.1:${admin}`)
-        .replace("pro-only]}\n", "pro-only], limits: {concurrency: 1000}}\n");
-      const gateway = await spawnGateway(fixed);
+      const config = behindFront({
+        listen: `127.0.0.1:${port}`,
+        admin: `127.0.0.1:${admin}`,
+        drain: { lame_duck: "4s", deadline: "120s" },
+        groups: { money: { limits: { concurrency: 1000 } } },
+      });
+      const places = { upstreamUrl: upstream.url, dir: join(dir, journal), store: redis.url };
+      const gateway = await spawnGateway(config(places));
       started.push(gateway);
       serving.add(gateway);
       return gateway;

@@ -62,8 +62,8 @@ for (const kind of FRONTS) {
   test(`${kind.name}, over a unix socket`, async () => {
     const dir = mkdtempSync(join(tmpdir(), "tollgate-fronts-"));
     const path = join(dir, "tollgate.sock");
-    const config = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir });
-    const text = `${config.replace("listen: 127.0.0.1:0", `listen: unix:${path}`)}trust_proxy: [unix]\n`;
+    const change = { listen: `unix:${path}`, trust_proxy: ["unix"] };
+    const text = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir }, change);
     const gateway = await spawnGateway(text);
     const front = await kind.start([{ listen: path, adminPort: Number(new URL(gateway.adminUrl).port) }]);
     try {

@@ -1,8 +1,10 @@
 /** The fronts that Tollgate is tested behind, as one kind of thing; each runs the file that deploy/ ships. */
+
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { AddressInfo } from "node:net";
+import type { Changes } from "../../../rig/config.ts";
 import { startEnvoy } from "../../../rig/envoy.ts";
 import { type ConfigPlaces, type GatewayHere, type GatewayProcess, testConfig } from "../../../rig/gateway.ts";
 import { startNginx } from "../../../rig/nginx.ts";
@@ -39,9 +41,9 @@ export const FRONTS: readonly FrontKind[] = [
   { name: "Envoy", start: (endpoints) => startEnvoy({ endpoints }) },
 ];
 
-/** The configuration of a gateway that believes a front on this machine, and further lines. */
-export function behindFront(more = ""): (places: ConfigPlaces) => string {
-  return (places) => `${testConfig(places)}trust_proxy: [127.0.0.1/32]\n${more}`;
+/** The configuration of a gateway that believes a front on this machine, with further changes. */
+export function behindFront(change: Changes = {}): (places: ConfigPlaces) => string {
+  return (places) => testConfig(places, { trust_proxy: ["127.0.0.1/32"], ...change });
 }
 
 export function behindOf(gateway: Pick<GatewayHere | GatewayProcess, "url" | "adminUrl">): Behind {

@@ -14,7 +14,7 @@ for (const kind of FRONTS) {
   for (const pace of ["in one piece", "the head first"] as const) {
     test(`row H1: ${kind.name}, ${pace}`, async (t) => {
       const site = await startRawSite(t);
-      const here = await startGatewayHere({ config: behindFront(`site: ${site.url}\n`) });
+      const here = await startGatewayHere({ config: behindFront({ site: site.url }) });
       t.after(() => here.close());
       const front = await kind.start([behindOf(here)]);
       t.after(() => front.stop());
@@ -29,7 +29,7 @@ for (const kind of FRONTS) {
 
   test(`row H2: ${kind.name} and Tollgate together pass a target on as it came, or not at all`, async (t) => {
     const site = await startRawSite(t);
-    const here = await startGatewayHere({ config: behindFront(`site: ${site.url}\n`) });
+    const here = await startGatewayHere({ config: behindFront({ site: site.url }) });
     t.after(() => here.close());
     const front = await kind.start([behindOf(here)]);
     t.after(() => front.stop());

@@ -33,7 +33,7 @@ async function startSite() {
 for (const kind of FRONTS) {
   test(kind.name, async (t) => {
     const site = await startSite();
-    const here = await startGatewayHere({ config: behindFront(`site: ${site.url}\n`) });
+    const here = await startGatewayHere({ config: behindFront({ site: site.url }) });
     const front = await kind.start([behindOf(here)]);
     const { key } = await here.account();
     try {

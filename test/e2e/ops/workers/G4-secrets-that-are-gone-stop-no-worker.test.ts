@@ -23,13 +23,9 @@ test("three workers, all killed after their secrets were removed", { timeout: 20
   const key = join(scene.dir, "sealing-key");
   writeFileSync(store, scene.storeUrl);
   writeFileSync(key, "test-sealing-key-of-32-characters-or-more\n");
-  const edit = (text: string) =>
-    text
-      // With all workers gone a port of the system's choice would be another one.
-      .replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`)
-      .replace(/^store: .*$/m, `store: "file:${store}"`)
-      .replace(/^sealing_keys: .*$/m, `sealing_keys: ["file:${key}"]`);
-  const gateway = await scene.start(3, edit);
+  // With all workers gone a port of the system's choice would be another one.
+  const change = { listen: `127.0.0.1:${port}`, store: `file:${store}`, sealing_keys: [`file:${key}`] };
+  const gateway = await scene.start(3, change);
   rmSync(store);
   rmSync(key);
   // Noticed without a signal, and refused: nothing changes.
@@ -49,5 +45,5 @@ test("three workers, all killed after their secrets were removed", { timeout: 20
   assert.equal(metricSum(page, "tollgate_config_last_reload_success"), 0);
   assert.equal(metricSum(page, "tollgate_config_generation"), 1);
   assert.equal(await gateway.stop("SIGTERM"), 0, gateway.output());
-  await assert.rejects(scene.start(3, edit), /cannot be read \(ENOENT\); a secret was expected/);
+  await assert.rejects(scene.start(3, change), /cannot be read \(ENOENT\); a secret was expected/);
 });

@@ -12,11 +12,7 @@ import { gone, lines, untilAllServe, workerPids, workersScene } from "./rig.ts";
 test("two workers, one of them killed", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
   const socketPath = join(scene.dir, "tollgate.sock");
-  const gateway = await scene.start(2, (text) =>
-    text
-      .replace("listen: 127.0.0.1:0", `listen: ${JSON.stringify(`unix:${socketPath}`)}`)
-      .replace("admin_token: test-admin-token\n", ""),
-  );
+  const gateway = await scene.start(2, { listen: `unix:${socketPath}`, admin_token: undefined });
   const askOnce = async () => {
     const sent = request({
       socketPath,

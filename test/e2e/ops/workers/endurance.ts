@@ -3,6 +3,7 @@
  * wrong one. Each reload has a price of its own, so that the ledger's line of a request tells which configuration admitted
  * it, and that one must have been in force at some moment between the request's sending and its answer.
  */
+
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -19,9 +20,10 @@ import { printRequestId, type RequestId } from "../../../../src/values/request-i
 import { type Finding, wordsOf } from "../../../endurance/judge/findings.ts";
 import { judge, NOTHING, type SeenRequest, SOMETHING } from "../../../endurance/judge/judge.ts";
 import { lineOf } from "../../../endurance/judge/line.ts";
+import { type Changes, each } from "../../../rig/config.ts";
 import { seeded } from "../../../unit/settle/rig.ts";
 import { bodyOf } from "../../protocol/whole/asking.ts";
-import { lines as logLines, metricSum, metricsPage, untilAllServe, workersScene } from "./rig.ts";
+import { lines as logLines, metricSum, metricsPage, pricedAt, untilAllServe, workersScene } from "./rig.ts";
 
 export interface EnduranceOptions {
   readonly workers: number;
@@ -107,23 +109,20 @@ export async function reloadEndurance(
     slowestReloadMs = Math.max(slowestReloadMs, nowMs - (issuedMs[index] as number));
     for (let older = index - 1; older >= 0 && overMs[older] === undefined; older--) overMs[older] = nowMs;
   };
-  const gateway = await scene.start(
-    workers,
-    (text) =>
-      `${text}overload: {loop_delay: 10m}\n`
-        .replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`)
-        .replace(/^store: .*$/m, `store: "file:${store}"`)
-        .replaceAll(/base_url: "[^"]*"/g, `base_url: "${simulator.url}"`),
-    { onLine },
-  );
-  const first = readFileSync(gateway.file, "utf8");
+  const change: Changes = {
+    overload: { loop_delay: "10m" },
+    listen: `127.0.0.1:${port}`,
+    store: `file:${store}`,
+    upstreams: each(["up-chat", "up-messages", "up-responses"], { base_url: simulator.url }),
+  };
+  const gateway = await scene.start(workers, change, { onLine });
   const startedMs = performance.now();
 
   let isOver = false;
   const accepted = async () => metricSum(await metricsPage(gateway), "tollgate_config_reloads_total", "accepted");
   const reloading = async (): Promise<void> => {
     for (let index = 1; !isOver; index++) {
-      const text = first.replaceAll('input: "1"', `input: "${priceOf(index)}"`);
+      const text = scene.text(workers, { ...change, ...pricedAt({ input: priceOf(index) }) });
       byDigest.set(createHash("sha256").update(text).digest("hex").slice(0, 16), index);
       issuedMs[index] = performance.now();
       writeFileSync(`${gateway.file}.new`, text);

@@ -2,15 +2,17 @@
  * A reload, with every secret of the start replaced at the same time, while a worker is held at one step of its life
  * (held-worker.ts); then the worker goes on, or is killed. In the end all workers price by the new configuration.
  */
+
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { Changes } from "../../../rig/config.ts";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
-import { lines, metricSum, metricsPage, type Scene, untilAllServe, workerPids, workersScene } from "./rig.ts";
+import { lines, metricSum, metricsPage, pricedAt, type Scene, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const PASSWORD = "the-password-of-the-start";
@@ -46,17 +48,14 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
   writeFileSync(secret("store"), scene.storeUrl);
   writeFileSync(secret("admin-token"), "test-admin-token");
   writeFileSync(secret("sealing-key"), "test-sealing-key-of-32-characters-or-more");
-  const gateway = await scene.start(
-    WORKERS,
+  const change: Changes = {
     // A process that was stopped has just had a long turn of its event loop, and would refuse requests for that.
-    (text) =>
-      `${text}overload: {loop_delay: 10m}\n`
-        .replace(/^store: .*$/m, `store: "file:${secret("store")}"`)
-        .replace(/^admin_token: .*$/m, `admin_token: "file:${secret("admin-token")}"`)
-        .replace(/^sealing_keys: .*$/m, `sealing_keys: ["file:${secret("sealing-key")}"]`),
-    { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } },
-  );
-  const text = readFileSync(gateway.file, "utf8");
+    overload: { loop_delay: "10m" },
+    store: `file:${secret("store")}`,
+    admin_token: `file:${secret("admin-token")}`,
+    sealing_keys: [`file:${secret("sealing-key")}`],
+  };
+  const gateway = await scene.start(WORKERS, change, { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } });
   for (const [index, step] of STEPS.entries()) {
     const generation = index + 2;
     const reload = () => {
@@ -64,7 +63,7 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
       writeFileSync(secret("store"), scene.storeUrl.replace(PASSWORD, `wrong-${generation}`));
       writeFileSync(secret("admin-token"), `another-admin-token-${generation}`);
       writeFileSync(secret("sealing-key"), `another-sealing-key-of-32-characters-${generation}`);
-      writeFileSync(gateway.file, text.replaceAll('output: "10"', `output: "${generation}"`));
+      writeFileSync(gateway.file, scene.text(WORKERS, { ...change, ...pricedAt({ output: String(generation) }) }));
       gateway.child.kill("SIGHUP");
     };
     await untilAllServe(gateway);

@@ -1,4 +1,5 @@
 /** A gateway of several processes over a real Redis, in front of a model server that the test plays by hand. */
+
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import process from "node:process";
 import type { Store } from "../../../../src/store/contract.ts";
 import { openStore } from "../../../../src/store/open.ts";
 import type { AccountState } from "../../../../src/store/records.ts";
+import { baseConfig, type Changes, changed, each, yamlOf } from "../../../rig/config.ts";
 import {
   type GatewayProcess,
   makeAccount,
@@ -14,7 +16,6 @@ import {
   settingsOf,
   spawnGateway,
   type TestAccount,
-  testConfig,
 } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import {
@@ -50,8 +51,10 @@ export interface Scene {
   readonly upstream: HandUpstream;
   /** Where the store is, with its password. */
   readonly storeUrl: string;
+  /** What `start` writes into its file. */
+  text(workers: number, change?: Changes): string;
   /** Starts a gateway with this many workers; the journal's folder is the same each time. */
-  start(workers: number, edit?: (text: string) => string, how?: SpawnOptions): Promise<GatewayProcess>;
+  start(workers: number, change?: Changes, how?: SpawnOptions): Promise<GatewayProcess>;
   state(): Promise<AccountState>;
   /** Lets something be done with the store, beside the gateway. */
   withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
@@ -70,7 +73,11 @@ export async function workersScene(
   const redis = await startRedis();
   if (password !== undefined) await redis.command("CONFIG", "SET", "requirepass", password);
   const storeUrl = password === undefined ? redis.url : redis.url.replace("//", `//:${password}@`);
-  const text = testConfig({ upstreamUrl: upstream.url, dir, store: storeUrl });
+  const config = baseConfig({ upstreamUrl: upstream.url, dir, store: storeUrl });
+  const text: Scene["text"] = (workers, change = {}) => {
+    const own: Changes = { workers, drain: { lame_duck: "3s", deadline: "60s" }, log: { level: "info" } };
+    return yamlOf(changed(changed(config, own), change));
+  };
   const gateways: GatewayProcess[] = [];
   t.after(async () => {
     await Promise.all(gateways.map((gateway) => gateway.stop("SIGKILL")));
@@ -79,7 +86,7 @@ export async function workersScene(
     rmSync(dir, { recursive: true, force: true });
   });
   const withStore = async <T>(work: (store: Store) => Promise<T>): Promise<T> => {
-    const store = await openStore(settingsOf(text).store);
+    const store = await openStore(settingsOf(yamlOf(config)).store);
     try {
       return await work(store);
     } finally {
@@ -92,12 +99,9 @@ export async function workersScene(
     account,
     upstream,
     storeUrl,
-    async start(workers, edit = (same) => same, { nodeArgs = [], ...world } = {}) {
-      const gateway = await spawnGateway(
-        edit(`${text}workers: ${workers}\ndrain: {lame_duck: 3s, deadline: 60s}\nlog: {level: info}\n`),
-        nodeArgs,
-        world,
-      );
+    text,
+    async start(workers, change, { nodeArgs = [], ...world } = {}) {
+      const gateway = await spawnGateway(text(workers, change), nodeArgs, world);
       gateways.push(gateway);
       return gateway;
     },
@@ -130,6 +134,12 @@ export async function openStreams({ upstream, account }: Scene, url: string, cou
     streams.push({ reader, request });
   }
   return streams;
+}
+
+/** All models of the scene at this price. */
+export function pricedAt(price: { readonly input?: string; readonly output?: string }): Changes {
+  const { models } = baseConfig({ upstreamUrl: "", dir: "" });
+  return { models: each(Object.keys(models), { price }) };
 }
 
 /** Ends a stream as a model server does. */

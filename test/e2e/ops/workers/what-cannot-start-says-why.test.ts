@@ -11,7 +11,7 @@ test("the address belongs to somebody else", async (t) => {
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
   try {
-    const started = scene.start(2, (text) => text.replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`));
+    const started = scene.start(2, { listen: `127.0.0.1:${port}` });
     await assert.rejects(started, /EADDRINUSE/);
   } finally {
     other.close();
