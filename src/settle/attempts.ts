@@ -12,7 +12,6 @@ import { billedUsage, NO_USAGE, totalInput, type Usage } from "../values/tokens/
 import { absorbedCost } from "./cost.ts";
 import { memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
-import { tierCharged } from "./sent-tier.ts";
 
 /** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */
 export interface AttemptFacts {
@@ -90,6 +89,15 @@ export const CLIENT_GONE = "client_gone";
 /** Whether its client has brought about that a try is billed and not delivered. */
 function isClientsDoing({ outcome, tooLarge }: AttemptFacts): boolean {
   return outcome === CLIENT_GONE || tooLarge === true;
+}
+
+/**
+ * The tier that a try is charged at: the one that its upstream was asked for, whatever its client asked for, since a
+ * translation may have left it out.
+ * @param sent undefined for the standard one. What is sent of several that have a price together only is charged as those.
+ */
+export function tierCharged({ model, terms }: Pick<ChargeTerms, "model" | "terms">, sent: string | undefined) {
+  return sent === undefined || model.price.tiers.has(sent) ? sent : terms.tier;
 }
 
 /** Judges every try of a request. @param answered undefined when none was answered. */

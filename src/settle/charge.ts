@@ -8,8 +8,14 @@ import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-calls.ts";
 import { NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
-import { withOptions } from "./asked-options.ts";
-import { type AttemptAccount, type AttemptFacts, accountFor, CLIENT_GONE, type LeftTry } from "./attempts.ts";
+import {
+  type AttemptAccount,
+  type AttemptFacts,
+  accountFor,
+  CLIENT_GONE,
+  type LeftTry,
+  tierCharged,
+} from "./attempts.ts";
 import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
 import { BRAKE, COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
 import {
@@ -20,9 +26,9 @@ import {
   meter,
   type Surprise,
   surprisesOf,
+  withOptions,
 } from "./meter.ts";
 import type { Pace } from "./observed.ts";
-import { tierCharged } from "./sent-tier.ts";
 import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */

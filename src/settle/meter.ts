@@ -1,6 +1,8 @@
 /**
  * From what an upstream counted, or what was seen going by, to the tokens that are billed (ARCHITECTURE.md promise 3).
  */
+import type { ChargeTerms } from "../store/charge-terms.ts";
+import type { Route } from "../values/catalog.ts";
 import { addCounts, billedUsage, type ProducedCounts, stepInput, type Usage } from "../values/tokens/usage.ts";
 
 /** What is known when a request ends. */
@@ -91,4 +93,22 @@ export function surprisesOf({ usage, counted }: Metered, expected: Expected): re
   // A reply that has read its input more than once has a context for each reading.
   if (stepInput(usage) > contextTokens) surprises.push("input_above_context");
   return surprises;
+}
+
+/**
+ * Counts the extras that a request asked for by a member of its own (`price.options`) as calls of tools of their names: no
+ * upstream counts them, so each is one call.
+ * @param route that answered; one that was translated to did not get them. Undefined: not known yet, they count.
+ */
+export function withOptions(
+  metered: Metered,
+  asked: Pick<ChargeTerms["terms"], "client" | "options">,
+  route: Route | undefined,
+): Metered {
+  const { client, options = [] } = asked;
+  const carried = !route || route.protocol === client || route.capabilities.openaiNative;
+  if (options.length === 0 || !carried) return metered;
+  const toolCalls = { ...metered.usage.toolCalls };
+  for (const option of options) toolCalls[option] = (toolCalls[option] ?? 0) + 1;
+  return { ...metered, usage: { ...metered.usage, toolCalls } };
 }
