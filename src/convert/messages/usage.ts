@@ -168,12 +168,12 @@ function withIterations(top: Usage, iterations: readonly JsonObject[]): Usage {
     if (isFallback && isFreeDecline(entry)) continue;
     const usage = laterUsage(undefined, entry) ?? NO_USAGE;
     sum = added(sum, usage);
-    longestInput = Math.max(longestInput, totalInput(usage));
+    longestInput = Math.max(longestInput, addCounts(totalInput(usage)));
     isAnswerListed ||= ANSWERS.has(entry.type);
   }
   if (!isAnswerListed) {
     sum = added(sum, top);
-    longestInput = Math.max(longestInput, totalInput(top));
+    longestInput = Math.max(longestInput, addCounts(totalInput(top)));
   }
   const output = Math.max(top.output, sum.output);
   return {

@@ -256,6 +256,11 @@ function hostileObject(depth: number): fc.Arbitrary<object> {
 }
 const hostile = hostileObject(2);
 
+test("the longest reading of several is a count as well", () => {
+  const usage = { iterations: [{ cache_read_input_tokens: 1, cache_creation_input_tokens: TOKEN_COUNT_MAX }] };
+  assert.equal(readMessages(usage)?.longestInput, TOKEN_COUNT_MAX);
+});
+
 test("property: nothing that is no number of tokens comes out of any JSON", () => {
   let read = 0;
   fc.assert(
