@@ -92,7 +92,8 @@ export function leavingOf(
   // Nor is it of an input that may be much longer than it looks, until the upstream has counted it.
   const { inputTokens, inputEstimate, hasFiles } = admitted.terms;
   const isCounted = (counts.usage?.input ?? 0) > 0;
-  const hidesFile = hasFiles && !isCounted;
+  // Where nobody is charged there is nothing to learn from it.
+  const hidesFile = hasFiles && !isCounted && !admitted.unmetered;
   const hidesInput = hidesFile || (inputTokens - inputEstimate > INPUT_DOUBT_TOKENS && !isCounted);
   const hides = pace.thinks !== "no" || hidesTools || hidesInput;
   if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;

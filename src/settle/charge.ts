@@ -283,7 +283,9 @@ function leftUnpaid(terms: ChargeTerms, ending: Ending, route: Route, all: Waste
   // Of a reply that had come to its end, too, the client was given nothing.
   const answered = { route, metered, delivered: true, complete: false, cause };
   const notes = accountFor(ending.attempts ?? [], terms, answered).notes;
-  const attempts = notes.map((note) => (note.outcome === cause ? { ...note, paid_by: "client" } : note));
+  const attempts = notes.map((note) =>
+    note === notes.at(-1) && note.outcome === cause ? { ...note, paid_by: "client" } : note,
+  );
   const said = memo(terms, { ...ending, complete: false }, { ...figures, attempts, snapshot, paid: ALLOWANCE_USED });
   const costs = eachOnce([chargedCost(route, usage, cost), ...others]);
   const tokensUsed = limitedTokens(terms, usage);

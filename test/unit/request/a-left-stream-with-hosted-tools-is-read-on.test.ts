@@ -12,9 +12,12 @@ import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 const GRACE_MS = 10_000;
 const COUNTS = { usage: undefined, final: false, produced: { bytes: 4, tokens: 1, deltas: 1 }, silentMs: 0 };
 
-function leave(tools: readonly string[], { delivered = true, inputTokens = 100, hasFiles = false, input = 0 } = {}) {
+function leave(
+  tools: readonly string[],
+  { delivered = true, inputTokens = 100, hasFiles = false, input = 0, unmetered = false } = {},
+) {
   const admitted = {
-    outputMost: 100,
+    ...{ outputMost: 100, unmetered },
     terms: { choices: 1, tools, inputTokens, inputEstimate: 100, hasFiles },
   } as unknown as Permit;
   const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
@@ -42,6 +45,7 @@ test("with a file it is read on to its end", () => {
   const leaving = leave([], { hasFiles: true });
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [Number.POSITIVE_INFINITY, undefined]);
   assert.equal(leave([], { hasFiles: true, input: 9 }), undefined);
+  assert.equal(leave([], { hasFiles: true, unmetered: true }), undefined);
 });
 
 test("who was given nothing pays nothing, and is not read on for", () => {

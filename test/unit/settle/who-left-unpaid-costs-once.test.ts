@@ -122,6 +122,18 @@ test("an answer too large to be held is the client's doing as well", async () =>
   assert.equal((await leave(0n, EAST, tooLarge)).charged, 10_000n);
 });
 
+test("a try that failed in the same words before it is not said to be the client's", () => {
+  const terms = termsOf({ tag: "left" as AccountTag, keyId: "key" }, 0);
+  const tooLarge = { ...sentTo(WEST, "upstream_invalid"), tooLarge: true };
+  const attempts = [sentTo(EAST, "upstream_invalid"), tooLarge];
+  const { ask } = settlementOf(terms, { ...NOTHING, attempts, leftAllowance: nanoUsd(0n) });
+  const notes = JSON.parse(ask.leftUnpaid?.memo ?? "{}").attempts as { readonly paid_by: string }[];
+  assert.deepEqual(
+    notes.map(({ paid_by }) => paid_by),
+    ["absorbed", "client"],
+  );
+});
+
 /** The output tokens that a try is charged for which was waited for so long. */
 function outputCharged(waitedMs: number, { streamed, shows }: { streamed: boolean; shows: boolean }): number {
   const observed = new Observed();
