@@ -8,6 +8,7 @@
  * test/e2e/ops/workers/a-connection-that-a-dead-worker-never-took-goes-to-another.test.ts would tell.
  */
 import type { ChildProcess } from "node:child_process";
+import cluster from "node:cluster";
 
 interface ClusterMessage {
   readonly cmd?: string;
@@ -19,12 +20,25 @@ interface ClusterMessage {
 }
 
 /**
+ * Starts a worker process.
+ * @param othersServe whether another one is connected and serves, asked when this one dies or closes.
+ * @returns it, with what it is handed followed.
+ */
+export function forkWorker(othersServe: () => boolean): ChildProcess {
+  const worker = cluster.fork();
+  // An answer of node:cluster's own to a worker that has just been killed fails (EPIPE), and is told here as well as by the
+  // process. With no listener it would be an uncaught exception, and end the parent with all its workers.
+  worker.on("error", () => {});
+  followHandOvers(worker.process, othersServe);
+  return worker.process;
+}
+
+/**
  * Follows what this worker is handed. What it has not taken when it dies goes to another one, and is closed when there is
  * none, so that its client knows.
- * @param child of `cluster.fork()`, before anything else listens to it.
- * @param othersServe whether another one is connected and serves, asked at that moment.
+ * @param child before anything else listens to it.
  */
-export function followHandOvers(child: ChildProcess, othersServe: () => boolean): void {
+function followHandOvers(child: ChildProcess, othersServe: () => boolean): void {
   const untaken = new Set<number>();
   let isCutOff = false;
   /** Whether it has closed when nobody else served: node:cluster has no list left from which to pick the next one. */

@@ -15,7 +15,7 @@ import type { Metrics, MetricsPage, MetricsSnapshot } from "../telemetry/metrics
 import { summedPage } from "../telemetry/summed-metrics.ts";
 import type { Address, Settings } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
-import { followHandOvers } from "./handed-over.ts";
+import { forkWorker } from "./handed-over.ts";
 import type { StopMode } from "./messages.ts";
 import { WorkerPool } from "./pool.ts";
 import { upstreamsOfAll } from "./upstreams.ts";
@@ -95,11 +95,10 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     file,
     pretty,
     fork(worker) {
-      const { process: child } = cluster.fork();
-      children.set(worker, child);
-      followHandOvers(child, () =>
+      const child = forkWorker(() =>
         pool.states().some((other) => other.worker !== worker && other.up && children.get(other.worker)?.connected),
       );
+      children.set(worker, child);
       return child;
     },
     clock,

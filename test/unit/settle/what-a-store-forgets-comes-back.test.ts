@@ -56,6 +56,10 @@ async function scene(t: TestContext): Promise<Scene> {
       return JSON.parse(text) as Record<string, unknown>;
     },
     async save() {
+      // A client has its answer when the charge is in the journal; the store may get it later.
+      const isSettled = async () =>
+        /^tollgate_journal_unsettled 0$/m.test(await (await fetch(`${here.adminUrl}/metrics`)).text());
+      while (!(await isSettled()));
       assert.match(await redis.command("SAVE"), /^\+OK/);
     },
     async loseTheRest() {

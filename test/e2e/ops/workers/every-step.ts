@@ -17,6 +17,8 @@ import { lines, metricSum, metricsPage, pricedAt, type Scene, untilAllServe, wor
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const PASSWORD = "the-password-of-the-start";
 const WORKERS = 2;
+/** The new price of a million output tokens. */
+const OUTPUT_USD = 7;
 /** Connections go to either worker; so many in turn reach both. */
 const REQUESTS = 4;
 
@@ -45,9 +47,6 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
   const holdAt = join(scene.dir, "hold");
   mkdirSync(holdAt);
   const secret = (name: string) => join(scene.dir, name);
-  writeFileSync(secret("store"), scene.storeUrl);
-  writeFileSync(secret("admin-token"), "test-admin-token");
-  writeFileSync(secret("sealing-key"), "test-sealing-key-of-32-characters-or-more");
   const change: Changes = {
     // A process that was stopped has just had a long turn of its event loop, and would refuse requests for that.
     overload: { loop_delay: "10m" },
@@ -55,38 +54,59 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
     admin_token: `file:${secret("admin-token")}`,
     sealing_keys: [`file:${secret("sealing-key")}`],
   };
-  const gateway = await scene.start(WORKERS, change, { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } });
-  for (const [index, step] of STEPS.entries()) {
-    const generation = index + 2;
-    const reload = () => {
-      // A new one each time, and none of them is right.
-      writeFileSync(secret("store"), scene.storeUrl.replace(PASSWORD, `wrong-${generation}`));
-      writeFileSync(secret("admin-token"), `another-admin-token-${generation}`);
-      writeFileSync(secret("sealing-key"), `another-sealing-key-of-32-characters-${generation}`);
-      writeFileSync(gateway.file, scene.text(WORKERS, { ...change, ...pricedAt({ output: String(generation) }) }));
-      gateway.child.kill("SIGHUP");
-    };
-    await untilAllServe(gateway);
-    writeFileSync(join(holdAt, step.at), "");
-    if (step.by === "reload") reload();
-    else process.kill(workerPids(gateway).get(1) as number, step.by);
-    const { pid } = JSON.parse(await gateway.line(`"held":"${step.at}"`)) as { pid: number };
-    await untilStopped(gateway, pid);
-    if (step.by !== "reload") reload();
-    await untilMetric(gateway, "tollgate_config_generation", generation);
-    if (!step.mayAdmit) await untilMetric(gateway, "tollgate_config_reloads_total", generation - 1);
-    const accepted = metricSum(await metricsPage(gateway), "tollgate_config_reloads_total", "accepted");
-    assert.equal(accepted, step.mayAdmit ? generation - 2 : generation - 1, `in force at ${step.at}`);
-    process.kill(pid, then);
-    await untilMetric(gateway, "tollgate_config_reloads_total", generation - 1);
-    if (step.by === "SIGTERM" || then === "SIGKILL") await untilEnded(gateway, pid);
-    await untilAllServe(gateway);
-    await allPriceBy(scene, gateway, generation, step);
+  for (const step of STEPS) {
+    // The secrets of the start are the right ones again for each gateway.
+    writeSecrets(secret, scene.storeUrl);
+    // A gateway for each step: a worker that ends often is made to wait for longer and longer before it is replaced.
+    const gateway = await scene.start(WORKERS, change, { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } });
+    await atStep(step, then, { scene, gateway, holdAt, change, secret });
+    const waiting = lines(gateway).filter(({ restart }) => restart !== undefined);
+    assert.deepEqual(waiting.at(-1)?.restart, ["admin_token", "store", "sealing_keys"], "told by their names");
+    assert.doesNotMatch(gateway.output(), /wrong-|another-/, "and by nothing else");
+    assert.equal(await gateway.stop("SIGINT"), 0, gateway.output());
   }
-  const waiting = lines(gateway).filter(({ restart }) => restart !== undefined);
-  assert.deepEqual(waiting.at(-1)?.restart, ["admin_token", "store", "sealing_keys"], "told by their names");
-  assert.doesNotMatch(gateway.output(), /wrong-|another-/, "and by nothing else");
-  assert.equal(await gateway.stop("SIGTERM"), 0, gateway.output());
+}
+
+interface Place {
+  readonly scene: Scene;
+  readonly gateway: GatewayProcess;
+  readonly holdAt: string;
+  readonly change: Changes;
+  readonly secret: (name: string) => string;
+}
+
+async function atStep(step: Step, then: "SIGCONT" | "SIGKILL", place: Place): Promise<void> {
+  const { scene, gateway, holdAt, change, secret } = place;
+  const reload = () => {
+    // None of the new ones is right.
+    writeFileSync(secret("store"), scene.storeUrl.replace(PASSWORD, "wrong-password"));
+    writeFileSync(secret("admin-token"), "another-admin-token");
+    writeFileSync(secret("sealing-key"), "another-sealing-key-of-32-characters-or-more");
+    writeFileSync(gateway.file, scene.text(WORKERS, { ...change, ...pricedAt({ output: String(OUTPUT_USD) }) }));
+    gateway.child.kill("SIGHUP");
+  };
+  await untilAllServe(gateway);
+  writeFileSync(join(holdAt, step.at), "");
+  if (step.by === "reload") reload();
+  else process.kill(workerPids(gateway).get(1) as number, step.by);
+  const { pid } = JSON.parse(await gateway.line(`"held":"${step.at}"`)) as { pid: number };
+  await untilStopped(gateway, pid);
+  if (step.by !== "reload") reload();
+  await untilMetric(gateway, "tollgate_config_generation", 2);
+  if (!step.mayAdmit) await untilMetric(gateway, "tollgate_config_reloads_total", 1);
+  const accepted = metricSum(await metricsPage(gateway), "tollgate_config_reloads_total", "accepted");
+  assert.equal(accepted, step.mayAdmit ? 0 : 1, `in force at ${step.at}`);
+  process.kill(pid, then);
+  await untilMetric(gateway, "tollgate_config_reloads_total", 1);
+  if (step.by === "SIGTERM" || then === "SIGKILL") await untilEnded(gateway, pid);
+  await untilAllServe(gateway);
+  await allPriceAnew(scene, gateway, step);
+}
+
+function writeSecrets(secret: (name: string) => string, storeUrl: string): void {
+  writeFileSync(secret("store"), storeUrl);
+  writeFileSync(secret("admin-token"), "test-admin-token");
+  writeFileSync(secret("sealing-key"), "test-sealing-key-of-32-characters-or-more");
 }
 
 async function untilMetric(gateway: GatewayProcess, name: string, least: number): Promise<void> {
@@ -111,7 +131,7 @@ async function untilEnded(gateway: GatewayProcess, pid: number): Promise<void> {
   while (isThere()) await fetch(`${gateway.adminUrl}/healthz`);
 }
 
-async function allPriceBy(scene: Scene, gateway: GatewayProcess, generation: number, { at }: Step): Promise<void> {
+async function allPriceAnew(scene: Scene, gateway: GatewayProcess, { at }: Step): Promise<void> {
   const ids: (string | null)[] = [];
   for (let i = 0; i < REQUESTS; i++) {
     const reply = await ask(gateway, "chat", scene.account.key, {}, { headers: { connection: "close" } });
@@ -121,7 +141,7 @@ async function allPriceBy(scene: Scene, gateway: GatewayProcess, generation: num
   const served = () => lines(gateway).filter(({ msg, request }) => msg === "request" && ids.includes(String(request)));
   while (served().length < REQUESTS) await fetch(`${gateway.adminUrl}/healthz`);
   assert.equal(new Set(served().map(({ worker }) => worker)).size, WORKERS, "not every worker was asked");
-  // Ten tokens in at 1 US dollar per million, five out at as many as the generation's number.
+  // Ten tokens in at 1 US dollar per million, five out at the new price.
   const charges = served().map(({ charged_nano_usd }) => Number(charged_nano_usd));
-  assert.deepEqual(charges, Array(REQUESTS).fill(10_000 + 5_000 * generation), `charged after ${at}`);
+  assert.deepEqual(charges, Array(REQUESTS).fill(10_000 + 5_000 * OUTPUT_USD), `charged after ${at}`);
 }

@@ -1,0 +1,33 @@
+/**
+ * docs/failure-model.md row G3: a worker that is killed in the moment in which node:cluster answers it (it has asked to
+ * listen) is one dead worker, and no uncaught exception of the parent.
+ */
+import assert from "node:assert/strict";
+import cluster from "node:cluster";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { forkWorker } from "../../../../src/workers/handed-over.ts";
+
+test("the parent goes on when its answer reaches nobody", async () => {
+  cluster.setupPrimary({ exec: fileURLToPath(new URL("./listening-worker.ts", import.meta.url)), args: [] });
+  const child = forkWorker(() => false);
+  const failed = once(child, "error");
+  child.prependListener("internalMessage", ({ act }: { readonly act?: string }) => {
+    if (act !== "queryServer") return;
+    process.kill(child.pid as number, "SIGKILL");
+    // In the same turn, before Node hears of the death: the answer is written to nobody.
+    while (stateOf(child.pid as number) !== "Z");
+  });
+  // Without a listener of the worker's the test would end here, as the parent did.
+  const [error] = (await failed) as [NodeJS.ErrnoException];
+  assert.equal(error.code, "EPIPE");
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  assert.equal(child.signalCode, "SIGKILL");
+});
+
+function stateOf(pid: number): string | undefined {
+  return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.charAt(0);
+}
