@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ["values"],
   simulator: ["values", "wire"],
   cli: ["convert", "store", "values"],
-  console: ["settle", "store", "telemetry", "values"],
+  console: ["settle", "store", "telemetry", "values", "wire"],
   overload: ["accept", "settle", "telemetry", "values"],
   request: [...Object.keys(STAGES), "overload", "store", "telemetry", "values"],
   endpoints: [...Object.keys(STAGES), "console", "request", "store", "telemetry", "values", "wire"],

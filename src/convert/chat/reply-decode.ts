@@ -20,7 +20,7 @@ import { readWholeUsage } from "./usage.ts";
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
-  if (error) return reported(error.type, error.code);
+  if (error) return reported(error.type, error.code, error.message);
   const choice = objectOf(arrayOf(json.choices)[0]);
   const message = objectOf(choice?.message);
   if (!choice || !message) return invalid("a chat completion without a choice");

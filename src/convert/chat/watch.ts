@@ -79,7 +79,7 @@ export class ChatWatcher implements Watcher {
     if (error) {
       // What it has used is known for the bill.
       this.#usage.see(chunk, this.#look(chunk));
-      return this.#refuse(reported(error.type, error.code));
+      return this.#refuse(reported(error.type, error.code, error.message));
     }
     const hasUsage = objectOf(chunk.usage) !== undefined;
     if (!Array.isArray(chunk.choices) && !hasUsage) return this.#refuse(invalid("a chunk has no choices"));

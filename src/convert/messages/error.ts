@@ -1,5 +1,8 @@
 /** Errors as messages clients read them (docs/errors.md, docs/translation-rules.md rule 47). */
 import type { ErrorAnswer } from "../../values/errors.ts";
+import { tooLongSentence } from "../../values/upstream-refusals.ts";
+
+const TOO_LONG = "context_length_exceeded";
 
 /** The body of an answer that is not 2xx. */
 export function renderError(answer: ErrorAnswer, requestId: string): string {
@@ -12,20 +15,26 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 }
 
 /**
- * The data of the `event: error` that ends a failed stream. Always `overloaded_error`: clients retry it, while
- * `api_error` is fatal to some in the middle of a stream (ARCHITECTURE.md promise 8).
+ * The data of the `event: error` that ends a failed stream. `overloaded_error`: clients retry it, while `api_error` is
+ * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8). A conversation that is too long is not retried
+ * but compacted.
+ * @param code of the upstream's own failure.
  */
-export function renderStreamFailure(answer: ErrorAnswer, requestId: string): string {
+export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code?: string): string {
   const { cause, remedy } = answer;
+  const isTooLong = code === TOO_LONG;
+  const type = isTooLong ? "invalid_request_error" : "overloaded_error";
+  const said = isTooLong ? tooLongSentence(answer.message) : answer.message;
   return JSON.stringify({
     type: "error",
-    error: { type: "overloaded_error", message: answer.message, cause, remedy },
+    error: { type, message: said, cause, remedy },
     request_id: requestId,
   });
 }
 
 /** Messages clients have no `param`, so the offending member opens the sentence; 404s name the code (rule 47). */
 function message(answer: ErrorAnswer): string {
+  if (answer.upstreamCode === TOO_LONG) return tooLongSentence(answer.message);
   const named = answer.identifier === "model_not_found" ? `model_not_found: ${answer.message}` : answer.message;
   return answer.param === null || answer.cause === "upstream_rejected" ? named : `${answer.param}: ${named}`;
 }

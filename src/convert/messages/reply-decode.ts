@@ -19,7 +19,7 @@ import { readUsage } from "./usage.ts";
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
-  if (json.type === "error" || error) return reported(error?.type, error?.code);
+  if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
   if (!Array.isArray(json.content)) return invalid("a message without content");
   const stop = stopOf(json) ?? stopFor("end");
   if (stop === "failure") return reported(undefined, json.stop_reason);

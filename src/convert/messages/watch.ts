@@ -71,7 +71,7 @@ export class MessagesWatcher implements Watcher {
     if (type === "error") {
       const error = objectOf(payload.error);
       this.#usage.count(payload.usage); // What it has used is known for the bill.
-      return this.#refuse(reported(error?.type, error?.code));
+      return this.#refuse(reported(error?.type, error?.code, error?.message));
     }
     if (type === "ping") return passed(event, false);
     if (type === "message_start") return this.#start(event, payload);
@@ -146,7 +146,7 @@ export class MessagesWatcher implements Watcher {
   }
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {
-    return sseFrame(renderStreamFailure(answer, requestId), "error");
+    return sseFrame(renderStreamFailure(answer, requestId, this.#fault?.code), "error");
   }
 
   truncate(usage: Usage): Uint8Array {

@@ -113,7 +113,7 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
 const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
   chat(json) {
     const error = objectOf(json.error);
-    if (error) return reported(error.type, error.code);
+    if (error) return reported(error.type, error.code, error.message);
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice");
     }
@@ -123,14 +123,14 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
   },
   messages(json) {
     const error = objectOf(json.error);
-    if (json.type === "error" || error) return reported(error?.type, error?.code);
+    if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.content)) return invalid("a message without content");
     if (finishOf(json.stop_reason) === "failure") return reported(undefined, json.stop_reason);
     return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
     const error = objectOf(json.error);
-    if (error || json.status === "failed") return reported(error?.type, error?.code);
+    if (error || json.status === "failed") return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.output)) return invalid("a response without output");
     const incomplete = json.status === "incomplete" ? objectOf(json.incomplete_details)?.reason : undefined;
     if (finishOf(incomplete) === "failure") return reported(undefined, incomplete);

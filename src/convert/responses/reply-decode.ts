@@ -24,7 +24,7 @@ const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
-  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status);
+  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
   if (!Array.isArray(json.output)) return invalid("a response without output");
   if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
   const stop = stopOf(json);

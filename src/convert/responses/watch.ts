@@ -74,7 +74,7 @@ export class ResponsesWatcher implements Watcher {
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
       this.#usage = readUsage(payload, this.#hostedCalls) ?? this.#usage;
-      return this.#refuse(reported(undefined, error.code));
+      return this.#refuse(reported(undefined, error.code, error.message));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
     // The upstream numbers its heartbeats like events: without them the client would see a gap.
@@ -97,7 +97,10 @@ export class ResponsesWatcher implements Watcher {
     if (type === "response.incomplete" && finishOf(incomplete) === "failure") {
       return this.#refuse(reported(undefined, incomplete));
     }
-    if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
+    if (type === "response.failed") {
+      const error = objectOf(response.error);
+      return this.#refuse(reported(undefined, error?.code, error?.message));
+    }
     this.#response ??= response;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
