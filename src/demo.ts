@@ -56,14 +56,14 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
     `  clients   ${url}/v1   (chat completions, messages, responses)`,
     `  site      ${url}/`,
     `  metrics   ${admin}/metrics`,
-    `  admin API ${admin}/admin/v1   (token in ${DEMO_DATA_DIR}/admin-token; npx tollgate finds it)`,
+    `  admin API ${admin}/admin/v1   (token in ${DEMO_DATA_DIR}/admin-token; npx --no-install tollgate finds it)`,
     "",
   ];
   if (key === undefined) {
     lines.push(
       "The demonstration key was shown at the first start and is not kept. Make another one:",
       "",
-      `  npx tollgate key create --account ${ACCOUNT} --group ${GROUP}`,
+      `  npx --no-install tollgate key create --account ${ACCOUNT} --group ${GROUP}`,
     );
   } else {
     lines.push(

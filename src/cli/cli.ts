@@ -3,8 +3,9 @@
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import manifest from "../../package.json" with { type: "json" };
+import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
@@ -145,6 +146,9 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   return program;
 }
 
+/** What usage is summed up by, as the admin API names it; a test compares them. */
+const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
+const FORMATS = ["table", "csv", "json"] as const;
 const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
 
 /**
@@ -244,7 +248,11 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
     .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
-    .option("--format <format>", "table, or the whole ledger as csv or json", "table")
+    .addOption(
+      new Option("--format <format>", "a page as a table, or the whole ledger as csv or json")
+        .choices(FORMATS)
+        .default("table"),
+    )
     .action((options: LedgerOptions) => ask((c, terminal) => showOrExport(c, options, terminal)));
   ledger
     .command("verify")
@@ -267,7 +275,11 @@ function addExplainCommand(program: Command, ask: Ask): void {
     .description("what would become of a request: path, answer, price, routes; nothing is sent or charged")
     .requiredOption("--key-id <id>", "the key that would send it, by its id")
     .requiredOption("--model <model>", "the model as the client names it")
-    .requiredOption("--protocol <protocol>", "chat, messages or responses")
+    .addOption(
+      new Option("--protocol <protocol>", "the protocol that it would speak")
+        .choices(PROTOCOL_NAMES)
+        .makeOptionMandatory(),
+    )
     .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
     .option("--input-bytes <count>", "size of the body; a short one when left out")
     .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
@@ -315,10 +327,10 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .command("usage")
     .description("what was spent, by account or by another thing, per UTC day of the request")
     .option("--account <name>", "of one account; of all when left out")
-    .option("--by <thing>", "group, model, key, day or upstream; account when left out")
+    .addOption(new Option("--by <thing>", "what to sum up by; account when left out").choices(USAGE_BY))
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
-    .option("--format <format>", "table, csv or json", "table")
+    .addOption(new Option("--format <format>", "how to print it").choices(FORMATS).default("table"))
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
   const comparing = program.command("reconcile").description(RECONCILE.description);
   for (const [flags, words] of RECONCILE.required) comparing.requiredOption(flags, words);

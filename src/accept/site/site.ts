@@ -17,7 +17,7 @@ import { routeOf, splitTarget } from "../routes.ts";
 import { SiteAddress, SiteCall, type SiteFailure } from "./call.ts";
 import { answerHead, hasBody, requestHead, targetFault, type VisitHead } from "./head.ts";
 import { SITE_LIMITS, type SiteLimits, withinSiteShare } from "./limits.ts";
-import { builtInSite, meantForApi } from "./page.ts";
+import { builtInSite, meantForApi, nothingThere } from "./page.ts";
 import { SitePlaces } from "./places.ts";
 import { type TunnelEnd, tunnel } from "./tunnel.ts";
 
@@ -56,13 +56,16 @@ export class Site {
     this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
   }
 
-  /** Serves a visit. A request that was meant for the API always gets the built-in page and its hint. */
+  /** Serves a visit. A request that was meant for the API never reaches the site: it gets a hint in its place. */
   async serve(visit: Visit, reply: Reply): Promise<void> {
     const { method, target, headers } = visit;
     const address = this.#addressNow();
     const lost = meantForApi(method, headers);
     if (address === undefined || lost) {
-      builtInSite({ method, path: splitTarget(target).path, meantForApi: lost }, reply);
+      const request = { method, path: splitTarget(target).path, meantForApi: lost };
+      const refused = address === undefined ? nothingThere(request) : undefined;
+      if (refused) this.#parts.refuse(refused, visit.protocol, reply);
+      else builtInSite(request, reply);
       return;
     }
     await this.#pass(visit, address, reply, undefined);
