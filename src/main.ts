@@ -228,5 +228,11 @@ const status = await runCli(process.argv.slice(2), {
   serve: (options) => serve(options),
   check,
   onInterrupt,
+  stdin: process.stdin,
+  complaints(file, text, set) {
+    const env = { ...Object.fromEntries(set.map((name) => [name, "set"])), ...environment() };
+    const loaded = loadConfig({ file, text, env });
+    return "settings" in loaded ? [] : loaded.problems.map(formatProblem);
+  },
 });
 process.exitCode ||= status;
