@@ -76,7 +76,11 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
       `    -d '{"model":"demo-chat","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
     );
   }
-  lines.push("", "To serve real models, write a tollgate.yaml (`tollgate init`) and start again. Stop with Ctrl-C.", "");
+  lines.push(
+    "",
+    "To serve real models, write a tollgate.yaml (`tollgate init`) and start again. Stop with Ctrl-C.",
+    "",
+  );
   return lines.join("\n");
 }
 
