@@ -228,7 +228,10 @@ const status = await runCli(process.argv.slice(2), {
   serve: (options) => serve(options),
   check,
   onInterrupt,
-  stdin: process.stdin,
+  // Opened by the one command that reads it.
+  get stdin() {
+    return process.stdin;
+  },
   complaints(file, text, set) {
     const env = { ...Object.fromEntries(set.map((name) => [name, "set"])), ...environment() };
     const loaded = loadConfig({ file, text, env });
