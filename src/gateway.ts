@@ -9,6 +9,7 @@ import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
 import { diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
+import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
@@ -31,6 +32,7 @@ import type { Store } from "./store/contract.ts";
 import { inTime } from "./store/middleware/breakers.ts";
 import { composeStore } from "./store/middleware/compose.ts";
 import { type OpenOptions, openStore } from "./store/open.ts";
+import { AwayLog } from "./store/upkeep/away-log.ts";
 import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
 import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
 import { watchLedger } from "./store/upkeep/ledger-watch.ts";
@@ -113,12 +115,17 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
-  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message), ...options.storeTimes });
-  await demandFitness(opened, log);
+  const away = new AwayLog(clock, log);
+  const opened = await openStore(settings.store, {
+    warn: (message) => log.warn({}, message),
+    onConnectionFailed: (reason) => away.failed(reason),
+    ...options.storeTimes,
+  });
+  await demandFitness(opened, away);
   const remote = settings.store.kind !== "embedded";
   const composed = composeStore(opened, { clock, random: Math.random, metrics, log, remote });
   const { store } = composed;
-  const health = watchHealth({ store, clock, metrics, log });
+  const health = watchHealth({ store, clock, metrics, log, away });
   const stopWatching = () => {
     health.stop();
     composed.stop();
@@ -303,8 +310,16 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     ...prepared,
     async open() {
       try {
-        const listen = serves === "operators" ? settings.listen : await listener.listen();
-        const admin = serves === "clients" ? settings.admin : await listenAt(console, settings.admin);
+        const { listen: publicAddress, admin: adminAddress } = settings;
+        const said = (setting: AddressSetting, address: Address) => async (error: unknown) => {
+          throw await listenFailure(setting, address, error);
+        };
+        const listen =
+          serves === "operators" ? publicAddress : await listener.listen().catch(said("listen", publicAddress));
+        const admin =
+          serves === "clients"
+            ? adminAddress
+            : await listenAt(console, adminAddress).catch(said("admin", adminAddress));
         return { ...prepared, listen, admin };
       } catch (error) {
         await prepared.close();

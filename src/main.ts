@@ -14,8 +14,10 @@ import {
   type Problem,
   watchConfig,
 } from "./config/config.ts";
+import { ListenFailure } from "./config/listen-failure.ts";
 import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
+import { StoreError } from "./store/contract.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import type { Settings } from "./values/settings.ts";
 import { type RunningGateway, startWorkers } from "./workers/workers.ts";
@@ -91,12 +93,27 @@ async function serveDemo(): Promise<void> {
     gateway = await startGateway({ settings, log });
   } catch (error) {
     await simulator.close();
-    throw error;
+    throw ofDemo(error);
   }
   const stopped = stopSignal(log);
   process.stdout.write(demoWelcome(gateway, await demoKey(gateway)));
   await end(gateway, await stopped, log);
   await simulator.close();
+}
+
+/** The demonstration has no settings: its addresses come from the environment, its folder is where it is started. */
+function ofDemo(error: unknown): unknown {
+  if (error instanceof ListenFailure) {
+    const { setting, problem, instead } = error;
+    const other = `TOLLGATE_${setting.toUpperCase()}=${instead ?? "HOST:PORT"} tollgate serve`;
+    return new Unusable(`${problem}; stop that program, or take another address: ${other}`);
+  }
+  if (error instanceof StoreError) {
+    return new Unusable(
+      `${error.message}. Without a tollgate.yaml the data goes below this folder: start it elsewhere`,
+    );
+  }
+  return error;
 }
 
 function readText(file: string): string {
@@ -211,5 +228,14 @@ const status = await runCli(process.argv.slice(2), {
   serve: (options) => serve(options),
   check,
   onInterrupt,
+  // Opened by the one command that reads it.
+  get stdin() {
+    return process.stdin;
+  },
+  complaints(file, text, set) {
+    const env = { ...Object.fromEntries(set.map((name) => [name, "set"])), ...environment() };
+    const loaded = loadConfig({ file, text, env });
+    return "settings" in loaded ? [] : loaded.problems.map(formatProblem);
+  },
 });
 process.exitCode ||= status;

@@ -240,6 +240,7 @@ function refuse(options: ConsoleOptions, error: FastifyError, request: FastifyRe
     options.log({ event: "console_defect", method, route: routeOptions?.url, stack });
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
+  if (refusal.status === 401) reply.header("www-authenticate", 'Bearer realm="tollgate-admin"');
   if (hasLargeBodyToCome(request.raw)) reply.header("connection", "close");
   reply.send(JSON.stringify(refusalBody(refusal)));
 }
