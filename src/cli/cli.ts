@@ -3,8 +3,7 @@
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";
-import { Command, CommanderError } from "commander";
-import manifest from "../../package.json" with { type: "json" };
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
@@ -12,6 +11,7 @@ import { showAudit } from "./audit-command.ts";
 import * as codes from "./code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
+import { askHealth } from "./health-command.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
 import { confirmStore, storeStatus } from "./store-commands.ts";
@@ -19,6 +19,7 @@ import { type ProgressOut, Terminal } from "./terminal.ts";
 import { showUpstreams } from "./upstreams-command.ts";
 import { showUsage, type UsageOptions } from "./usage-command.ts";
 import { type VerifyOptions, verifyLedger } from "./verify-command.ts";
+import { showVersion } from "./version-command.ts";
 
 /** Options of `serve` and `check`. */
 export interface RunOptions {
@@ -45,6 +46,10 @@ export interface CliIo {
   readonly serve: (options: RunOptions) => Promise<void>;
   /** Checks the configuration and prints its complaints; gives the exit status. */
   readonly check: (options: RunOptions) => Promise<number>;
+  /** Starts the simulated model server, which runs until it is stopped. @param port 0 is any free one. */
+  readonly simulate?: (port: number) => Promise<void>;
+  /** The JSON Schema of the configuration. */
+  readonly schema?: () => Promise<string>;
   /** Waits between two tries; the machine's timer when left out. */
   readonly wait?: (ms: number) => Promise<void>;
   /**
@@ -70,6 +75,12 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   } catch (error) {
     // Commander has printed its own complaint, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof VersionAsked) {
+      program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
+      const { json, data } = program.opts<GlobalOptions>();
+      io.stdout.write(await showVersion(io, { json: json === true, data }));
+      return 0;
+    }
     if (error instanceof CliFailure) {
       io.stderr.write(`${error.message}\n`);
       return error.exitStatus;
@@ -79,6 +90,10 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   }
 }
 
+const VERSION_FLAGS = ["-V", "--version"];
+/** Thrown at the flag, before all words are read: what it prints depends on the others. */
+class VersionAsked extends Error {}
+
 interface GlobalOptions {
   readonly json?: true;
   readonly data?: string;
@@ -87,7 +102,10 @@ interface GlobalOptions {
 function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
   const program = new Command("tollgate")
     .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
-    .version(manifest.version)
+    .option(VERSION_FLAGS.join(", "), "the version; with --json also the build, and what the gateway there runs")
+    .on("option:version", () => {
+      throw new VersionAsked();
+    })
     .option("--json", "print the answer as JSON")
     .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data or ./data/demo)")
     .configureHelp({ showGlobalOptions: true })
@@ -111,6 +129,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .description("check the configuration: names file, line, key and what is wrong")
     .option("--config <file>", "configuration file")
     .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+  addOwnCommands(program, io);
 
   const ask: Ask = async (question, interrupted) => {
     const { json, data } = program.opts<GlobalOptions>();
@@ -143,6 +162,34 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
     .action(() => ask(showUpstreams));
   return program;
+}
+
+/** What needs no gateway, or no more of one than that it is there. */
+function addOwnCommands(program: Command, io: CliIo): void {
+  const { simulate, schema } = io;
+  program
+    .command("health")
+    .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
+    .action(async () => void io.stdout.write(await askHealth(io)));
+  if (schema) {
+    program
+      .command("schema")
+      .description("print the JSON Schema of the configuration, for editors")
+      .action(async () => void io.stdout.write(await schema()));
+  }
+  if (simulate) {
+    program
+      .command("simulator")
+      .description("run a simulated model server for chat completions, messages and responses, on loopback")
+      .option("--port <port>", "where it listens; any free port when left out", portOf, 0)
+      .action(async ({ port }: { port: number }) => simulate(port));
+  }
+}
+
+function portOf(typed: string): number {
+  const port = Number(typed);
+  if (typed !== "" && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("That is not a port.");
 }
 
 const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
