@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import test, { after, before } from "node:test";
 import { type Changes, testConfig } from "../../../rig/config.ts";
 import { type GatewayProcess, spawnGateway } from "../../../rig/gateway.ts";
@@ -146,6 +147,39 @@ test("the executable serves three protocols, traces, reloads and drains, from a 
   const { text: all, cut } = await stream.end();
   assert.ok(!cut && all.endsWith("data: [DONE]\n\n"), all);
   assert.equal(await ended, 0);
+});
+
+test("the image's file system is enough: the executable serves in it, as a user who may write one folder", async (t) => {
+  const root = place("image");
+  const made = await run(["sh", join(process.cwd(), "deploy/image-root.sh"), ONE, root], process.env);
+  assert.equal(made.status, 0, made.err);
+  const files = globSync("**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
+  const strangers = files.map(({ name }) => name).filter((name) => !/^(tollgate|passwd|group|lib.*|ld-.*)$/.test(name));
+  assert.deepEqual(strangers, []);
+  mkdirSync(join(root, "etc/tollgate"));
+  const state = "/var/lib/tollgate";
+  const text = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir: state });
+  writeFileSync(join(root, "etc/tollgate/tollgate.yaml"), text);
+  const inside = ["chroot", "--userspec=1000:1000", root, "/tollgate"];
+  const [program, ...args] = [...inside, "serve", "--config", "/etc/tollgate/tollgate.yaml"];
+  const child = spawn(program as string, args, {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { PATH: process.env.PATH },
+  });
+  const exited = once(child, "exit");
+  t.after(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  let serving: { admin: string } | undefined;
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.includes('"event":"serving"')) serving = JSON.parse(line) as { admin: string };
+    if (serving) break;
+  }
+  const env = { PATH: process.env.PATH, TOLLGATE_ADMIN_URL: serving?.admin };
+  assert.deepEqual(await run([...inside, "health"], env), { status: 0, out: "alive\n", err: "" });
+  child.kill("SIGTERM");
+  assert.deepEqual(await exited, [0, null]);
 });
 
 test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {
