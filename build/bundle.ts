@@ -31,7 +31,7 @@ export async function bundle(root: string, named: string | undefined): Promise<B
     // A file that can also be run by itself (npm run schema) is never that in a bundle.
     transform: { target: TARGET, define: { "import.meta.main": "false" } },
     onLog(level, log) {
-      // Its path is read in a checkout only: src/values/bundle.ts.
+      // Its path is read in a checkout only: src/values/program/program.ts.
       if (log.code === "EMPTY_IMPORT_META") return;
       if (level === "warn") throw new Error(`the bundler warns: ${log.message}`);
     },

@@ -6,9 +6,9 @@ import { randomBytes } from "node:crypto";
 import { demoConfig } from "./config/config.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
-import { BUNDLE } from "./values/bundle.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
 import { parseUsd } from "./values/money.ts";
+import { BUNDLE } from "./values/program/program.ts";
 import type { Address } from "./values/settings.ts";
 import { DEMO_DATA_DIR } from "./values/settings.ts";
 

@@ -16,7 +16,7 @@ import {
 } from "./config/config.ts";
 import type { Gateway } from "./gateway.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
-import { BUILD } from "./values/bundle.ts";
+import { BUILD } from "./values/program/program.ts";
 import type { Settings } from "./values/settings.ts";
 import type { RunningGateway } from "./workers/workers.ts";
 

@@ -1,20 +1,21 @@
 /**
  * What accept gives to the pipeline, and what it asks of it.
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import type { BodyGate } from "./body.ts";
+import { type BodyGate, RequestBody } from "./body.ts";
 import type { DescriptorShares } from "./descriptors.ts";
-import type { RequestHeaders } from "./headers.ts";
+import { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import type { PresentedKey } from "./key.ts";
 import type { Rendered } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
-import type { PathRoute } from "./routes.ts";
-import type { SiteLimits } from "./site/limits.ts";
+import { type PathRoute, protocolOfTarget, splitTarget } from "./routes.ts";
+import type { SiteLimits } from "./site/places.ts";
 
 /** A request whose framing and path are beyond doubt. */
 export interface AcceptedRequest {
@@ -83,4 +84,46 @@ export interface Handlers {
   renderRefusal(refused: Refusal, protocol: Protocol, requestId: string): Rendered;
   /** A defect: an exception of a handler. The request has been answered with 500, or cut. */
   onCrash(error: unknown): void;
+}
+
+/* A request as Node has parsed it, before anything is decided about it: what each way of answering needs. */
+
+export interface ParsedRequest {
+  readonly req: IncomingMessage;
+  readonly headers: RequestHeaders;
+  readonly body: RequestBody;
+  /** Whether the client waits for 100 Continue before it sends its body. */
+  readonly awaitsContinue: boolean;
+  /** Whether the client sends its body, or may do so at any moment. */
+  readonly bodyComes: () => boolean;
+  /** In whose shape errors are written. */
+  readonly protocol: Protocol;
+  readonly id: RequestId;
+  /** When the head had been read, on the monotonic clock. */
+  readonly receivedAtMs: number;
+}
+
+export function parseRequest(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { bodyBytesMax, newRequestId, clock }: Pick<ListenerOptions, "bodyBytesMax" | "newRequestId" | "clock">,
+  awaitsContinue: boolean,
+): ParsedRequest {
+  const headers = new RequestHeaders(req.rawHeaders);
+  let asked = !awaitsContinue;
+  const body = new RequestBody(req, headers, bodyBytesMax, () => {
+    if (!asked && !res.headersSent) res.writeContinue();
+    asked = true;
+  });
+  return {
+    req,
+    headers,
+    body,
+    awaitsContinue,
+    // Some clients do not wait for long, and send their body unasked.
+    bodyComes: () => asked || req.readableDidRead,
+    protocol: protocolOfTarget(splitTarget(req.url ?? "").path),
+    id: newRequestId(),
+    receivedAtMs: clock.monotonicMs(),
+  };
 }

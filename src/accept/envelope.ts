@@ -13,9 +13,8 @@ import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps
 import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import { refusedName } from "./envelope/names.ts";
-import { limitAlias, optionsOf } from "./envelope/purchases.ts";
+import { limitAlias, optionsOf, thinkingBudgetOf } from "./envelope/purchases.ts";
 import { bodyTokens } from "./envelope/text-density.ts";
-import { thinkingBudgetOf } from "./envelope/thinking-budget.ts";
 import { TURNS } from "./turns.ts";
 
 /** A body that has the form its path demands. */

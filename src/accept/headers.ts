@@ -2,6 +2,7 @@
  * A request's headers as they came, by lower-cased name. It never joins, drops or overrules a duplicate as
  * `req.headers` does, and keeps names such as `__proto__` harmless (docs/failure-model.md row 22).
  */
+import { type Refusal, refusal } from "../values/errors.ts";
 
 /** Headers that prove who the client is: `key.ts` reads them, nobody else ever sees them. */
 const SECRET_NAMES: ReadonlySet<string> = new Set(["authorization", "x-api-key", "proxy-authorization", "cookie"]);
@@ -45,4 +46,25 @@ export class RequestHeaders {
     for (const [name, values] of this.#values) if (!SECRET_NAMES.has(name)) rest.#values.set(name, values);
     return rest;
   }
+}
+
+/*
+ * The `Idempotency-Key` header: 1 to 255 printable ASCII characters, once
+ * (docs/decisions/idempotency-keeps-no-bodies.md).
+ */
+
+const NAME = "idempotency-key";
+const FORM = /^[\x20-\x7e]{1,255}$/;
+
+/** The key as the client wrote it; undefined when there is none; a refusal when it cannot be used. */
+export function idempotencyKeyOf(headers: RequestHeaders): string | Refusal | undefined {
+  const values = headers.all(NAME);
+  if (values.length === 0) return undefined;
+  const [key = ""] = values;
+  if (values.length > 1) return malformed("It was sent more than once.");
+  return FORM.test(key) ? key : malformed("It is not 1 to 255 printable ASCII characters.");
+}
+
+function malformed(detail: string): Refusal {
+  return refusal("idempotency_key", { param: "Idempotency-Key", detail });
 }

@@ -7,17 +7,21 @@ import type { AddressInfo, Socket } from "node:net";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Address } from "../values/settings.ts";
-import { BareResponse } from "./bare-response.ts";
 import { declaredBytes, UNPROVEN_BYTES_MAX } from "./body.ts";
 import { ClientConnection, type HttpExchange } from "./connection.ts";
-import type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
+import {
+  type AcceptedRequest,
+  type Handlers,
+  type ListenerOptions,
+  type ParsedRequest,
+  parseRequest,
+} from "./contract.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
 import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, traceparentOf } from "./identity.ts";
 import { keyOf } from "./key.ts";
-import { type ParsedRequest, parseRequest } from "./parsed-request.ts";
-import { answerRaw, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
+import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
 import { routeOf, splitTarget } from "./routes.ts";
 import { Site, type Visit } from "./site/site.ts";

@@ -2,7 +2,6 @@
  * The command line's side of the admin API: finds the gateway and its token, asks, and turns every way of failing into
  * a sentence that says what to do. The token goes into one header and nowhere else.
  */
-
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { type JsonObject, parseObject } from "../values/json-object.ts";
 import { Secret } from "../values/secret.ts";
 import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { CliFailure } from "./failure.ts";
+import type { Terminal } from "./terminal.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8788";
 /** Where `serve` puts the token that it makes, inside the data folder. */
@@ -161,4 +161,36 @@ function codeOf(error: unknown): string {
   if (typeof failure?.code === "string") return failure.code;
   if (failure?.cause !== undefined) return codeOf(failure.cause);
   return typeof failure?.name === "string" ? failure.name : "unknown failure";
+}
+
+/*
+ * A client for long commands: a store that does not answer for a moment must not undo the work of many minutes. What only
+ * reads, or counts once however often it is sent, is asked again for a while.
+ */
+
+/** How long a store may not answer. */
+const PATIENCE_MS = 60_000;
+const PAUSE_MS = 1_000;
+
+/** @returns the same client; every call of it is one that may be sent again. */
+export function patientClient(admin: AdminClient, terminal: Terminal): AdminClient {
+  return {
+    async call(method, path, body) {
+      for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
+        try {
+          return await admin.call(method, path, body);
+        } catch (error) {
+          if (!(error instanceof CliFailure) || error.code !== "store_unavailable") throw error;
+          if (waitedMs >= PATIENCE_MS) throw new CliFailure(1, givenUp(error));
+          if (waitedMs === 0) terminal.note("The store does not answer; trying again for up to a minute.");
+          terminal.progress(`Waiting for the store: ${waitedMs / 1_000} s`);
+          await terminal.wait(PAUSE_MS);
+        }
+      }
+    },
+  };
+}
+
+function givenUp({ message }: CliFailure): string {
+  return `${message}\nIt did not answer for ${PATIENCE_MS / 1_000} seconds.`;
 }

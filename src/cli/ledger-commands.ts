@@ -1,11 +1,10 @@
 /** `tollgate ledger`: every movement of money, shown, and exported whole. */
 
 import type { JsonObject } from "../values/json-object.ts";
-import { type AdminClient, segment } from "./admin-client.ts";
+import { type AdminClient, patientClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query, showLedger, withMore } from "./admin-commands.ts";
 import { csv, csvRows } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
-import { patientClient } from "./patient-client.ts";
 import { type Column, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

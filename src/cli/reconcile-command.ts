@@ -2,15 +2,13 @@
 import { readSpan } from "../store/sums/day-sums.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
-import type { AdminClient } from "./admin-client.ts";
-import { segment } from "./admin-client.ts";
+import { type AdminClient, patientClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
 import { CliFailure } from "./failure.ts";
 import { readColumnNames } from "./invoice/columns.ts";
 import { type Compared, type Comparison, compareFigures, type Figure } from "./invoice/compare.ts";
 import { addFigures, type ByDay, type Invoice, NO_FIGURES, readInvoice } from "./invoice/invoice.ts";
-import { patientClient } from "./patient-client.ts";
 import { cell, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -2,12 +2,11 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
-import type { AdminClient } from "./admin-client.ts";
+import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
 import { csv } from "./csv.ts";
 import { CliFailure } from "./failure.ts";
-import { patientClient } from "./patient-client.ts";
 import { cell, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -1,11 +1,10 @@
 /** `tollgate ledger verify`: accounts against their ledgers, however long these are, and the files of the archive. */
 
 import type { JsonObject } from "../values/json-object.ts";
-import type { AdminClient } from "./admin-client.ts";
+import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
 import { CliFailure } from "./failure.ts";
-import { patientClient } from "./patient-client.ts";
 import { type Column, cell, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

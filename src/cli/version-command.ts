@@ -1,6 +1,7 @@
 /** `tollgate --version`: which program this is, and as JSON also which one runs at the admin address. */
-import { BUILD } from "../values/bundle.ts";
+
 import type { JsonObject } from "../values/json-object.ts";
+import { BUILD } from "../values/program/program.ts";
 import { connectAdmin, type Env } from "./admin-client.ts";
 import { CliFailure } from "./failure.ts";
 

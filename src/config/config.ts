@@ -5,17 +5,15 @@
 import { readFileSync } from "node:fs";
 import { CONFIG_FILE } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
-import { type ConfigCopy, sourcesOfCopy } from "./copy.ts";
 import type { Sources } from "./expand.ts";
-import { type Loaded, loadText } from "./load.ts";
+import { type ConfigCopy, type Loaded, loadText, sourcesOfCopy } from "./load.ts";
 import type { Problem } from "./problems.ts";
 import * as watching from "./watch.ts";
 
-export type { ConfigCopy } from "./copy.ts";
 export { DEFAULTS, LIMITS } from "./defaults.ts";
 export { type DemoPlaces, demoConfig } from "./demo.ts";
 export { diffSettings, keepUntilRestart } from "./difference.ts";
-export type { Loaded } from "./load.ts";
+export type { ConfigCopy, Loaded } from "./load.ts";
 export type { Problem } from "./problems.ts";
 export type { ConfigWatch } from "./watch.ts";
 export { CONFIG_FILE };

@@ -1,11 +1,11 @@
 /** From the text of `tollgate.yaml` to settings, or to everything that is wrong with it. */
+
 import { isObject } from "../values/json-object.ts";
 import type { Settings } from "../values/settings.ts";
 import { checkSchema, withoutFaults } from "./check.ts";
 import type { KnownNames } from "./compile/catalog.ts";
 import { compile } from "./compile/compile.ts";
 import { type Loose, Reader } from "./compile/reader.ts";
-import { type ConfigCopy, notingSources } from "./copy.ts";
 import { type ConfigDocument, readDocument } from "./document.ts";
 import { expandReferences, type Sources } from "./expand.ts";
 import type { Problem } from "./problems.ts";
@@ -52,4 +52,40 @@ function knownNames(document: ConfigDocument): KnownNames {
 
 function copyOf(value: unknown): Record<string, unknown> {
   return Object.assign(Object.create(null), isObject(value) ? value : {});
+}
+
+/*
+ * A configuration as it was read. A process that gets a copy makes the same settings of it as the one that read the
+ * files, even if these have changed since.
+ */
+
+/** Holds secrets in the clear: for another process of this gateway only, never for a log. */
+export interface ConfigCopy {
+  readonly text: string;
+  /** Texts of the files that it names (`file:/path`, `tls.ca_file` and the like), by the path under which they were read. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** Sources that note every file in `files`, and give the same text when the same file is asked for again. */
+function notingSources(sources: Sources, files: Map<string, string>): Sources {
+  return {
+    env: sources.env,
+    readFile(path) {
+      const text = files.get(path) ?? sources.readFile(path);
+      files.set(path, text);
+      return text;
+    },
+  };
+}
+
+/** Sources in which no file exists but those of the copy. */
+export function sourcesOfCopy({ files }: ConfigCopy, env: Sources["env"]): Sources {
+  return {
+    env,
+    readFile(path) {
+      const text = files.get(path);
+      if (text === undefined) throw Object.assign(new Error(`${path} is not in the copy`), { code: "ENOENT" });
+      return text;
+    },
+  };
 }

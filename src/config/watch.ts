@@ -4,9 +4,8 @@ import { statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import type { ConfigCopy } from "./copy.ts";
 import type { Sources } from "./expand.ts";
-import { type Loaded, loadText } from "./load.ts";
+import { type ConfigCopy, type Loaded, loadText } from "./load.ts";
 import type { Problem } from "./problems.ts";
 
 export interface WatchOptions extends Sources {

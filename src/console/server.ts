@@ -13,10 +13,9 @@ import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./
 import { Health, Readiness, type ReadinessAnswer } from "./answers/answers.ts";
 import { text } from "./answers/shape.ts";
 import { Audit, auditRoutes } from "./audit.ts";
-import { complain, type SchemaFinding } from "./complaint.ts";
 import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
 import { type DescribedRoute, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
-import { AdminRefusal, refusalBody, storeRefusal } from "./refusal.ts";
+import { AdminRefusal, complain, refusalBody, type SchemaFinding, storeRefusal } from "./refusal.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { archiveRoutes } from "./routes/archive.ts";
 import { codeRoutes } from "./routes/codes.ts";
@@ -48,7 +47,7 @@ const VALIDATION = {
   coerceTypes: false,
   useDefaults: false,
   removeAdditional: false,
-  // Findings carry the schema that they broke, where complaint.ts finds its words.
+  // Findings carry the schema that they broke, where refusal.ts finds its words.
   verbose: true,
   keywords: ["x-remedy"],
 };

@@ -4,7 +4,7 @@
  * block get whole blocks, even if the upstream mixed them.
  */
 import type { BlockEvent, BlockKey, ReplyEvent } from "./hub.ts";
-import { ObjectEnd } from "./reply/object-end.ts";
+import { ObjectEnd } from "./reply/gathered.ts";
 
 /** The most characters that may wait for their turn; a stream that needs more is not believed. */
 export const QUEUED_CHARS_MAX = 16 * 1024 * 1024;

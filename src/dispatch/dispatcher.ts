@@ -3,18 +3,28 @@
  * What happens once per request is here; what happens once per attempt is in `attempt.ts`.
  */
 
-import { sparingly } from "../telemetry/sparingly.ts";
+import { sparingly } from "../telemetry/log.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import { Affinity, drawOf } from "./affinity.ts";
 import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered } from "./ask.ts";
 import { type AttemptResult, runAttempt } from "./attempt.ts";
-import { begun, type Candidate, type Choice, type Chosen, choose, chooseNext, isEjected, release } from "./choose.ts";
+import {
+  Affinity,
+  begun,
+  type Candidate,
+  type Choice,
+  type Chosen,
+  choose,
+  chooseNext,
+  drawOf,
+  isEjected,
+  orderRoutes,
+  preferUpstream,
+  release,
+} from "./choose.ts";
 import { type Failure, refusalOf, rowOf } from "./failure.ts";
-import { RetryBudget } from "./retry-budget.ts";
-import { orderRoutes, preferUpstream } from "./route-order.ts";
 import { waitForSlot } from "./slot-wait.ts";
 import type { Ejection } from "./upstream/health.ts";
 import { UpstreamPool, type UpstreamReport } from "./upstream/pool.ts";
@@ -237,4 +247,33 @@ function refused(refusal: Refusal, attempts: readonly AttemptRecord[]): Unanswer
 
 function gone(attempts: readonly AttemptRecord[]): Unanswered {
   return { answered: false, clientGone: true, refusal: undefined, attempts };
+}
+
+/*
+ * Keeps retries from multiplying an outage: at any time at most a share of the running requests are retries.
+ */
+
+/** Share of the requests in flight that may be retries at once. */
+const RETRY_SHARE = 0.2;
+
+/** Retries that may run at once however few requests there are. */
+const RETRIES_MIN = 3;
+
+export class RetryBudget {
+  #running = 0;
+
+  /**
+   * Takes a slot for one retry.
+   * @param inFlight attempts running now, over all upstreams.
+   * @returns false when the budget is used up; else `giveBack` must follow once.
+   */
+  take(inFlight: number): boolean {
+    if (this.#running >= Math.max(RETRIES_MIN, Math.floor(inFlight * RETRY_SHARE))) return false;
+    this.#running += 1;
+    return true;
+  }
+
+  giveBack(): void {
+    this.#running -= 1;
+  }
 }

@@ -2,22 +2,29 @@
  * The endpoints beside the three model paths. They need a good key and cost nothing: no hold, no
  * charge, outside of limits and funds. The one that asks a model for something, `compact`, goes the way of the model path.
  */
-import type { AcceptedRequest } from "../accept/listener.ts";
+import { randomBytes } from "node:crypto";
+import { readEnvelopeInTurns } from "../accept/envelope.ts";
+import { type AcceptedRequest, createListener, type Listener } from "../accept/listener.ts";
 import type { Reply } from "../accept/reply.ts";
 import { readKeyView, storeRefusal } from "../admit/key-view.ts";
-import { render } from "../request/answer.ts";
+import { noCompaction, openCompaction } from "../convert/responses/compact.ts";
 import type { RequestRecord } from "../request/record.ts";
-import { presentedKey, refuseBadKey } from "../request/refuse.ts";
-import type { PipelineParts } from "../request/run.ts";
+import { presentedKey, refuseBadKey, render } from "../request/refuse.ts";
+import type { ModelEndpoint, PipelineParts } from "../request/run.ts";
 import { serveModel } from "../request/serve.ts";
+import type { Store } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
+import type { Log } from "../telemetry/log.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import { pooled } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
-import { COMPACT } from "./compact.ts";
-import { type CountParts, countTokens } from "./count-tokens.ts";
+import { newRequestId } from "../values/request-id.ts";
+import type { Settings } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import { type CountParts, countTokens, NativeCounts } from "./count-tokens.ts";
 import { explainOwn } from "./explain/questions.ts";
 import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsFor } from "./models.ts";
-import type { SideRates } from "./rate.ts";
+import { SideRates } from "./rate.ts";
 import { ownUsage, type UsageParts } from "./usage.ts";
 
 /** What only these endpoints need. */
@@ -40,7 +47,7 @@ interface SideAnswer {
 }
 
 /** Serves a request on a side endpoint. Never rejects: a defect becomes a 500. */
-export async function serveSide(request: AcceptedRequest, reply: Reply, parts: SideParts): Promise<void> {
+async function serveSide(request: AcceptedRequest, reply: Reply, parts: SideParts): Promise<void> {
   const { route } = request;
   if (route.kind === "side" && route.name === "compact") {
     return serveModel(route.protocol, request, reply, parts, COMPACT);
@@ -176,4 +183,99 @@ function refuse({ request, reply, record, shape }: SideRun, refused: Refusal, pa
 function idHeader(shape: Protocol, requestId: string): Record<string, string> {
   const name = PROTOCOLS[shape].requestIdHeader;
   return name === undefined ? {} : { [name]: requestId };
+}
+
+/*
+ * How `POST /v1/responses/compact` differs from `POST /v1/responses`: admitted, held for, charged and relayed the same
+ * way, at another path of the upstream, never streamed and without an output limit.
+ */
+
+const COMPACT: ModelEndpoint = {
+  pathSuffix: "/compact",
+  open: openCompaction,
+  async read(protocol, body) {
+    const read = await readEnvelopeInTurns(protocol, body);
+    if (isRefusal(read)) return read;
+    if (read.envelope.stream) {
+      return refusal("unsupported_parameter", { param: "stream", detail: "A compaction is not streamed." });
+    }
+    // No member limits the output, so the most that the model can give is held for.
+    const limit = { field: "max_output_tokens", value: Number.MAX_SAFE_INTEGER, implied: true };
+    return { ...read, envelope: { ...read.envelope, limit } };
+  },
+  refused(refused, attempts) {
+    const status = attempts.at(-1)?.status;
+    return status === 404 || status === 405 ? noCompaction() : refused;
+  },
+};
+
+/* The listener that clients reach, with its pipeline, and how it is drained. */
+
+/** How long a stream's proper end may take to reach its client after the deadline of a drain. */
+const CUT_GRACE_MS = 2_000;
+/** For request ids, which are no secrets. */
+const RANDOM = pooled(randomBytes);
+
+/** @param shared whether other processes listen at the same address, which the parent has taken for all. */
+export function publicListener(parts: PipelineParts, store: Store, log: Log, shared: boolean): Listener {
+  const { clock } = parts;
+  const settings = parts.settings();
+  const side = { ...parts, nativeCounts: new NativeCounts(clock), usage: store, sideRates: new SideRates(clock) };
+  const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
+    render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
+  const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {
+    const { answer, status, headers, body } = rendered(refused, protocol, reply.requestId);
+    const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: clock.monotonicMs() });
+    record.refused(answer, status);
+    record.finish();
+    if (!reply.gone) reply.whole(status, headers, body);
+  };
+  return createListener(
+    {
+      address: settings.listen,
+      shared,
+      bodyBytesMax: settings.bodyBytesMax,
+      trustProxy: settings.trustProxy,
+      corsOrigins: settings.corsOrigins,
+      siteUrl: () => parts.settings().site,
+      clock,
+      newRequestId: () => newRequestId(clock.wallMs(), RANDOM),
+      connectionGuard: parts.overload.connectionGuard,
+    },
+    {
+      onRequest: (request: AcceptedRequest, reply: Reply) =>
+        request.route.kind === "model"
+          ? serveModel(request.route.protocol, request, reply, parts)
+          : serveSide(request, reply, side),
+      onRefusal: refuse,
+      renderRefusal: rendered,
+      onCrash: (error) => log.error({ reason: reasonOf(error) }, "a request failed on a defect of the gateway"),
+    },
+  );
+}
+
+/**
+ * ARCHITECTURE.md promise 12: the front has been notified; late requests are still served, then running ones finish.
+ */
+export async function drainListener(
+  listener: Listener,
+  settings: Settings,
+  clock: Clock,
+  cut: () => void,
+): Promise<void> {
+  listener.lameDuck();
+  await new Promise<void>((resolve) => clock.after(settings.drain.lameDuckMs, resolve));
+  const closed = listener.close();
+  let cancel = clock.after(settings.drain.deadlineMs, () => {
+    cut();
+    // What has not ended properly by then has a client that does not read.
+    cancel = clock.after(CUT_GRACE_MS, () => listener.destroy());
+  });
+  await closed;
+  cancel();
+}
+
+/** The stack of what was thrown, for the log. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -6,15 +6,13 @@ import { totalmem } from "node:os";
 import process from "node:process";
 import { type DescriptorShares, descriptorLimit, sharesOf } from "../accept/descriptors.ts";
 import { FULL_RATIO } from "../settle/journal/open.ts";
-import { PRESSURE_RATIO } from "../settle/journal/retention.ts";
+import { PRESSURE_RATIO } from "../settle/journal/segments.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { createVitalsMeter, type Load, type PressureLimits, pressureOf } from "../telemetry/pressure.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
-import type { WellFormedKey } from "../values/key.ts";
+import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import { InFlight } from "./in-flight.ts";
-import { CLOSE_FROM, REFUSE_CONNECTIONS_FROM, type ShedPoint, shedAt } from "./shed.ts";
 
 /** Requests in flight that a process carries at least, even if its upstreams take fewer. */
 const IN_FLIGHT_LEAST = 1_000;
@@ -118,4 +116,143 @@ function machineMemoryBytes(): number {
 
 function heavyDetail(own: number): string {
   return `This gateway is short of room, and your account has ${own} requests running, the largest part of it.`;
+}
+
+/* The admitted requests of this process, by account; what shedding goes by. */
+
+interface KeyLoad {
+  readonly tag: AccountTag;
+  count: number;
+}
+
+/**
+ * Counts what is in flight. An account is known by a key only while that key has requests running, that is, after the
+ * store has vouched for it: a forged key with another account's tag learns nothing and blames nobody.
+ */
+export class InFlight {
+  readonly #byAccount = new Map<AccountTag, number>();
+  readonly #byKey = new Map<KeyHash, KeyLoad>();
+  /** How many accounts have each number of requests, so that the most is at hand without a walk. */
+  readonly #accountsByCount = new Map<number, number>();
+  #total = 0;
+  #most = 0;
+
+  get census(): Census {
+    return { total: this.#total, accounts: this.#byAccount.size, most: this.#most };
+  }
+
+  of(tag: AccountTag): number {
+    return this.#byAccount.get(tag) ?? 0;
+  }
+
+  /** Requests of the account that a key belongs to; 0 while none of the key runs. */
+  ofKey(hash: KeyHash): number {
+    const load = this.#byKey.get(hash);
+    return load ? this.of(load.tag) : 0;
+  }
+
+  /** Takes a request in. @returns what takes it out; once. */
+  enter(tag: AccountTag, hash: KeyHash): () => void {
+    const load = this.#byKey.get(hash) ?? { tag, count: 0 };
+    load.count += 1;
+    this.#byKey.set(hash, load);
+    this.#move(tag, 1);
+    let inside = true;
+    return () => {
+      if (!inside) return;
+      inside = false;
+      load.count -= 1;
+      if (load.count === 0) this.#byKey.delete(hash);
+      this.#move(tag, -1);
+    };
+  }
+
+  #move(tag: AccountTag, by: 1 | -1): void {
+    const before = this.of(tag);
+    const now = before + by;
+    this.#total += by;
+    if (now === 0) this.#byAccount.delete(tag);
+    else this.#byAccount.set(tag, now);
+    this.#rank(before, -1);
+    this.#rank(now, 1);
+    // A count changes by one, so the most does, too.
+    if (now > this.#most) this.#most = now;
+    else if (before === this.#most && !this.#accountsByCount.has(before)) this.#most = now;
+  }
+
+  #rank(count: number, by: 1 | -1): void {
+    if (count === 0) return;
+    const accounts = (this.#accountsByCount.get(count) ?? 0) + by;
+    if (accounts === 0) this.#accountsByCount.delete(count);
+    else this.#accountsByCount.set(count, accounts);
+  }
+}
+
+/*
+ * Decides who is refused while the process is short of something, decided from numbers alone (ARCHITECTURE.md promise
+ * 10). First the accounts that have most of what runs, with 429: one client's flood must neither cost the others their
+ * answers nor show the front a 5xx. Only where there is no such account, or the process is still full, everybody with
+ * 503.
+ */
+
+/** Where on its path a request can be turned away; each one costs more than the one before. */
+const SHED_POINTS = ["accept", "headers", "body", "upstream"] as const;
+type ShedPoint = (typeof SHED_POINTS)[number];
+
+/** Pressure from which on answers close their connections, so that the front spreads its next requests anew. */
+const CLOSE_FROM = 0.9;
+/** Pressure of the process itself, its loop and memory, from which on new connections are answered 503 and closed. */
+const REFUSE_CONNECTIONS_FROM = 1;
+
+interface Threshold {
+  /** From here on the accounts with most of the requests get 429. */
+  readonly heavy: number;
+  /** From here on everybody gets 503; while there is a heavy account, only at 1. */
+  readonly all: number;
+}
+
+/** The further a request has come, the more it has cost already, so the higher the pressure at which it is refused. */
+const THRESHOLDS: Readonly<Record<Exclude<ShedPoint, "accept">, Threshold>> = {
+  headers: { heavy: 0.8, all: 0.95 },
+  body: { heavy: 0.85, all: 0.97 },
+  upstream: { heavy: 0.9, all: 1 },
+};
+
+/** Below this many requests in flight no account is blamed. */
+const HEAVY_MIN = 8;
+/** Times its equal share that an account may have. */
+const HEAVY_FACTOR = 2;
+
+/** What is in flight in this process, without the request that is decided. */
+interface Census {
+  /** Requests of all accounts. */
+  readonly total: number;
+  /** Accounts that have any. */
+  readonly accounts: number;
+  /** Requests of the account that has most. */
+  readonly most: number;
+}
+
+/** Whether an account with so many requests has an outsized part of what runs: half of it, or twice an equal share. */
+export function isHeavy(own: number, { total, accounts }: Census): boolean {
+  if (own < HEAVY_MIN) return false;
+  return own * 2 > total || own * accounts > total * HEAVY_FACTOR;
+}
+
+/**
+ * Decides one request.
+ * @param own requests in flight of its account; 0 while the account is not known.
+ * @returns the cause of its refusal, or undefined when it may go on.
+ */
+export function shedAt(
+  point: Exclude<ShedPoint, "accept">,
+  pressure: number,
+  own: number,
+  census: Census,
+): "concurrency" | "overloaded" | undefined {
+  const { heavy, all } = THRESHOLDS[point];
+  if (pressure < heavy) return undefined;
+  if (isHeavy(own, census)) return "concurrency";
+  const everybody = isHeavy(census.most, census) ? 1 : all;
+  return pressure >= everybody ? "overloaded" : undefined;
 }

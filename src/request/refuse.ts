@@ -2,8 +2,10 @@
 import type { FailedKeys } from "../accept/failed-keys.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
 import type { SeenKeys } from "../admit/seen-keys.ts";
-import { type Cause, isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import { renderError } from "../convert/error.ts";
+import { answerOf, type Cause, type ErrorAnswer, isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { WellFormedKey } from "../values/key.ts";
+import type { Protocol } from "../values/protocol.ts";
 
 /** Failures that a guesser of keys would cause; a missing key is only a misconfigured client. */
 const GUESSES: ReadonlySet<Cause> = new Set<Cause>(["unknown_key", "malformed_key", "conflicting_keys"]);
@@ -42,4 +44,45 @@ function waitOf(cause: Cause, address: string | undefined, failedKeys: FailedKey
   if (GUESSES.has(cause)) return failedKeys.failed(address);
   // Nobody guesses a key that was revoked: some program still has it, and others at its address do not.
   return cause === "revoked_key" ? failedKeys.waitS(address) : undefined;
+}
+
+/* From a refusal to the bytes and headers that a client of a protocol gets: the same way for every stage. */
+
+interface RenderedRefusal {
+  readonly answer: ErrorAnswer;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array;
+}
+
+/** Messages clients know an overloaded server by its own status (docs/translation-rules.md rule 47). */
+const MESSAGES_OVERLOADED_STATUS = 529;
+
+/**
+ * Renders a refusal.
+ * @param requestId as printed in `x-request-id`.
+ * @param unavailableStatus the setting `upstream_unavailable_status`.
+ */
+export function render(
+  refused: Refusal,
+  protocol: Protocol,
+  requestId: string,
+  unavailableStatus: 403 | 503,
+): RenderedRefusal {
+  const answer = answerOf(refused, unavailableStatus);
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    "x-tollgate-origin": answer.origin,
+    ...answer.headers,
+  };
+  if (answer.retryAfterS !== undefined) headers["retry-after"] = String(answer.retryAfterS);
+  if (answer.shouldRetry !== undefined) headers["x-should-retry"] = String(answer.shouldRetry);
+  if (answer.close) headers.connection = "close";
+  const upstreamOverload = answer.origin === "upstream" && answer.status === 503;
+  return {
+    answer,
+    status: upstreamOverload && protocol === "messages" ? MESSAGES_OVERLOADED_STATUS : answer.status,
+    headers,
+    body: Buffer.from(renderError(protocol, answer, requestId)),
+  };
 }

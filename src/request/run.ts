@@ -18,7 +18,7 @@ import type { Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import type { LeftStreams } from "./left-streams.ts";
+import type { LeftStreams } from "./read-on.ts";
 import type { Recorder, RequestRecord } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 

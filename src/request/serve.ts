@@ -11,8 +11,7 @@ import { asksToThink } from "../convert/thinking-asked.ts";
 import type { Ending } from "../settle/charge.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
-import { render } from "./answer.ts";
-import { presentedKey, refuseBadKey } from "./refuse.ts";
+import { presentedKey, refuseBadKey, render } from "./refuse.ts";
 import type { ModelEndpoint, PipelineParts, Run } from "./run.ts";
 import {
   admitRequest,

@@ -9,8 +9,7 @@ import type { Route } from "../values/catalog.ts";
 import { type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import { billedUsage, NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
-import { absorbedCost } from "./cost.ts";
-import { memoOf, toolPrices, unitPrices } from "./memo.ts";
+import { absorbedCost, memoOf, toolPrices, unitPrices } from "./memo.ts";
 import type { Metered } from "./meter.ts";
 
 /** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */

@@ -4,8 +4,11 @@ import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
+import type { IdempotentRequest } from "../values/idempotency.ts";
+import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
+import type { RequestId } from "../values/request-id.ts";
 import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-calls.ts";
 import { NO_USAGE, totalInput, type Usage } from "../values/tokens/usage.ts";
 import {
@@ -16,8 +19,7 @@ import {
   type LeftTry,
   tierCharged,
 } from "./attempts.ts";
-import { absorbedCost, chargedCost, eachOnce } from "./cost.ts";
-import { BRAKE, COMPLETE, type MemoFacts, memoOf } from "./memo.ts";
+import { absorbedCost, BRAKE, COMPLETE, chargedCost, eachOnce, type MemoFacts, memoOf } from "./memo.ts";
 import {
   type Evidence,
   type Expected,
@@ -29,7 +31,6 @@ import {
   withOptions,
 } from "./meter.ts";
 import type { Pace } from "./observed.ts";
-import { voidOf } from "./void.ts";
 
 /** How the request ended for the money. */
 export interface Ending {
@@ -306,4 +307,65 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Snapped): string {
     upstreamModel: ending.route?.upstreamModel,
     answeredBy: ending.measured.answeredBy,
   });
+}
+
+/* Settlements that charge nobody and name no cost: the hold goes back. */
+
+/** The settlement of a request that never reached an upstream: its hold is given back. */
+export function voidOf(terms: ChargeTerms): SettleAsk {
+  return {
+    requestId: terms.requestId,
+    tag: terms.tag,
+    admittedAtMs: terms.storeTimeMs,
+    group: terms.group.name,
+    kind: terms.group.kind,
+    entitlement: terms.entitlement,
+    keyId: terms.keyId,
+    perKey: terms.group.limits.perKey,
+    model: terms.model.name,
+    amount: ZERO,
+    absorbed: ZERO,
+    absorbedCause: undefined,
+    upstream: undefined,
+    tokensTaken: terms.tokensTaken,
+    tokensUsed: 0,
+    tokensPerMinute: terms.group.limits.tokensPerMinute,
+    voided: true,
+    memo: "{}",
+    idempotency: terms.idempotency,
+  };
+}
+
+/**
+ * Gives up an admission whose outcome is unknown: should the store have carried it out, or still do so, it holds nothing.
+ * @param nowMs the time at which the answer failed to come; the store's own is not known.
+ */
+export function abandoned(
+  requestId: RequestId,
+  tag: AccountTag,
+  inputTokens: number,
+  nowMs: number,
+  idempotency?: IdempotentRequest | undefined,
+): SettleAsk {
+  return {
+    requestId,
+    tag,
+    admittedAtMs: nowMs,
+    group: "",
+    kind: "pay_per_use",
+    entitlement: undefined,
+    keyId: "",
+    perKey: false,
+    model: "",
+    amount: ZERO,
+    absorbed: ZERO,
+    absorbedCause: undefined,
+    upstream: undefined,
+    tokensTaken: inputTokens,
+    tokensUsed: 0,
+    tokensPerMinute: undefined,
+    voided: true,
+    memo: "{}",
+    idempotency: idempotency && { ...idempotency, streamed: false, untilMs: nowMs },
+  };
 }

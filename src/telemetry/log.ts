@@ -1,6 +1,7 @@
 /** Logs: one JSON object a line, by pino, or lines for people by pino-pretty; the only file that imports them. */
 import { type DestinationStream, type LoggerOptions, pino } from "pino";
 import pretty from "pino-pretty";
+import type { Clock } from "../values/time.ts";
 
 export interface Log {
   info(facts: object, message: string): void;
@@ -69,4 +70,21 @@ function destinationOf({ destination, pretty: forPeople }: LogOptions): Destinat
     // A log line stays one line, even if its values hold line breaks.
     ignore: "pid,hostname",
   });
+}
+
+/* For what is tried again every second: logs a failure when its reason is new, else once a minute. */
+
+const TOLD_AGAIN_MS = 60_000;
+
+/** @returns the function to call at each failure; it calls `tell` when that is news. */
+export function sparingly(clock: Clock, tell: (reason: string) => void): (reason: string) => void {
+  let told: string | undefined;
+  let toldMs = 0;
+  return (reason) => {
+    const nowMs = clock.monotonicMs();
+    if (reason === told && nowMs - toldMs < TOLD_AGAIN_MS) return;
+    told = reason;
+    toldMs = nowMs;
+    tell(reason);
+  };
 }

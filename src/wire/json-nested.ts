@@ -10,7 +10,7 @@ import {
   skipScalar,
   skipSpace,
   skipString,
-} from "./json-token.ts";
+} from "./json-scan.ts";
 import { asBuffer } from "./utf8.ts";
 
 /** Where a member is among its neighbours; -1 where there is none. */

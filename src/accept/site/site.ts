@@ -8,17 +8,16 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
-import type { Protocol } from "../../values/protocol.ts";
+import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import type { RequestBody } from "../body.ts";
 import type { DescriptorShares } from "../descriptors.ts";
 import { RequestHeaders } from "../headers.ts";
-import type { Reply } from "../reply.ts";
-import { routeOf, splitTarget } from "../routes.ts";
+import { carriesKey } from "../key.ts";
+import type { Reply, ReplyHeaders } from "../reply.ts";
+import { hintFor, hintHeader, routeOf, splitTarget } from "../routes.ts";
 import { SiteAddress, SiteCall, type SiteFailure } from "./call.ts";
 import { answerHead, hasBody, requestHead, targetFault, type VisitHead } from "./head.ts";
-import { SITE_LIMITS, type SiteLimits, withinSiteShare } from "./limits.ts";
-import { builtInSite, meantForApi } from "./page.ts";
-import { SitePlaces } from "./places.ts";
+import { SITE_LIMITS, type SiteLimits, SitePlaces, withinSiteShare } from "./places.ts";
 import { type TunnelEnd, tunnel } from "./tunnel.ts";
 
 interface SiteParts {
@@ -192,4 +191,55 @@ function explain(failure: SiteFailure, reply: Reply): void {
   const silent = failure === "silent";
   const words = failure === "invalid" ? "does not speak HTTP as it should" : "does not answer";
   reply.whole(silent ? 504 : 502, TEXT, Buffer.from(`The site behind this gateway ${words}.\n`));
+}
+
+/*
+ * The answer at every path that is not the API's: one static page (docs/failure-model.md row 43). It repeats nothing of
+ * the request. Where the operator has a site of their own, `site.ts` passes requests on to it; those that were meant
+ * for the API get this page all the same.
+ */
+
+/** What the site needs to know of a request; `meantForApi` when it carries a key or JSON. */
+interface SiteRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly meantForApi: boolean;
+}
+
+const PATHS = PROTOCOL_NAMES.map((name) => PROTOCOLS[name].path);
+
+const PAGE = Buffer.from(
+  `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Tollgate</title></head>
+<body>
+<h1>Tollgate</h1>
+<p>This is a model gateway. There is nothing to see at this address; programs send <code>POST</code> requests to:</p>
+<ul>
+${PATHS.map((path) => `<li><code>${path}</code></li>`).join("\n")}
+</ul>
+<p>If a program brought you here, its base address is wrong: most need one that ends in <code>/v1</code>.</p>
+</body>
+</html>
+`,
+  "utf8",
+);
+
+const PAGE_HEADERS: ReplyHeaders = Object.freeze({
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  "referrer-policy": "no-referrer",
+});
+
+/** The page that needs no configuration. */
+function builtInSite(request: SiteRequest, reply: Reply): void {
+  const hint = request.meantForApi ? hintHeader(hintFor(request.path) ?? PATHS.join(" or ")) : {};
+  reply.whole(200, { ...PAGE_HEADERS, ...hint }, PAGE);
+}
+
+/** Whether a request for the site looks like one that missed the API: a POST with a key or JSON. */
+function meantForApi(method: string, headers: RequestHeaders): boolean {
+  const json = headers.get("content-type")?.toLowerCase().startsWith("application/json") === true;
+  return method === "POST" && (json || carriesKey(headers));
 }

@@ -7,10 +7,9 @@ import { chained, type LineChain, newChain } from "../../store/ledger/line-chain
 import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
 import { digestOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
-import { type AdminClient, segment } from "../admin-client.ts";
+import { type AdminClient, patientClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
-import { patientClient } from "../patient-client.ts";
 import { type Column, table } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { listArchive, readArchive, writeArchive } from "./files.ts";

@@ -2,6 +2,8 @@
  * Which columns of a vendor's export say what. Names are compared without regard to case, blanks and punctuation;
  * docs/reconcile.md has the vendors that they come from.
  */
+
+import { utcDay } from "../../values/time.ts";
 import { CliFailure } from "../failure.ts";
 
 /** What a column may say. `beside`: input that is in no column of `input`; `end`: when the row's time ends. */
@@ -115,4 +117,89 @@ export function columnsOf(
   const twice = places.find((place) => names.indexOf(names[place] ?? "") !== names.lastIndexOf(names[place] ?? ""));
   if (twice !== undefined) throw new CliFailure(2, `The column ${JSON.stringify(heading[twice])} is there twice.`);
   return found;
+}
+
+/* Cells of a vendor's export as days, counts and amounts: what cannot be read for certain is not guessed. */
+
+/** Parts of a dollar in which costs are added up: rows may cost less than a nano-dollar. */
+const COST_DIGITS = 15;
+const COST_UNIT = 10n ** BigInt(COST_DIGITS);
+const NANO = 1_000_000_000n;
+/** Digits in front of the point, and an exponent, that a vendor may bill with. */
+const DIGITS_MAX = 15;
+
+const DAY = /^(\d{4})-(\d\d)-(\d\d)$/;
+const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(Z|UTC|[+-]\d\d:?\d\d)?$/i;
+const AMERICAN_DAY = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
+
+/**
+ * When a row is of, in milliseconds: `2026-08-01`, with a time and perhaps an offset (UTC without one), `08/31/2026` with the
+ * month first, Unix seconds or milliseconds.
+ */
+export function readInstant(text: string): number | undefined {
+  if (/^\d{10}$/.test(text)) return Number(text) * 1_000;
+  if (/^\d{13}$/.test(text)) return Number(text);
+  const [, month, date, year] = AMERICAN_DAY.exec(text) ?? [];
+  const iso = year === undefined ? text : `${year}-${month?.padStart(2, "0")}-${date?.padStart(2, "0")}`;
+  if (DAY.test(iso)) return instantOf(iso, "00:00", "Z");
+  const [, day, time, zone = "Z"] = INSTANT.exec(iso) ?? [];
+  if (day === undefined || time === undefined) return undefined;
+  const offset = /^(?:Z|UTC)$/i.test(zone) ? "Z" : zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone;
+  return instantOf(day, time, offset);
+}
+
+function instantOf(day: string, time: string, zone: string): number | undefined {
+  // Date.parse would take the 31st of a short month for the next one's first.
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  if (Number.isNaN(midnight) || utcDay(midnight) !== day) return undefined;
+  const at = Date.parse(`${day}T${time}${zone}`);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+const GROUPED = /^\d{1,3}(?:,\d{3})+$/;
+
+/** A number of tokens; an empty cell is none. */
+export function readCount(text: string): number | undefined {
+  if (text === "") return 0;
+  const [, whole = "", fraction = ""] = /^([\d,]+)(?:\.(0+))?$/.exec(text) ?? [];
+  if (whole === "" || (fraction === "" && text.includes("."))) return undefined;
+  if (whole.includes(",") && !GROUPED.test(whole)) return undefined;
+  const count = Number(whole.replaceAll(",", ""));
+  return Number.isSafeInteger(count) ? count : undefined;
+}
+
+const AMOUNT = /^([\d,]*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i;
+
+/**
+ * A cost in US dollars: `$1,234.56`, `-0.5`, `(0.50)`, `1.2e-05`, `0.05 USD`; an empty cell is none.
+ * @returns 10^-15 dollars, what is smaller cut off
+ */
+export function readCost(text: string): bigint | undefined {
+  if (text === "") return 0n;
+  const [, inBrackets] = /^\((.*)\)$/.exec(text) ?? [];
+  const bare = (inBrackets ?? text).replace(/^US\$|^USD|USD$/i, "").trim();
+  const [, minus, afterSign = ""] = /^(-?)\s*\$?\s*(?:USD)?\s*(-?.*)$/s.exec(bare) ?? [];
+  const second = afterSign.startsWith("-");
+  if ((minus === "-" && second) || (inBrackets !== undefined && (minus === "-" || second))) return undefined;
+  const amount = readAmount(second ? afterSign.slice(1) : afterSign);
+  if (amount === undefined) return undefined;
+  return minus === "-" || second || inBrackets !== undefined ? -amount : amount;
+}
+
+function readAmount(text: string): bigint | undefined {
+  const match = AMOUNT.exec(text);
+  if (match === null) return undefined;
+  const [, whole = "", fraction = "", exponent = "0"] = match;
+  if (whole + fraction === "" || (whole.includes(",") && !GROUPED.test(whole))) return undefined;
+  const digits = whole.replaceAll(",", "") + fraction;
+  const shift = COST_DIGITS + Number(exponent) - fraction.length;
+  if (digits.length + Number(exponent) - fraction.length > DIGITS_MAX || shift < -1_000) return undefined;
+  if (digits.length > 1_000) return undefined;
+  return shift >= 0 ? BigInt(digits) * 10n ** BigInt(shift) : BigInt(digits) / 10n ** BigInt(-shift);
+}
+
+/** Nano-dollars, rounded half away from zero. */
+export function nanoOfCost(cost: bigint): bigint {
+  const unit = COST_UNIT / NANO;
+  return cost < 0n ? -((-cost + unit / 2n) / unit) : (cost + unit / 2n) / unit;
 }

@@ -19,12 +19,11 @@ import { actionsFor, addedBytes, type Rule } from "../../values/rules.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { type ConfigPath, suggestion } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { readCost } from "./cost.ts";
-import { readPassedMembers } from "./passed-members.ts";
-import { readPrice, readUsd } from "./prices.ts";
+import { readCost, readPrice, readUsd } from "./prices.ts";
 import type { Loose, LooseConfig, Reader } from "./reader.ts";
 import { readRules } from "./rules.ts";
 import { parseMultiplier } from "./units.ts";
+import { readPassedMembers } from "./upstream.ts";
 
 type ModelFile = Loose<ConfigFile["models"][string]>;
 type RouteFile = Loose<ConfigFile["models"][string]["routes"][number]>;

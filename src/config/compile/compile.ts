@@ -1,10 +1,11 @@
 /** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
 import { availableParallelism } from "node:os";
 import { Secret } from "../../values/secret.ts";
-import type { Address, JournalSettings, Settings, StoreSettings } from "../../values/settings.ts";
+import type { Address, JournalSettings, Settings, StoreSettings, TraceSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { Sources } from "../expand.ts";
 import type { ConfigPath } from "../problems.ts";
+import type { ConfigFile } from "../schema/schema.ts";
 import {
   isLocal,
   readAddress,
@@ -15,9 +16,9 @@ import {
   sameAddress,
 } from "./addresses.ts";
 import { type KnownNames, readCatalog } from "./catalog.ts";
+import { readHeaderValues } from "./headers.ts";
 import { readUsd } from "./prices.ts";
-import type { LooseConfig, Reader } from "./reader.ts";
-import { readTraces } from "./traces.ts";
+import type { Loose, LooseConfig, Reader } from "./reader.ts";
 import { readUpstream } from "./upstream.ts";
 
 const KIB = 1024;
@@ -164,4 +165,29 @@ function readSealingKeys(reader: Reader, file: LooseConfig, store: StoreSettings
     reader.complain(["sealing_keys"], `"sealing_keys" ${message}`, "key");
   }
   return keys.flatMap((key) => (key === undefined ? [] : new Secret(key)));
+}
+
+/* The `traces` section: where spans go, how many, and which upstreams get a `traceparent`. */
+
+/** What the exporter sets itself. */
+const OWNED = {
+  names: new Set(["content-type", "content-length", "content-encoding", "host", "user-agent"]),
+  why: "is set by the exporter and cannot be configured",
+};
+
+/** @returns undefined when no traces are wanted. */
+function readTraces(reader: Reader, file: Loose<ConfigFile>): TraceSettings | undefined {
+  const { traces } = file;
+  if (traces === undefined) return undefined;
+  const upstreams = file.upstreams ?? {};
+  for (const [index, name] of (traces.propagate ?? []).entries())
+    reader.reference(["traces", "propagate", index], name, "upstream", upstreams);
+  return {
+    endpoint: reader.read(["traces", "endpoint"], traces.endpoint, readBaseUrl) ?? "",
+    headers: readHeaderValues(reader, ["traces", "headers"], traces.headers ?? {}, OWNED),
+    sample: traces.sample ?? DEFAULTS.traceSample,
+    serviceName: traces.service_name ?? DEFAULTS.traceServiceName,
+    propagate: new Set((traces.propagate ?? []).filter((name) => name !== undefined)),
+    exportEveryMs: DEFAULTS.traceExportEveryMs,
+  };
 }

@@ -1,7 +1,6 @@
 /** The part of the schema that says what is sold: plans, models, prices, groups and cards. */
 import { EFFORTS } from "../../values/catalog.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
-import { MODEL_NAMES, PLAIN_NAMES, plainName } from "./names.ts";
 import { price, toolCalls } from "./price.ts";
 import { rules } from "./rules.ts";
 import {
@@ -10,10 +9,13 @@ import {
   factor,
   flag,
   listOf,
+  MODEL_NAMES,
   mapOf,
   nothing,
   oneOf,
   optional,
+  PLAIN_NAMES,
+  plainName,
   positive,
   section,
   text,

@@ -1,7 +1,6 @@
 /** The part of the schema that says what something costs: prices, service tiers, steps for long input, tools, extras. */
 import { DEFAULTS, LIMITS } from "../defaults.ts";
-import { PLAIN_NAMES } from "./names.ts";
-import { count, listOf, mapOf, optional, section, usd } from "./words.ts";
+import { count, listOf, mapOf, optional, PLAIN_NAMES, section, usd } from "./words.ts";
 
 /** Tiers that are asked for together are joined. */
 const TIER_NAMES = {

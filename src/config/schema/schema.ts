@@ -3,7 +3,6 @@
 import { formatSize } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { cards, groups, models, plans } from "./catalog.ts";
-import { PLAIN_NAMES, plainName } from "./names.ts";
 import { HEADER_NAMES } from "./rules.ts";
 import { after, upstream } from "./upstream.ts";
 import {
@@ -14,6 +13,8 @@ import {
   mapOf,
   oneOf,
   optional,
+  PLAIN_NAMES,
+  plainName,
   positive,
   type Static,
   secret,

@@ -3,8 +3,7 @@
  */
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
-import { LedgerPage } from "../answers/ledger.ts";
-import { linePage } from "../answers/line-page.ts";
+import { LedgerPage, linePage } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup } from "../schema.ts";

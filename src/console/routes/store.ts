@@ -3,6 +3,8 @@
  * the operator's word that it is to be used as it is (docs/failure-model.md row B12). How that is found out is the
  * caller's to bring.
  */
+
+import type { Charging } from "../../settle/recovery/charging.ts";
 import { type StoreAnswer, StoreShape } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
 import { StoreConfirmation } from "../schema.ts";
@@ -54,4 +56,34 @@ function changed(): AdminRefusal {
     "What was to be confirmed is not what the store shows now; nothing is changed.",
     "Look again (tollgate store status), and confirm what you see there.",
   );
+}
+
+/* What the admin API shows of the store's history, and how an operator confirms it. */
+
+/** @returns the operations that the routes of the store call. */
+export function storeKeeper(charging: Charging): Required<StoreKeeper> {
+  const { epoch, journal } = charging;
+  const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
+    seen ? { id: seen.id, counted_seconds: seen.count } : null;
+  const state = (): StoreAnswer["state"] => {
+    if (epoch.losses().length > 0) return "stopped";
+    if (!epoch.checked) return "unknown";
+    return charging.isRestoring() ? "restoring" : "good";
+  };
+  return {
+    async storeStatus() {
+      return {
+        state: state(),
+        waiting_charges: journal.health().unsettled,
+        differences: epoch.losses().map(({ part, kind, known, found }) => ({
+          part,
+          finding: kind,
+          remembered: show(known),
+          found: show(found),
+        })),
+        confirm: epoch.token() ?? null,
+      };
+    },
+    confirmStore: (token) => epoch.confirm(token),
+  };
 }

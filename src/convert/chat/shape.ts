@@ -3,8 +3,16 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
-import { isGiven, optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
-import { refuse } from "../rules/refuse.ts";
+import {
+  isGiven,
+  optionalFlag,
+  optionalList,
+  optionalRecord,
+  optionalText,
+  record,
+  refuse,
+  text,
+} from "../rules/read.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 

@@ -10,8 +10,7 @@ import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
-import { CHOICES_MAX, ChatStreamUsage } from "./stream-usage.ts";
-import { writeUsage } from "./usage.ts";
+import { CHOICES_MAX, ChatStreamUsage, writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
 /** Members of a chunk, of its choice and of its delta beside which nothing but a text can be said. */

@@ -3,9 +3,8 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
-import { optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
-import { refuse } from "../rules/refuse.ts";
-import { isClosed, objectRoot } from "../rules/schema.ts";
+import { isClosed, objectRoot } from "../rules/format.ts";
+import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../rules/read.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { messagesTyped } from "../rules/tool-typed.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";

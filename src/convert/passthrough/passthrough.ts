@@ -35,7 +35,7 @@ import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
 import { readUsage as readResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
-import { translationHeader } from "../translate/header.ts";
+import { translationHeader } from "../rules/losses.ts";
 import { invalid, OVERSIZED, reported, type SeenEvent, type Watcher } from "../watch.ts";
 import { spliceRequest } from "./request.ts";
 

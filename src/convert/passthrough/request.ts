@@ -9,7 +9,7 @@ import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
-import { offMember, refusedOff } from "../rules/thinking-off.ts";
+import { offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 

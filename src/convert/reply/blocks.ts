@@ -4,8 +4,7 @@
  * (docs/translation-rules.md rule 53).
  */
 import type { BlockKey, Citation } from "../hub.ts";
-import { Gathered } from "./gathered.ts";
-import { ObjectEnd } from "./object-end.ts";
+import { Gathered, ObjectEnd } from "./gathered.ts";
 import type { EventSink } from "./sink.ts";
 import { type CallIdentity, callInput, type RestoredCall, restoreCall } from "./tool-call.ts";
 

@@ -8,8 +8,8 @@ import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import type { OutputCounter } from "../produced.ts";
 import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
+import { settledStop } from "./facts.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
-import { settledStop } from "./stop.ts";
 import type { Ids } from "./tool-call.ts";
 
 /** A whole reply in the hub's words, and what it holds, that included which no client of another protocol gets. */

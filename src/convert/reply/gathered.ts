@@ -30,3 +30,55 @@ export class Gathered {
     return this.#joined;
   }
 }
+
+/* Finds the end of a JSON object that arrives in fragments. */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPENING: ReadonlySet<number> = new Set([0x7b, 0x5b]);
+const CLOSING: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+const BLANK: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
+const BRACE = 0x7b;
+
+/**
+ * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before
+ * (docs/failure-model.md row 68). It finds where an object ends, not whether it is well-formed.
+ */
+export class ObjectEnd {
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #state: "before" | "within" | "complete" | "hopeless" = "before";
+
+  /** Whether one object has ended with nothing but blanks after it. */
+  get isComplete(): boolean {
+    return this.#state === "complete";
+  }
+
+  feed(fragment: string): void {
+    for (let i = 0; i < fragment.length && this.#state !== "hopeless"; i++) this.#step(fragment.charCodeAt(i));
+  }
+
+  #step(code: number): void {
+    if (this.#state === "within") {
+      this.#stepWithin(code);
+    } else if (this.#state === "before" && code === BRACE) {
+      this.#state = "within";
+      this.#depth = 1;
+    } else if (!BLANK.has(code)) {
+      this.#state = "hopeless";
+    }
+  }
+
+  #stepWithin(code: number): void {
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false;
+      else if (code === BACKSLASH) this.#escaped = true;
+      else if (code === QUOTE) this.#inString = false;
+      return;
+    }
+    if (code === QUOTE) this.#inString = true;
+    else if (OPENING.has(code)) this.#depth++;
+    else if (CLOSING.has(code) && --this.#depth === 0) this.#state = "complete";
+  }
+}

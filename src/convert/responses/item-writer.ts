@@ -20,7 +20,6 @@ import {
   refusalPart,
   textPart,
 } from "./items.ts";
-import { doneMembers, type OpenCall, type OpenItem, type OpenMessage } from "./open-item.ts";
 
 /** Writes an event. */
 export type Emit = (type: string, members: JsonObject) => void;
@@ -287,3 +286,39 @@ const RAW_REASONING = {
   part: "reasoning_text",
   index: { content_index: 0 },
 } as const;
+
+/* The one item that a responses stream has open: what has been said of it, and what is left to say when it ends. */
+
+/** A message; its item stays open while further parts may follow. */
+interface OpenMessage {
+  readonly type: "message";
+  readonly id: string;
+  readonly parts: MessagePart[];
+  /** Whether the last part is open. */
+  partOpen: boolean;
+}
+
+interface OpenReasoning {
+  readonly type: "reasoning";
+  readonly id: string;
+  text: string;
+}
+
+/** A call; finished once its input is known, though its `done` waits for what follows. */
+interface OpenCall {
+  readonly type: "call";
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: ToolRef;
+  /** Whether a delta of its input has gone out. */
+  begun: boolean;
+  ended: boolean;
+  input: string;
+}
+
+type OpenItem = OpenMessage | OpenReasoning | OpenCall;
+
+/** The members of the event that ends a part's text. */
+function doneMembers(part: MessagePart): JsonObject {
+  return part.type === "output_text" ? { text: part.text, logprobs: part.logprobs } : { refusal: part.refusal };
+}

@@ -3,9 +3,17 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolKind, ToolRef } from "../hub.ts";
-import { isGiven, optionalFlag, optionalList, optionalRecord, optionalText, record, text } from "../rules/read.ts";
-import { refuse } from "../rules/refuse.ts";
-import { EMPTY_OBJECT_SCHEMA } from "../rules/schema.ts";
+import { EMPTY_OBJECT_SCHEMA } from "../rules/format.ts";
+import {
+  isGiven,
+  optionalFlag,
+  optionalList,
+  optionalRecord,
+  optionalText,
+  record,
+  refuse,
+  text,
+} from "../rules/read.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { RESPONSES_TYPED } from "../rules/tool-typed.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";

@@ -1,7 +1,7 @@
 /** Images and files in each protocol's words (docs/translation-rules.md rule 18). */
 import type { Capabilities } from "../../values/catalog.ts";
 import type { FilePart, ImagePart, MediaSource } from "../hub.ts";
-import { refuse } from "./refuse.ts";
+import { refuse } from "./read.ts";
 
 /** The image types that messages takes. */
 const MESSAGES_IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);

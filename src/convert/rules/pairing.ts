@@ -3,7 +3,7 @@
  * together on the way out for the protocols that want results directly after the calls.
  */
 import type { AssistantTurn, ToolCallPart, ToolResult, ToolTurn, Turn } from "../hub.ts";
-import { refuse } from "./refuse.ts";
+import { refuse } from "./read.ts";
 
 /** The calls of a turn, in order. */
 export function callsOf(turn: AssistantTurn): readonly ToolCallPart[] {

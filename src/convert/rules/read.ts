@@ -2,8 +2,8 @@
  * Reading members of a stranger's JSON. `null` counts as absent, as all three protocols treat it; anything else of the
  * wrong type is refused with its path.
  */
+import { type Cause, type Refusal, refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
-import { refuse } from "./refuse.ts";
 
 /** A required object. */
 export function record(value: unknown, param: string): JsonObject {
@@ -63,4 +63,40 @@ export function optionalWord<W extends string>(value: unknown, param: string, wo
 /** Whether a member is there and not null. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
+}
+
+/*
+ * How a translator says no. A refusal is a value for everybody outside this folder; inside, forty levels of nested
+ * blocks would each have to hand it up, so it travels as an exception from `refuse` to the one `refusing` around it.
+ */
+
+class Refused extends Error {
+  readonly refusal: Refusal;
+  constructor(value: Refusal) {
+    super("refused");
+    this.refusal = value;
+  }
+}
+
+/**
+ * Ends the translation.
+ * @param param the member at fault in the client's own spelling.
+ * @param detail one sentence about this request, with its full stop.
+ */
+export function refuse(
+  cause: Extract<Cause, "untranslatable" | "unsupported_parameter" | "wrong_type" | "missing_field">,
+  param: string,
+  detail: string,
+): never {
+  throw new Refused(refusal(cause, { param, detail }));
+}
+
+/** Runs a translation; gives its result, or the refusal that ended it. Other exceptions pass: they are our own faults. */
+export function refusing<T>(work: () => T): T | Refusal {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Refused) return error.refusal;
+    throw error;
+  }
 }

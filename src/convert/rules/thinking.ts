@@ -2,11 +2,13 @@
  * Thinking, effort and the output limit of a messages upstream, which hang together (docs/translation-rules.md rules 22
  * and 27).
  */
-import type { Effort } from "../../values/catalog.ts";
-import type { JsonObject } from "../../values/json-object.ts";
+
+import { type Capabilities, EFFORTS, type Effort } from "../../values/catalog.ts";
+import { type Refusal, refusal } from "../../values/errors.ts";
+import { isObject, type JsonObject } from "../../values/json-object.ts";
+import type { Protocol } from "../../values/protocol.ts";
 import type { Permitted, RouteFacts } from "../exchange.ts";
-import type { HubRequest } from "../hub.ts";
-import { BUDGET_TOKENS_MIN, budgetOf, nearestEffort, wantedEffort } from "./effort.ts";
+import type { HubRequest, ReasoningWish } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 
 interface ThinkingPlan {
@@ -79,4 +81,114 @@ function adaptive(hub: HubRequest, route: RouteFacts, effortGiven: boolean): Jso
   const display = hub.client === "messages" ? hub.reasoning.display : undefined;
   if (hub.reasoning.thinking !== undefined) return { type: "adaptive", display };
   return effortGiven && route.capabilities.thinking !== "always" ? { type: "adaptive" } : undefined;
+}
+
+/* Thinking that the client switches off, and models that have no such switch (capability `thinking_off`). */
+
+/**
+ * The member with which a request switches thinking off; undefined when it does not.
+ * Chat servers know several: the protocol's own `reasoning_effort` and what vendors have added beside it.
+ */
+export function offMember(client: Protocol, json: JsonObject): string | undefined {
+  return SWITCHES[client](json).find(([, off]) => off)?.[0];
+}
+
+type Switches = readonly (readonly [member: string, off: boolean])[];
+
+const SWITCHES: Readonly<Record<Protocol, (json: JsonObject) => Switches>> = {
+  chat(json) {
+    const template = membersOf(json.chat_template_kwargs);
+    const reasoning = membersOf(json.reasoning);
+    return [
+      ["enable_thinking", json.enable_thinking === false],
+      ["chat_template_kwargs", template.enable_thinking === false || template.thinking === false],
+      ["thinking", membersOf(json.thinking).type === "disabled"],
+      ["reasoning", reasoning.effort === "none" || reasoning.enabled === false],
+      ["reasoning_effort", json.reasoning_effort === "none"],
+    ];
+  },
+  messages: (json) => [
+    ["thinking", ["disabled", "between_tools"].includes(String(membersOf(json.thinking).type))],
+    ["output_config.effort", membersOf(json.output_config).effort === "none"],
+  ],
+  responses: (json) => [["reasoning.effort", membersOf(json.reasoning).effort === "none"]],
+};
+
+function membersOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+/**
+ * The refusal of a switch that this route's model does not have, where the operator wants it refused.
+ * @param member what `offMember` found, or what the hub's wish names.
+ */
+export function refusedOff(member: string | undefined, route: RouteFacts): Refusal | undefined {
+  if (member === undefined || route.capabilities.thinkingOff === "ignore" || hasSwitch(route)) return undefined;
+  return refusal("unsupported_parameter", { param: member, detail: "Thinking cannot be switched off for this model." });
+}
+
+/**
+ * docs/translation-rules.md rule 27: messages models differ in `thinking`; the others have the effort `none` or no
+ * switch.
+ */
+function hasSwitch({ protocol, capabilities }: RouteFacts): boolean {
+  return protocol === "messages" ? capabilities.thinking !== "always" : capabilities.efforts.includes("none");
+}
+
+/* How hard the model shall think, in each dialect (docs/translation-rules.md rule 27). */
+
+type Strength = Exclude<Effort, "none">;
+
+/** The thinking budget of each effort, in tokens. */
+const BUDGET_TOKENS: Readonly<Record<Strength, number>> = {
+  minimal: 1024,
+  low: 4096,
+  medium: 10_240,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 65_536,
+};
+
+/** Tokens that stay for the answer beside a thinking budget, and the smallest budget that messages takes. */
+const BUDGET_TOKENS_MIN = 1024;
+
+/** The budget of an effort, in tokens. */
+function budgetOf(effort: Strength): number {
+  return BUDGET_TOKENS[effort];
+}
+
+/**
+ * The effort that the upstream takes for the one that was asked for: the same, else the highest below, else the lowest
+ * there is. Undefined when the upstream takes none at all.
+ */
+function nearestEffort(wanted: Strength, efforts: readonly Effort[]): Strength | undefined {
+  const strengths = EFFORTS.filter((effort): effort is Strength => effort !== "none" && efforts.includes(effort));
+  const below = strengths.filter((effort) => EFFORTS.indexOf(effort) <= EFFORTS.indexOf(wanted));
+  return below.at(-1) ?? strengths[0];
+}
+
+/** The word that switches reasoning off: `none`, else the lowest effort; undefined when there is no such parameter. */
+function offEffort(efforts: readonly Effort[]): Effort | undefined {
+  return EFFORTS.find((effort) => efforts.includes(effort));
+}
+
+/** The effort that a wish amounts to, a messages budget read as one; undefined when the client left it open. */
+function wantedEffort(wish: ReasoningWish): Strength | undefined {
+  if (wish.effort !== undefined) return wish.effort;
+  if (wish.budgetTokens === undefined) return undefined;
+  if (wish.budgetTokens < 4096) return "low";
+  if (wish.budgetTokens < 16_384) return "medium";
+  return wish.budgetTokens < 32_768 ? "high" : "xhigh";
+}
+
+/** The effort word for a chat or responses upstream; undefined: send none. */
+export function openaiEffort(wish: ReasoningWish, capabilities: Capabilities): Effort | undefined {
+  if (wish.off) return offEffort(capabilities.efforts);
+  const wanted = wantedEffort(wish);
+  return wanted === undefined ? undefined : nearestEffort(wanted, capabilities.efforts);
+}
+
+/** Whether the client asked for something that this upstream has no word for. */
+export function effortIsLost(wish: ReasoningWish, capabilities: Capabilities): boolean {
+  return wantedEffort(wish) !== undefined && !wish.off && capabilities.efforts.every((effort) => effort === "none");
 }

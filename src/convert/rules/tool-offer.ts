@@ -5,7 +5,7 @@
 import type { Capabilities } from "../../values/catalog.ts";
 import type { CustomTool, FunctionTool, HostedTool, HubRequest, ToolChoice, ToolRef, TypedTool } from "../hub.ts";
 import type { Losses } from "./losses.ts";
-import { refuse } from "./refuse.ts";
+import { refuse } from "./read.ts";
 import type { NameBook } from "./tool-names.ts";
 
 type UsableTool = FunctionTool | CustomTool | TypedTool;

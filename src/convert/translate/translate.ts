@@ -39,10 +39,10 @@ import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.t
 import * as responsesRequest from "../responses/request.ts";
 import { ResponsesStreamDecoder } from "../responses/stream-decode.ts";
 import { ResponsesStreamEncoder } from "../responses/stream-encode.ts";
-import { refusedOff } from "../rules/thinking-off.ts";
+import { translationHeader } from "../rules/losses.ts";
+import { refusedOff } from "../rules/thinking.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
 import { invalid } from "../watch.ts";
-import { translationHeader } from "./header.ts";
 import { stopReply } from "./stop-emulation.ts";
 import { areWatchable } from "./stop-matcher.ts";
 import { type ReplyDecoder, TranslatedStream } from "./stream.ts";

@@ -14,7 +14,6 @@ import { PROTOCOLS } from "../../values/protocol.ts";
 import type { HeaderEdits } from "../../values/rules.ts";
 import type { TlsSettings, UpstreamSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
-import { FirstByteTimes } from "../first-byte-times.ts";
 import { type Ejection, Health } from "./health.ts";
 import { compileRequestHead } from "./request-head.ts";
 import { Slots } from "./slots.ts";
@@ -163,4 +162,24 @@ export function sameUpstream(left: UpstreamSettings, right: UpstreamSettings): b
     headers: new Map([...settings.headers].map(([name, value]) => [name, value.reveal()])),
   });
   return isDeepStrictEqual(plain(left), plain(right));
+}
+
+/* How long one upstream's models lately took to their first byte: a moving average, to compare slow and fast ones. */
+
+/** How much the newest one counts. */
+const NEWEST_SHARE = 0.2;
+
+class FirstByteTimes {
+  /** By the model's name at the upstream, so bounded by the configuration. */
+  readonly #meanMs = new Map<string, number>();
+
+  add(model: string, ms: number): void {
+    const before = this.#meanMs.get(model);
+    this.#meanMs.set(model, before === undefined ? ms : before + NEWEST_SHARE * (ms - before));
+  }
+
+  /** In milliseconds; undefined while none has been seen. */
+  meanMs(model: string): number | undefined {
+    return this.#meanMs.get(model);
+  }
 }

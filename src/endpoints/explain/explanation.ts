@@ -3,7 +3,7 @@
  * of a key sees what concerns the request; names of upstreams and the texts of rules are for the operator only.
  */
 import type { ExplanationAnswer } from "../../console/routes/explain.ts";
-import { render } from "../../request/answer.ts";
+import { render } from "../../request/refuse.ts";
 import { type Bucket, bucketState, drain } from "../../store/buckets.ts";
 import { runningCards } from "../../store/decision.ts";
 import { type Cause, isRefusal, quoted, type Refusal } from "../../values/errors.ts";

@@ -8,8 +8,7 @@ import { type Disk, nodeDisk } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { RECORD, type RecordType } from "./frame.ts";
 import { encode, type Progress } from "./payload.ts";
-import { judge } from "./retention.ts";
-import { type Segment, segmentBytesFor, segmentName } from "./segments.ts";
+import { judge, type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
 import { Writer } from "./writer.ts";
 
@@ -48,7 +47,7 @@ export interface JournalLog {
 export interface OpenedJournal {
   readonly journal: Journal;
   readonly log: JournalLog;
-  /** Charges that the last process left; `recovery.ts` settles them. */
+  /** Charges that the last process left; `settle/recovery/charging.ts` settles them. */
   readonly leftovers: readonly Leftover[];
 }
 

@@ -9,7 +9,7 @@ import type { AdminRecord } from "../journal.ts";
 import { HEAD_BYTES, type JournalFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
 import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge, type JournalPosition } from "./payload.ts";
-import { scan } from "./scan.ts";
+import { scan } from "./segments.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;

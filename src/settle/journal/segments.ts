@@ -1,4 +1,6 @@
 /** The files of a journal, oldest first. */
+import type { Entry } from "./entry.ts";
+import { decodeFrame, type JournalFrame, MAGIC } from "./frame.ts";
 
 /** One segment file. */
 export interface Segment {
@@ -32,4 +34,117 @@ const SEGMENTS_MIN = 16;
 /** Segments of 4 MiB, smaller where the whole journal is. */
 export function segmentBytesFor(bytesMax: number): number {
   return Math.min(SEGMENT_BYTES, Math.floor(bytesMax / SEGMENTS_MIN / 4_096) * 4_096);
+}
+
+/* Reads a segment as it is found: valid frames in order, and the damaged stretches between them. */
+
+export interface Scan {
+  readonly frames: readonly JournalFrame[];
+  /** Where the last valid frame ends. */
+  readonly end: number;
+  /** Stretches `[from, to)` before the last valid frame that hold none. */
+  readonly damaged: readonly { readonly from: number; readonly to: number }[];
+  /** Whether something other than zeros follows the last valid frame: a write that was cut. */
+  readonly torn: boolean;
+}
+
+/**
+ * Walks over the bytes of a segment from `start` on. Zeros or garbage never end the walk while a valid frame follows:
+ * a page that was lost must not hide the charges after it (docs/failure-model.md row F3).
+ */
+export function scan(bytes: Buffer, start = 0): Scan {
+  const frames: JournalFrame[] = [];
+  const damaged: { from: number; to: number }[] = [];
+  let end = start;
+  for (;;) {
+    const frame = decodeFrame(bytes, end) ?? nextFrame(bytes, end + 1);
+    if (!frame) return { frames, end, damaged, torn: !isZero(bytes, end) };
+    if (frame.from > end) damaged.push({ from: end, to: frame.from });
+    frames.push(frame);
+    end = frame.end;
+  }
+}
+
+function nextFrame(bytes: Buffer, from: number): JournalFrame | undefined {
+  for (let at = bytes.indexOf(MAGIC, from); at >= 0; at = bytes.indexOf(MAGIC, at + 1)) {
+    const frame = decodeFrame(bytes, at);
+    if (frame) return frame;
+  }
+  return undefined;
+}
+
+const ZEROS = Buffer.alloc(64 * 1024);
+
+function isZero(bytes: Buffer, from: number): boolean {
+  for (let at = from; at < bytes.length; at += ZEROS.length) {
+    const piece = bytes.subarray(at, at + ZEROS.length);
+    if (!piece.equals(ZEROS.subarray(0, piece.length))) return false;
+  }
+  return true;
+}
+
+/*
+ * When a segment may go: everything in it is acknowledged, verified twice and older than the retention. Under pressure
+ * history gives way before service does; a charge without an ACK never does.
+ */
+
+/** Acknowledged records are kept so long, milliseconds: how far back a store may lose data and get it again. */
+const RETENTION_MS = 24 * 3_600_000;
+/** From this share of `bytesMax` on, acknowledged records go before their time. */
+export const PRESSURE_RATIO = 0.7;
+
+interface RetentionFacts {
+  /** Oldest first; the one being written is never taken. */
+  readonly segments: readonly Segment[];
+  readonly writing: number;
+  /** Segments before this one are verified twice. */
+  readonly verifiedBefore: number;
+  /** Records that nobody has acknowledged. */
+  readonly live: Iterable<Entry>;
+  readonly nowMs: number;
+  readonly bytesTotal: number;
+  readonly bytesMax: number;
+}
+
+interface RetentionVerdict {
+  /** Empty ones, and the oldest ones in a row, so that no ACK goes before its FINAL. */
+  readonly remove: readonly Segment[];
+  /** Whether some of them had not been verified twice. */
+  readonly early: boolean;
+  /** Records that hold the oldest segment while space is short: written again, they let it go. */
+  readonly carry: readonly Entry[];
+}
+
+export function judge(facts: RetentionFacts): RetentionVerdict {
+  const { segments, writing, verifiedBefore, nowMs, bytesMax } = facts;
+  const pinned = pinnedBy(facts.live);
+  const remove: Segment[] = [];
+  let carry: readonly Entry[] | undefined;
+  let early = false;
+  let blocked = false;
+  let bytesLeft = facts.bytesTotal;
+  for (const segment of segments) {
+    if (segment.number === writing) break;
+    const pressed = bytesLeft > bytesMax * PRESSURE_RATIO;
+    const pins = pinned.get(segment.number);
+    const verified = segment.number < verifiedBefore;
+    const aged = verified && segment.lastAtMs + RETENTION_MS <= nowMs;
+    if (pins && pressed) carry ??= pins;
+    blocked ||= pins !== undefined || (segment.used && !aged && !pressed);
+    if (segment.used && (blocked || pins)) continue;
+    early ||= segment.used && !verified;
+    bytesLeft -= segment.bytes;
+    remove.push(segment);
+  }
+  return { remove, early, carry: carry ?? [] };
+}
+
+function pinnedBy(live: Iterable<Entry>): Map<number, Entry[]> {
+  const pinned = new Map<number, Entry[]>();
+  for (const entry of live) {
+    const entries = pinned.get(entry.segment) ?? [];
+    entries.push(entry);
+    pinned.set(entry.segment, entries);
+  }
+  return pinned;
 }

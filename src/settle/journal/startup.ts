@@ -12,8 +12,7 @@ import {
   type Progress,
   type SegmentStart,
 } from "./payload.ts";
-import { type Scan, scan } from "./scan.ts";
-import { type Segment, segmentName, segmentNumber } from "./segments.ts";
+import { type Scan, type Segment, scan, segmentName, segmentNumber } from "./segments.ts";
 
 /** No segment of ours is larger; a file that is has been made by something else. */
 const SEGMENT_READ_BYTES_MAX = 64 * 1024 * 1024;

@@ -7,21 +7,18 @@ import { type Store, StoreError } from "../../store/contract.ts";
 import type { ComposedStore } from "../../store/middleware/compose.ts";
 import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
-import type { Log } from "../../telemetry/log.ts";
+import { type Log, sparingly } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
-import { sparingly } from "../../telemetry/sparingly.ts";
 import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
-import type { DeadLetter } from "../journal/dead-letters.ts";
-import { openDeadLetters } from "../journal/dead-letters.ts";
+import { type DeadLetter, openDeadLetters } from "../journal/dead-letters.ts";
 import { openJournal } from "../journal/open.ts";
+import type { Leftover } from "../journal/startup.ts";
 import { createVerifier } from "../journal/verify.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
 import { createSettler, type Settler } from "../settler.ts";
 import { Absences } from "./absences.ts";
-import { older, openStoreEpoch, type StoreEpoch } from "./epoch.ts";
-import { type EpochFile, epochFile } from "./epoch-file.ts";
-import { recover } from "./recovery.ts";
+import { type EpochFile, epochFile, older, openStoreEpoch, type StoreEpoch } from "./epoch.ts";
 import { replay } from "./replayed-writes.ts";
 
 const MS_PER_S = 1_000;
@@ -246,4 +243,21 @@ function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
 
 function reasonOf(error: unknown): string | undefined {
   return error instanceof Error ? (error.stack ?? error.message) : error === undefined ? undefined : String(error);
+}
+
+/*
+ * After a crash: an orphan is charged from its last checkpoint, or voided when nothing had been produced, and every
+ * charge without an ACK is sent to the store. Runs while the gateway serves; the store's idempotence makes it harmless.
+ */
+
+/** Settlements that recovery has under way at one time. */
+const AT_ONCE = 32;
+
+/** Resolves when the store has answered every one of them, however long that takes. */
+export async function recover(leftovers: readonly Leftover[], settler: Pick<Settler, "resume">): Promise<void> {
+  const queue = leftovers.values();
+  const worker = async (): Promise<void> => {
+    for (const leftover of queue) await settler.resume(leftover);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, leftovers.length) }, worker));
 }

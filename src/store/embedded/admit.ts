@@ -3,16 +3,26 @@
  * first read to the last write, and therefore atomic. `redis/lua/admit.lua` does the same, step by step.
  */
 
+import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
 import { type AccountStanding, decide, type Granted, NO_LIMITS, runningCards } from "../decision.ts";
-import { admittedOf, bucketTexts, type HoldRecord } from "../hold-record.ts";
+import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
+import {
+  admittedOf,
+  bucketTexts,
+  type HoldRecord,
+  holdAmount,
+  holdEntitlement,
+  holdExpiresAtMs,
+  holdUnmetered,
+} from "../hold-record.ts";
 import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
-import { addHold, type Live, sweepHolds } from "./live.ts";
-import type { AccountRow } from "./rows.ts";
+import { addHold, growHold, type Live, sweepHolds } from "./live.ts";
+import { type AccountRow, findEntitlement } from "./rows.ts";
 
 type KeyFacts = Pick<Key, "id" | "group" | "status">;
 
@@ -105,4 +115,34 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
 
 function refused(cause: AdmitRefused["cause"], group: string | undefined): AdmitRefused {
   return { outcome: "refused", cause, group, retryAfterMs: undefined, limits: NO_LIMITS };
+}
+
+/* Extending a hold: as far as what is free allows. `redis/lua/extend.lua` does the same, step by step. */
+
+export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
+  const nowMs = context.nowMs();
+  const account = context.account(ask.tag);
+  if (account === undefined) return { outcome: "gone" };
+  const live = context.live(ask.tag);
+  sweepHolds(live, nowMs);
+  const record = live.holds.get(ask.requestId);
+  // A sweep has a limit: holds that it has left are expired too.
+  if (record === undefined || holdExpiresAtMs(record) <= nowMs) return { outcome: "gone" };
+  const held = holdAmount(record);
+  // An entitlement without quota pays without a hold.
+  if (held >= ask.target || holdUnmetered(record)) return { outcome: "held", hold: nanoUsd(held) };
+  const free = freeFor(context, ask.tag, account.balance, live, record);
+  const wanted = ask.target - held;
+  const more = wanted < free ? wanted : free;
+  if (more <= 0n) return { outcome: "held", hold: nanoUsd(held) };
+  growHold(live, ask.requestId, record, more);
+  return { outcome: "held", hold: nanoUsd(held + more) };
+}
+
+/** What the payer of the request has beyond all holds. */
+function freeFor(context: Context, tag: AccountTag, balance: bigint, live: Live, record: HoldRecord): bigint {
+  const entitlement = holdEntitlement(record);
+  if (entitlement === undefined) return balance - live.held;
+  const card = findEntitlement(context.db, tag, entitlement, live);
+  return card?.quota === undefined ? 0n : card.quota - card.spent - card.held;
 }

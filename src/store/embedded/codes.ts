@@ -2,16 +2,18 @@
  * Codes of the embedded store. Code and account are in one database, so that claim, credit and end are one transaction:
  * there is nothing between them that a crash could leave.
  */
+
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
-import { nanoUsd } from "../../values/money.ts";
+import { nanoUsd, ZERO } from "../../values/money.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import type { CardFacts, Code, Page, RedeemAnswer } from "../records.ts";
-import { grantWithin } from "./cards.ts";
+import { cardsAccount, entitlementAccount } from "../names.ts";
+import type { CardFacts, Code, Entitlement, Page, RedeemAnswer } from "../records.ts";
+import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
-import { findAccountRow } from "./rows.ts";
+import { appendLine, findAccountRow, findEntitlement, listedEntitlements } from "./rows.ts";
 
 export function createCodes(
   context: Context,
@@ -93,4 +95,64 @@ function toCode(row: Row): Code {
     tag: (row.tag ?? undefined) as AccountTag | undefined,
     claimedAtMs: row.claimed === null ? undefined : Number(row.claimed),
   };
+}
+
+/* Time cards of the embedded store: what an account has of them, and how one comes to it. */
+
+type GrantAsk = Parameters<Store["grant"]>[1];
+
+export function grant(context: Context, tag: AccountTag, ask: GrantAsk): Entitlement | undefined {
+  const nowMs = context.nowMs();
+  return context.db.commitFull(() => grantWithin(context, tag, ask, nowMs));
+}
+
+/** Gives a card within the running transaction. */
+function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, nowMs: number): Entitlement | undefined {
+  const { db } = context;
+  if (findAccountRow(db, tag) === undefined) return undefined;
+  const known = findEntitlement(db, tag, ask.id, context.live(tag));
+  if (known !== undefined) return known;
+  const fromMs = ask.fromMs ?? (ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs);
+  const untilMs = fromMs + ask.lastsMs;
+  // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
+  db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);
+  db.run(
+    "INSERT INTO entitlements (tag, id, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    tag,
+    ask.id,
+    ask.plan,
+    ask.group,
+    fromMs,
+    untilMs,
+    ask.quota ?? null,
+  );
+  appendLine(db, tag, {
+    atMs: nowMs,
+    kind: "card",
+    debit: cardsAccount(ask.card),
+    credit: entitlementAccount(ask.id),
+    amount: ask.quota ?? ZERO,
+    reference: ask.reference,
+    group: ask.group,
+    model: "",
+    key: "",
+    memo: "",
+  });
+  return { id: ask.id, plan: ask.plan, group: ask.group, fromMs, untilMs, quota: ask.quota, spent: ZERO, held: ZERO };
+}
+
+/** The end of the group's last listed card, or now. */
+function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: number): number {
+  const ends = listedEntitlements(context.db, tag, context.live(tag))
+    .filter((e) => e.group === group)
+    .map((e) => e.untilMs);
+  return Math.max(nowMs, ...ends);
+}
+
+export function listCards(context: Context, tag: AccountTag): Awaited<ReturnType<Store["listCards"]>> {
+  const { db } = context;
+  if (findAccountRow(db, tag) === undefined) return undefined;
+  const nowMs = context.nowMs();
+  const cards = listedEntitlements(db, tag, context.live(tag)).filter((card) => card.untilMs > nowMs);
+  return { cards, storeTimeMs: nowMs };
 }

@@ -1,10 +1,10 @@
 /** Opens the embedded store's folder: the lock that keeps a second process out, then the database. */
-import { chmodSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { StoreError } from "../contract.ts";
 import { FolderTakenError, lockFolder, makePrivate } from "../folder-lock.ts";
-import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
@@ -219,3 +219,106 @@ function openTables(path: string): DatabaseSync {
     throw error;
   }
 }
+
+/*
+ * Which run of the machine this is. A process that is killed leaves its commits with the kernel; a machine that loses power
+ * may lose those that were not forced to the disk, the last half minute or so. So an embedded store of another run is another
+ * life of it, and the journal gives back what it lacks (docs/failure-model.md invariant 33, row F5).
+ */
+
+/** Linux: random(4), a UUID made at boot. */
+const BOOT_ID = "/proc/sys/kernel/random/boot_id";
+
+/** 32 hexadecimal digits. Where the system has no such name each call gives another one, which is safe and more work. */
+export function bootId(): string {
+  return (systemBootId() ?? randomUUID()).replaceAll("-", "");
+}
+
+function systemBootId(): string | undefined {
+  try {
+    const id = readFileSync(BOOT_ID, "utf8").trim();
+    return /^[0-9a-f-]{36}$/.test(id) ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/*
+ * The tables of the embedded store. What must outlive the process is here; holds, buckets and requests in flight live
+ * in memory (`live.ts`) and start empty.
+ */
+
+/** What leads from each version to the next; a new folder takes every step. */
+export const SCHEMA_STEPS: readonly string[] = [
+  `
+CREATE TABLE accounts (
+  tag TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, plan TEXT NOT NULL,
+  bal INTEGER NOT NULL DEFAULT 0 CHECK (bal >= 0), spent INTEGER NOT NULL DEFAULT 0, topped INTEGER NOT NULL DEFAULT 0,
+  seq INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE keys (
+  tag TEXT NOT NULL, hash TEXT NOT NULL, id TEXT NOT NULL, grp TEXT NOT NULL, status TEXT NOT NULL,
+  created INTEGER NOT NULL, revision INTEGER NOT NULL, PRIMARY KEY (tag, hash), UNIQUE (tag, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE entitlements (
+  tag TEXT NOT NULL, id TEXT NOT NULL, plan TEXT NOT NULL, grp TEXT NOT NULL, starts INTEGER NOT NULL,
+  ends INTEGER NOT NULL, quota INTEGER, spent INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 1,
+  PRIMARY KEY (tag, id), CHECK (quota IS NULL OR spent <= quota)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE settled (
+  tag TEXT NOT NULL, rid TEXT NOT NULL, amount INTEGER NOT NULL, record TEXT NOT NULL, expires INTEGER NOT NULL,
+  PRIMARY KEY (tag, rid)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX settled_expires ON settled (expires);
+CREATE TABLE ledger (
+  tag TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, debit TEXT NOT NULL,
+  credit TEXT NOT NULL, amount INTEGER NOT NULL, bal INTEGER NOT NULL, ref TEXT NOT NULL, grp TEXT NOT NULL,
+  model TEXT NOT NULL, key TEXT NOT NULL, memo TEXT NOT NULL, PRIMARY KEY (tag, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE payments (
+  tag TEXT NOT NULL, id TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (tag, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE days (
+  tag TEXT NOT NULL, day TEXT NOT NULL, field TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (tag, day, field)
+) STRICT, WITHOUT ROWID;
+`,
+  `
+CREATE TABLE codes (
+  hash TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, card TEXT NOT NULL, plan TEXT NOT NULL, grp TEXT NOT NULL,
+  lasts INTEGER NOT NULL, starts TEXT NOT NULL, quota INTEGER, state TEXT NOT NULL DEFAULT 'unused',
+  created INTEGER NOT NULL, tag TEXT, claimed INTEGER
+) STRICT, WITHOUT ROWID;
+`,
+  `
+ALTER TABLE accounts ADD COLUMN plan_revision INTEGER NOT NULL DEFAULT 1;
+CREATE TABLE identity (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))));
+`,
+  `
+CREATE TABLE idempotency (
+  tag TEXT NOT NULL, key TEXT NOT NULL, rid TEXT NOT NULL, fingerprint TEXT NOT NULL, state TEXT NOT NULL,
+  expires INTEGER NOT NULL, PRIMARY KEY (tag, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_expires ON idempotency (expires);
+`,
+  `
+CREATE TABLE epoch (
+  one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,
+  past TEXT NOT NULL, stopped INTEGER NOT NULL
+) STRICT;
+`,
+  `
+ALTER TABLE days ADD COLUMN requests INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE days ADD COLUMN input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE days ADD COLUMN cached_input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE days ADD COLUMN cache_write INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE days ADD COLUMN output INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE days ADD COLUMN reasoning INTEGER NOT NULL DEFAULT 0;
+`,
+  `
+ALTER TABLE days ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE days ADD COLUMN absorbed INTEGER NOT NULL DEFAULT 0;
+`,
+];
+
+const SCHEMA_VERSION = SCHEMA_STEPS.length;

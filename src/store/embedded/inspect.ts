@@ -5,7 +5,7 @@ import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
 import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import { isUpstreamField } from "../names.ts";
 import type { AccountState, LedgerLine } from "../records.ts";
-import { type DaySums, daySumsAsState } from "../sums/inspected-days.ts";
+import { type DaySums, daySumsAsState } from "../sums/day-sums.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { toDaySum, toUpstreamDaySum } from "./days.ts";

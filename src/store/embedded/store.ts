@@ -5,20 +5,17 @@
 import { type Calls, checkedCalls } from "../calls.ts";
 import { type Store, StoreError } from "../contract.ts";
 import * as accounts from "./accounts.ts";
-import { admit } from "./admit.ts";
+import { admit, extend } from "./admit.ts";
 import { archiveLedger } from "./archive.ts";
-import { bootId } from "./boot.ts";
-import * as cards from "./cards.ts";
+import * as cards from "./codes.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
-import { openDatabase } from "./database.ts";
+import { bootId, openDatabase } from "./database.ts";
 import { pageDays, pageUpstreamDays, readDays } from "./days.ts";
 import * as epoch from "./epoch.ts";
-import { extend } from "./extend.ts";
-import { listRecords, readFigures } from "./figures.ts";
+import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
-import { readLimits } from "./limits.ts";
 import { settle } from "./settle.ts";
 
 /**

@@ -1,7 +1,9 @@
 /** Admission on Redis: the ask as arguments of `lua/admit.lua`, its reply as an answer of the contract. */
 
+import { nanoUsd } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../admission.ts";
+import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
 import type { Runner } from "./connection/runner.ts";
@@ -58,4 +60,16 @@ function termsTexts(terms: GroupTerms): readonly string[] {
     terms.perKey ? "1" : "0",
     ...(terms.dear ? [`${terms.dear.holdFull}`, `${terms.dear.holdMin}`] : []),
   ];
+}
+
+/* Extending a hold on Redis: the ask as arguments of `lua/extend.lua`, its reply as an answer of the contract. */
+
+export async function extend(runner: Runner, scripts: Scripts, ask: ExtendAsk): Promise<ExtendAnswer> {
+  const { tag } = ask;
+  const keys = [accountKey(tag), holdsKey(tag), expiriesKey(tag)];
+  const reply = await runner.script(scripts.extend, keys, [ask.requestId, `${ask.target}`]);
+  const [outcome, hold = "0"] = reply as readonly string[];
+  if (outcome === "held") return { outcome, hold: nanoUsd(BigInt(hold)) };
+  if (outcome === "gone") return { outcome };
+  throw new TypeError(`extend.lua replied ${outcome}`);
 }

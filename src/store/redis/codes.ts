@@ -10,16 +10,18 @@
  *
  * Whoever dies in between is finished by the next try of the same account or by `finishClaims`, whichever comes first.
  */
+
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
+import { cardsAccount, entitlementAccount } from "../names.ts";
 import type { CardFacts, Code, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
-import { grant } from "./cards.ts";
+import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import type { Confirm } from "./connection/confirmed.ts";
 import type { Runner } from "./connection/runner.ts";
-import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
-import { toCode, toCodeOfFields } from "./records.ts";
+import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey, ledgerKey } from "./keys.ts";
+import { toCode, toCodeOfFields, toEntitlement } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Codes that are made in one go on the connection. */
@@ -223,4 +225,39 @@ async function creditNoted(
     return undefined;
   }
   return { hash, tag: code.tag, code, entitlement };
+}
+
+/* Time cards on Redis: what an account has of them, and how one comes to it. */
+
+export async function grant(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  ask: Parameters<Store["grant"]>[1],
+): Promise<Entitlement | undefined> {
+  const reply = await runner.script(
+    scripts.grant,
+    [accountKey(tag), ledgerKey(tag)],
+    [
+      ask.id,
+      ask.plan,
+      ask.group,
+      `${ask.lastsMs}`,
+      ask.afterPrevious ? "1" : "0",
+      `${ask.quota ?? ""}`,
+      ask.reference,
+      entitlementAccount(ask.id),
+      `${ENTITLEMENT_LINGER_MS}`,
+      cardsAccount(ask.card),
+      `${ask.fromMs ?? ""}`,
+    ],
+  );
+  return reply === null ? undefined : toEntitlement(reply as string[]);
+}
+
+export async function listCards(runner: Runner, scripts: Scripts, tag: AccountTag): ReturnType<Store["listCards"]> {
+  const reply = await runner.script(scripts["cards-read"], [accountKey(tag)], []);
+  if (reply === null) return undefined;
+  const [now, cards] = reply as [string, string[][]];
+  return { cards: cards.map(toEntitlement), storeTimeMs: Number(now) };
 }

@@ -1,6 +1,8 @@
 /** Figures of an account on Redis, of one instant, and the names of what it has, a page at a time. */
+
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
+import type { Bucket, LimitUsage } from "../buckets.ts";
 import type {
   AccountFigures,
   CardFigures,
@@ -240,4 +242,32 @@ export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0")
     ],
     next: next === "0" ? undefined : next,
   };
+}
+
+/* Limits on Redis as they can be read. */
+
+export async function readLimits(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  scope: string,
+): Promise<LimitUsage | undefined> {
+  const keys = [accountKey(tag), holdsKey(tag), expiriesKey(tag)];
+  const reply = await runner.script(scripts["limits-read"], keys, [scope]);
+  if (reply === null) return undefined;
+  const [now = "", requests = "", tokens = "", ofScope, ofAccount, overrun = ""] = reply as readonly string[];
+  return {
+    requests: toBucket(requests),
+    tokens: toBucket(tokens),
+    overrun: toBucket(overrun),
+    inFlight: Number(ofScope),
+    inFlightOfAccount: Number(ofAccount),
+    storeTimeMs: Number(now),
+  };
+}
+
+/** A bucket is stored as `<debt>:<at>` (lua/buckets.lua). */
+function toBucket(stored: string): Bucket | undefined {
+  const [debt, at] = stored.split(":");
+  return at === undefined ? undefined : { debt: Number(debt), atMs: Number(at) };
 }

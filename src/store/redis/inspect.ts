@@ -8,7 +8,7 @@ import { nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX } from "../checks.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import type { AccountState, DaySum, Entitlement, LedgerLine, UpstreamDaySum } from "../records.ts";
-import { type DaySums, daySumsAsState } from "../sums/inspected-days.ts";
+import { type DaySums, daySumsAsState } from "../sums/day-sums.ts";
 import { readLedger } from "./archive.ts";
 import type { ScanPlace } from "./connection/connect.ts";
 import type { Runner } from "./connection/runner.ts";

@@ -2,14 +2,25 @@
  * Settled marks on Redis, and accounts that no name leads to: keys that nothing lists, found by going through all keys of the database, a part at a
  * time.
  */
+
 import type { AccountTag } from "../../values/key.ts";
 import { StoreError } from "../contract.ts";
 import type { DoubtfulMark, MarksPage } from "../figures.ts";
+import type { AccountName } from "../records.ts";
 import type { ScanPlace } from "./connection/connect.ts";
 import type { Runner } from "./connection/runner.ts";
-import { ACCOUNTS_WHOLE, ledgerKey, settledKey, settledNames, wholePattern } from "./keys.ts";
+import {
+  ACCOUNTS_WHOLE,
+  accountKey,
+  accountOf,
+  ledgerKey,
+  NAME_INDEX,
+  NAMES_IN_ORDER,
+  settledKey,
+  settledNames,
+  wholePattern,
+} from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
-import { unlistedOf } from "./unlisted.ts";
 
 /** Marks of one account that one script looks at. */
 const SCRIPT_MARKS = 100;
@@ -67,4 +78,39 @@ function placeOf(cursor: string | undefined): ScanPlace | undefined {
   const [, primary, place] = /^(\d{1,4}):(\d{1,20})$/.exec(cursor) ?? [];
   if (primary === undefined || place === undefined) throw new RangeError("store: a cursor of marks is malformed");
   return { primary: Number(primary), cursor: place };
+}
+
+/* Accounts on Redis that no name leads to: lists of accounts, and all that works from them, miss these. */
+
+/** Names that one script looks up, and accounts that are read at once. */
+const AT_ONCE = 100;
+
+/** Those of the accounts with these keys that have lines, or have lost their hash, and are not found by a name of their own. */
+async function unlistedOf(runner: Runner, scripts: Scripts, keys: readonly string[]): Promise<readonly AccountName[]> {
+  const tags = [...new Set(keys.map(accountOf).filter((tag) => tag !== undefined))];
+  const unlisted: AccountName[] = [];
+  for (let at = 0; at < tags.length; at += AT_ONCE) {
+    const read = await Promise.all(tags.slice(at, at + AT_ONCE).map((tag) => nameOf(runner, tag)));
+    const some = read.filter((account) => account !== undefined);
+    if (some.length === 0) continue;
+    const values = some.flatMap(({ name, tag }) => [name, tag]);
+    const found = await runner.script(scripts["names-read"], [NAME_INDEX, NAMES_IN_ORDER], values);
+    unlisted.push(...some.filter(({ tag }) => (found as string[]).includes(tag)));
+  }
+  return unlisted;
+}
+
+/**
+ * Undefined for an account without a line: a crash in the middle of its creation leaves such an account, and nobody
+ * knows of it.
+ */
+async function nameOf(runner: Runner, tag: AccountTag): Promise<AccountName | undefined> {
+  try {
+    const [name, seq] = await runner.step((redis) => redis.hmget(accountKey(tag), ["name", "seq"]));
+    return seq === "0" ? undefined : { name: name ?? "", tag };
+  } catch (error) {
+    // Another type of key: its audit says so, if a name leads to it.
+    if (error instanceof StoreError && error.outcome === "refused") return { name: "", tag };
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 /** The Lua scripts: read from `lua/` once, each with the parts that it uses in front, and their SHA-1 for EVALSHA. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { BUNDLE } from "../../values/bundle.ts";
+import { BUNDLE } from "../../values/program/program.ts";
 
 export interface Script {
   readonly name: string;

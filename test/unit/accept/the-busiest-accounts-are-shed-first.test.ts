@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { sharesOf } from "../../../src/accept/descriptors.ts";
-import { InFlight } from "../../../src/overload/in-flight.ts";
-import { isHeavy, shedAt } from "../../../src/overload/shed.ts";
+import { InFlight, isHeavy, shedAt } from "../../../src/overload/overload.ts";
 import { hashKey, newAccountTag } from "../../../src/values/key.ts";
 
 const ONE_HEAVY = { total: 310, accounts: 6, most: 300 };

@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import { CliFailure } from "../../../src/cli/failure.ts";
-import { readCost, readCount, readInstant } from "../../../src/cli/invoice/cells.ts";
-import { readColumnNames } from "../../../src/cli/invoice/columns.ts";
+import { readColumnNames, readCost, readCount, readInstant } from "../../../src/cli/invoice/columns.ts";
 import { readInvoice } from "../../../src/cli/invoice/invoice.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "tollgate-invoice-"));

@@ -1,7 +1,7 @@
 // Where a vendor's figures differ from ours: the share is of the larger side, whichever that is, and credits round as charges do.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { nanoOfCost } from "../../../src/cli/invoice/cells.ts";
+import { nanoOfCost } from "../../../src/cli/invoice/columns.ts";
 import { compareFigures } from "../../../src/cli/invoice/compare.ts";
 import { type ByDay, NO_FIGURES } from "../../../src/cli/invoice/invoice.ts";
 

@@ -1,8 +1,7 @@
 /** docs/translation-rules.md rule 8 (prompt caches, account_bound_thinking): affinity never prevents failover. */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { drawOf } from "../../../src/dispatch/affinity.ts";
-import { orderRoutes } from "../../../src/dispatch/route-order.ts";
+import { drawOf, orderRoutes } from "../../../src/dispatch/choose.ts";
 import { defaultCapabilities } from "../../../src/values/catalog.ts";
 import {
   ask,

@@ -1,8 +1,8 @@
 /** Which route is asked first, which next, and that places are bounded (ARCHITECTURE.md promise 13). */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { RetryBudget } from "../../../src/dispatch/retry-budget.ts";
-import { orderRoutes } from "../../../src/dispatch/route-order.ts";
+import { orderRoutes } from "../../../src/dispatch/choose.ts";
+import { RetryBudget } from "../../../src/dispatch/dispatcher.ts";
 import { answerOf, refusal } from "../../../src/values/errors.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import {

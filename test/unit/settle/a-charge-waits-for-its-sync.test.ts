@@ -1,7 +1,7 @@
 /** Group commit: FINAL resolves after the fdatasync that covers it, within 5 ms of a healthy disk, and not before. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { scan } from "../../../src/settle/journal/scan.ts";
+import { scan } from "../../../src/settle/journal/segments.ts";
 import { askOf, ManualClock, openOn, turns } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 

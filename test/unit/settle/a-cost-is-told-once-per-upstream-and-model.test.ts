@@ -1,7 +1,7 @@
 // A store takes each upstream and model once: tries at the same one, and calls that nobody asked for, add up to one cost.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { absorbedCost, chargedCost, eachOnce } from "../../../src/settle/cost.ts";
+import { absorbedCost, chargedCost, eachOnce } from "../../../src/settle/memo.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 

@@ -7,8 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { epochFile } from "../../../src/settle/recovery/epoch-file.ts";
-import { judgeEpoch, type KnownEpoch, LOSS_ALLOWED_S, pastOf } from "../../../src/settle/recovery/epoch-judge.ts";
+import { epochFile, judgeEpoch, type KnownEpoch, LOSS_ALLOWED_S, pastOf } from "../../../src/settle/recovery/epoch.ts";
 import type { EpochMark } from "../../../src/store/epoch.ts";
 
 const known = (id: string, count: number, past: string[] = []): KnownEpoch => ({ id, count, base: 0, past });

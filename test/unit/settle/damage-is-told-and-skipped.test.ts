@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { encodeFrame, RECORD } from "../../../src/settle/journal/frame.ts";
-import { scan } from "../../../src/settle/journal/scan.ts";
+import { scan } from "../../../src/settle/journal/segments.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { askOf, idOf, ManualClock, openOn, seeded, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";

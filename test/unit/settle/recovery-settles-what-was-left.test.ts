@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
-import { recover } from "../../../src/settle/recovery/recovery.ts";
+import { recover } from "../../../src/settle/recovery/charging.ts";
 import { createSettler } from "../../../src/settle/settler.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
-import { checkFitness } from "../../../src/store/redis/connection/fitness.ts";
+import { checkFitness } from "../../../src/store/redis/connection/health.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { startRedis } from "../../rig/redis.ts";
 

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { watchHealth } from "../../../src/store/upkeep/health.ts";
-import type { Log } from "../../../src/telemetry/log.ts";
+import { type Log, sparingly } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
-import { sparingly } from "../../../src/telemetry/sparingly.ts";
 import { HandClock } from "../../e2e/protocol/whole/hand-clock.ts";
 
 test("a reason is told when it is another one, and once a minute", () => {

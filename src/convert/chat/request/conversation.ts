@@ -4,8 +4,7 @@ import type { JsonObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { isGiven, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
-import { refuse } from "../../rules/refuse.ts";
+import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { TurnList } from "../../rules/turns.ts";
 

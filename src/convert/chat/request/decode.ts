@@ -12,10 +12,11 @@ import {
   optionalRecord,
   optionalWord,
   record,
+  refuse,
+  refusing,
   text,
 } from "../../rules/read.ts";
-import { refuse, refusing } from "../../rules/refuse.ts";
-import { offMember } from "../../rules/thinking-off.ts";
+import { offMember } from "../../rules/thinking.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { decodeMessages } from "./conversation.ts";
 

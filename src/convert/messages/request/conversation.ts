@@ -5,8 +5,7 @@ import { isObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { mediaType } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { isGiven, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
-import { refuse } from "../../rules/refuse.ts";
+import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
 
 /** Text without ornaments. */

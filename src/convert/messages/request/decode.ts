@@ -13,9 +13,10 @@ import {
   optionalText,
   optionalWord,
   record,
+  refuse,
+  refusing,
   text,
 } from "../../rules/read.ts";
-import { refuse, refusing } from "../../rules/refuse.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { MessagesConversation, plainText, textBlock } from "./conversation.ts";

@@ -17,7 +17,7 @@ import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, messagesImageSource } from "../../rules/media.ts";
 import { settleResults } from "../../rules/pairing.ts";
-import { refuse } from "../../rules/refuse.ts";
+import { refuse } from "../../rules/read.ts";
 import { isBlank, reminder } from "../../rules/system.ts";
 import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsObject } from "../../rules/tool-wrap.ts";

@@ -12,8 +12,8 @@ import {
   optionalRecord,
   optionalText,
   optionalWord,
+  refusing,
 } from "../../rules/read.ts";
-import { refusing } from "../../rules/refuse.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { ResponsesConversation } from "./input.ts";

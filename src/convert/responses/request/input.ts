@@ -15,8 +15,7 @@ import type {
   UserPart,
 } from "../../hub.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
-import { isGiven, optionalList, optionalRecord, optionalText, record, text } from "../../rules/read.ts";
-import { refuse } from "../../rules/refuse.ts";
+import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { typedInput } from "../../rules/tool-typed.ts";
 import { TurnList } from "../../rules/turns.ts";

@@ -17,7 +17,7 @@ import type {
 import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
-import { refuse } from "../../rules/refuse.ts";
+import { refuse } from "../../rules/read.ts";
 import { errorText, joinTexts } from "../../rules/system.ts";
 import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsText } from "../../rules/tool-wrap.ts";

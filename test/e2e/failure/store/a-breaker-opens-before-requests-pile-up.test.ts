@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Breaker } from "../../../../src/store/middleware/breaker.ts";
+import { Breaker } from "../../../../src/store/middleware/breakers.ts";
 import { ManualClock } from "../../../unit/settle/rig.ts";
 
 function bench() {

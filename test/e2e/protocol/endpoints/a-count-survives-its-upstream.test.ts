@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import test, { type TestContext } from "node:test";
-import { COUNT_REST_MS, NATIVE_COUNTS_MAX } from "../../../../src/endpoints/native-counts.ts";
+import { COUNT_REST_MS, NATIVE_COUNTS_MAX } from "../../../../src/endpoints/count-tokens.ts";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { errorOf } from "../whole/asking.ts";
 import { type OtherUpstream, post, type SeenByUpstream, sendJson, startUpstream } from "./side-rig.ts";
@@ -64,7 +64,7 @@ for (const [what, answer] of [
 }
 
 test("a rested upstream is asked again", async (t) => {
-  const { NativeCounts } = await import("../../../../src/endpoints/native-counts.ts");
+  const { NativeCounts } = await import("../../../../src/endpoints/count-tokens.ts");
   let nowMs = 0;
   const counts = new NativeCounts({ monotonicMs: () => nowMs, wallMs: () => nowMs, after: () => () => {} });
   const route = { upstream: "east", upstreamModel: "m" };

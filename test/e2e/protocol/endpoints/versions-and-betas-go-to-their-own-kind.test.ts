@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { RequestHeaders } from "../../../../src/accept/headers.ts";
-import { forwardedHeaders } from "../../../../src/request/forwarded-headers.ts";
+import { forwardedHeaders } from "../../../../src/request/conversion.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { ask, type Fields } from "../whole/asking.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { PerformanceObserver } from "node:perf_hooks";
 import test from "node:test";
-import { type AskSystem, sharedLookup } from "../../../../src/accept/site/lookup.ts";
+import { type AskSystem, sharedLookup } from "../../../../src/accept/site/call.ts";
 import { startRawSite } from "../../../rig/raw-site.ts";
 import { exchange } from "../../../rig/raw-socket.ts";
 import { startEcho } from "../echo.ts";

@@ -6,7 +6,7 @@ import type { ConvertContext } from "../../../../src/convert/exchange.ts";
 import type { HubReply, ReplyEvent, ReplyItem, ReplyPlan, ToolKind, ToolRef } from "../../../../src/convert/hub.ts";
 import * as messages from "../../../../src/convert/messages/reply-encode.ts";
 import { MessagesStreamEncoder } from "../../../../src/convert/messages/stream-encode.ts";
-import { settledStop } from "../../../../src/convert/reply/stop.ts";
+import { settledStop } from "../../../../src/convert/reply/facts.ts";
 import * as responses from "../../../../src/convert/responses/reply-encode.ts";
 import { ResponsesStreamEncoder } from "../../../../src/convert/responses/stream-encode.ts";
 import type { StreamEncoder } from "../../../../src/convert/stream-encoder.ts";

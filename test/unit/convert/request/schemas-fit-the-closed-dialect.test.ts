@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
-import { closedSchema, isClosed, objectRoot } from "../../../../src/convert/rules/schema.ts";
+import { closedSchema, isClosed, objectRoot } from "../../../../src/convert/rules/format.ts";
 
 const SCHEMAS: readonly Record<string, unknown>[] = [
   { type: "object", properties: { n: { type: "integer", minimum: 3, description: "N." } }, required: ["n"] },

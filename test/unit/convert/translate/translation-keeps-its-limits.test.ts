@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isFault } from "../../../../src/convert/exchange.ts";
-import { translationHeader } from "../../../../src/convert/translate/header.ts";
+import { translationHeader } from "../../../../src/convert/rules/losses.ts";
 import { openTranslation } from "../../../../src/convert/translate/translate.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { SSE_EVENT_BYTES_MAX } from "../../../../src/wire/sse.ts";

@@ -4,8 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { CHOICES_MAX, ChatStreamUsage } from "../../../../src/convert/chat/stream-usage.ts";
-import { readUsage as readChat } from "../../../../src/convert/chat/usage.ts";
+import { CHOICES_MAX, ChatStreamUsage, readUsage as readChat } from "../../../../src/convert/chat/usage.ts";
 import { MessageUsage, readUsage as readMessages } from "../../../../src/convert/messages/usage.ts";
 import { billedUsage, stepInput, type Usage } from "../../../../src/values/tokens/usage.ts";
 

@@ -9,8 +9,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { ChatStreamUsage } from "../../../../src/convert/chat/stream-usage.ts";
-import { readWholeUsage as readChat } from "../../../../src/convert/chat/usage.ts";
+import { ChatStreamUsage, readWholeUsage as readChat } from "../../../../src/convert/chat/usage.ts";
 import { readUsage as readMessages } from "../../../../src/convert/messages/usage.ts";
 import { readUsage as readResponses } from "../../../../src/convert/responses/usage.ts";
 import { NANO_USD_MAX } from "../../../../src/values/money.ts";

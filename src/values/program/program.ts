@@ -3,7 +3,7 @@
  * file of code, so what the sources read from files beside them is put into it, here and nowhere else
  * (docs/decisions/one-file-of-code-is-the-program.md).
  */
-import manifest from "../../package.json" with { type: "json" };
+import manifest from "../../../package.json" with { type: "json" };
 
 interface Bundle {
   /** Which build it is: the commit that it was made of, or a digest of its code. */
