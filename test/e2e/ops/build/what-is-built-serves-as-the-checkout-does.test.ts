@@ -160,7 +160,8 @@ test("the image's file system is enough: the executable serves in it, as a user 
   const state = "/var/lib/tollgate";
   const text = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir: state });
   writeFileSync(join(root, "etc/tollgate/tollgate.yaml"), text);
-  const inside = ["chroot", "--userspec=1000:1000", root, "/tollgate"];
+  mkdirSync(join(root, "proc"));
+  const inside = asContainer(root, ["/tollgate"]);
   const [program, ...args] = [...inside, "serve", "--config", "/etc/tollgate/tollgate.yaml"];
   const child = spawn(program as string, args, {
     stdio: ["ignore", "pipe", "inherit"],
@@ -180,6 +181,9 @@ test("the image's file system is enough: the executable serves in it, as a user 
   assert.deepEqual(await run([...inside, "health"], env), { status: 0, out: "alive\n", err: "" });
   child.kill("SIGTERM");
   assert.deepEqual(await exited, [0, null]);
+  const wrote = globSync("**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile()).length;
+  const kept = globSync("var/lib/tollgate/**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
+  assert.equal(wrote, files.length + 1 + kept.length, "the configuration, and what is in the volume");
 });
 
 test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {
@@ -278,6 +282,18 @@ test("a Node that is too old is told so, and is not given syntax that it cannot 
   assert.deepEqual([refused.status, refused.out], [1, ""]);
   assert.match(refused.err, /^Tollgate needs Node 24\.\d+\.\d+ or later; /);
 });
+
+/**
+ * A command as a container runs it: this folder is all there is, read-only but for the volume, with the kernel's /proc. As
+ * user 1000 where this process may say so.
+ */
+function asContainer(root: string, command: readonly string[]): readonly string[] {
+  const script = `mount --bind "$0" "$0" && mount --bind "$0/var/lib/tollgate" "$0/var/lib/tollgate" &&
+    mount --rbind /proc "$0/proc" && mount -o remount,bind,ro "$0" && exec chroot $USERSPEC "$0" "$@"`;
+  const isRoot = process.getuid?.() === 0;
+  const apart = ["unshare", "--mount", ...(isRoot ? [] : ["--map-root-user"])];
+  return ["env", `USERSPEC=${isRoot ? "--userspec=1000:1000" : ""}`, ...apart, "sh", "-c", script, root, ...command];
+}
 
 interface SocketStream {
   until(part: string): Promise<void>;
