@@ -101,7 +101,7 @@ test("the executable says what it is, and refuses what is wrong, with nothing ar
     assert.equal(refused.status, 1);
     assert.match(refused.err, /modles/);
   }
-  const away = await tollgate(["health"], { TOLLGATE_ADMIN_URL: "http://127.0.0.1:1" });
+  const away = await tollgate(["health"], { TOLLGATE_ADMIN_URL: "http://127.0.0.1:2" });
   assert.deepEqual([away.status, away.out], [1, ""]);
 });
 
@@ -265,6 +265,10 @@ test("the package installs without a registry, for a user and in a project, and 
   const text = testConfig({ upstreamUrl, dir: place("installed-data"), store: redis.url }, { workers: 2 });
   const gateway = await serve(t, [program], text, WITH_NODE);
   await servesAll(gateway, await keyOf(gateway, "carol"));
+  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  assert.deepEqual(page.match(/^tollgate_build_info.*$/gm), [
+    `tollgate_build_info{version="${version}",build="one",generation="1"} 1`,
+  ]);
   assert.equal(await gateway.stop("SIGTERM"), 0);
 
   const project = place("project");
