@@ -7,9 +7,11 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
+import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
+import { ownStopReason } from "./reply-encode.ts";
 import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
@@ -28,6 +30,8 @@ export class MessagesWatcher implements Watcher {
   readonly #output = new MessagesOutput();
   #opened = false;
   #stopSeen = false;
+  /** The upstream's word for its failure; its count may still follow. */
+  #failed: string | undefined;
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
@@ -74,6 +78,7 @@ export class MessagesWatcher implements Watcher {
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
       this.#usage.countLast(payload);
+      if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
       this.#ended = true;
       return passed(event, false, true);
     }
@@ -82,12 +87,24 @@ export class MessagesWatcher implements Watcher {
       this.#usage.produced();
       this.#last = payload;
     }
-    if (type === "message_delta") {
-      this.#usage.count(payload.usage);
-      this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
-    }
     this.#noteBlock(type, payload.index);
-    return passed(event, semantic);
+    return type === "message_delta" ? this.#seeEnding(event, payload, semantic) : passed(event, semantic);
+  }
+
+  /** A foreign word for the end is put into the protocol's own; one that says that the server broke off is no end. */
+  #seeEnding(event: SseEvent, payload: JsonObject, semantic: boolean): SeenEvent {
+    this.#usage.count(payload.usage);
+    const word = objectOf(payload.delta)?.stop_reason;
+    const finish = finishOf(word);
+    if (typeof word !== "string" || finish === undefined) return passed(event, semantic);
+    if (finish === "failure") {
+      this.#failed ??= word;
+      return NOTHING;
+    }
+    this.#stopSeen = true;
+    if (ownStopReason(word) === undefined) return passed(event, semantic);
+    const bytes = Buffer.from(withOwnFinish(Buffer.from(event.raw).toString(), "stop_reason", ownStopReason));
+    return { bytes, semantic, terminal: false };
   }
 
   #noteBlock(type: unknown, index: unknown): void {
@@ -114,8 +131,9 @@ export class MessagesWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#ended) return undefined;
-    if (this.#stopSeen) return STOP;
-    this.#fault = TRUNCATED;
+    if (this.#failed !== undefined) this.#fault = reported(undefined, this.#failed);
+    else if (this.#stopSeen) return STOP;
+    else this.#fault = TRUNCATED;
     return undefined;
   }
 

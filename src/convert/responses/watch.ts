@@ -7,10 +7,12 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
+import { ownIncompleteReason } from "./response.ts";
 import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
 const TEXT_DELTA = /^response\.(?:output_text|refusal|reasoning_text|reasoning_summary_text)\.delta$/;
@@ -91,6 +93,10 @@ export class ResponsesWatcher implements Watcher {
     const { type } = payload;
     // A failed response has used tokens, too.
     this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
+    const incomplete = objectOf(response.incomplete_details)?.reason;
+    if (type === "response.incomplete" && finishOf(incomplete) === "failure") {
+      return this.#refuse(reported(undefined, incomplete));
+    }
     if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
     this.#response ??= response;
     const terminal = TERMINAL.has(type);
@@ -98,9 +104,16 @@ export class ResponsesWatcher implements Watcher {
     return { bytes: this.#renamed(event, type, response), semantic: this.#output.see(type, payload), terminal };
   }
 
+  /** The event with the client's name of the model and, where it is incomplete, the protocol's own word for why. */
   #renamed(event: SseEvent, type: unknown, response: JsonObject): Uint8Array {
-    if (this.#rename === undefined || event.data === undefined || typeof response.model !== "string") return event.raw;
-    const spliced = spliceNested(event.data, ["response", "model"], JSON.stringify(this.#rename));
+    const { data, raw } = event;
+    const rename = typeof response.model === "string" ? this.#rename : undefined;
+    const reason = type === "response.incomplete" ? ownIncompleteReason(response) : undefined;
+    if (data === undefined || (rename === undefined && reason === undefined)) return raw;
+    let spliced: Uint8Array = data;
+    if (rename !== undefined) spliced = spliceNested(spliced, ["response", "model"], JSON.stringify(rename));
+    const place = ["response", "incomplete_details", "reason"];
+    if (reason !== undefined) spliced = spliceNested(spliced, place, JSON.stringify(reason));
     return sseFrame(Buffer.from(spliced).toString(), String(type));
   }
 
