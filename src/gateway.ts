@@ -4,7 +4,6 @@
  */
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
 import { diffSettings, keepUntilRestart } from "./config/config.ts";
@@ -39,6 +38,7 @@ import { watchLedger } from "./store/upkeep/ledger-watch.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
+import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 import type { Applied } from "./workers/workers.ts";
@@ -161,7 +161,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     random: Math.random,
     ...watchUpstreams({ metrics, log }),
   });
-  const tracing = settings.traces ? createTracing(settings.traces, Math.random, manifest.version) : NO_TRACING;
+  const tracing = settings.traces ? createTracing(settings.traces, Math.random, BUILD.version) : NO_TRACING;
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const overload = createOverload({
@@ -220,7 +220,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     charging.measure();
     overload.measure();
     measureUpstreams(dispatcher.report(), metrics);
-    if (serves !== "clients") metrics.configGeneration.set(generation);
+    if (serves !== "clients") metrics.measureBuild(BUILD, generation);
     if (serves === undefined) metrics.measureWorkers([{ worker: 1, up: true, generation }]);
     options.measure?.(metrics);
   };
@@ -232,6 +232,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     store: journaled(charging.operators()),
     catalog: () => settings.catalog,
     ...storeKeeper(charging),
+    running: () => ({ ...BUILD, node: process.versions.node, generation }),
     explain: (ask) => explainFor(ask, charging.store, parts),
     upstreams: options.upstreams ?? (() => dispatcher.report()),
     adminToken,

@@ -15,12 +15,12 @@ import {
   watchConfig,
 } from "./config/config.ts";
 import { ListenFailure } from "./config/listen-failure.ts";
-import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
-import { type Gateway, startGateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
+import { BUILD } from "./values/program/program.ts";
 import type { Settings } from "./values/settings.ts";
-import { type RunningGateway, startWorkers } from "./workers/workers.ts";
+import type { RunningGateway } from "./workers/workers.ts";
 
 class Unusable extends Error {}
 
@@ -46,6 +46,13 @@ async function serve(options: RunOptions): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
+  log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
+  // What only a gateway needs is read here, so that the other commands start in half the time.
+  const [{ startGateway }, { startWorkers }, { urlOf }] = await Promise.all([
+    import("./gateway.ts"),
+    import("./workers/workers.ts"),
+    import("./demo.ts"),
+  ]);
   const gateway: RunningGateway =
     settings.workers === 1
       ? inOneProcess(await startGateway({ settings, log }))
@@ -85,6 +92,10 @@ async function leave(): Promise<never> {
 }
 
 async function serveDemo(): Promise<void> {
+  const [{ startGateway }, { demoKey, demoWelcome, startDemo }] = await Promise.all([
+    import("./gateway.ts"),
+    import("./demo.ts"),
+  ]);
   const { simulator, text } = await startDemo(environment());
   const { settings } = goodOf(loadConfig({ file: "(demonstration)", text }));
   const log = createLog({ level: "warn", pretty: true });
@@ -220,13 +231,15 @@ function endWithReader(error: NodeJS.ErrnoException): void {
 process.stdout.on("error", endWithReader);
 
 // exitCode and not exit(): what is still to be written to a pipe must leave first.
-const status = await runCli(process.argv.slice(2), {
+void runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: environment(),
   fetch,
   serve: (options) => serve(options),
   check,
+  simulate: async (port) => (await import("./simulator/program.ts")).runSimulator(port),
+  schema: async () => (await import("./config/schema/file.ts")).schemaFileText(),
   onInterrupt,
   // Opened by the one command that reads it.
   get stdin() {
@@ -237,5 +250,6 @@ const status = await runCli(process.argv.slice(2), {
     const loaded = loadConfig({ file, text, env });
     return "settings" in loaded ? [] : loaded.problems.map(formatProblem);
   },
+}).then((status) => {
+  process.exitCode ||= status;
 });
-process.exitCode ||= status;

@@ -3,8 +3,8 @@
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";
-import { Argument, Command, CommanderError, Option } from "commander";
-import manifest from "../../package.json" with { type: "json" };
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { BUILD } from "../values/program/program.ts";
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
@@ -16,6 +16,7 @@ import { CliFailure } from "./failure.ts";
 import { completionScript, SHELLS, type Shell } from "./guide/completion.ts";
 import { examplesOf, guideOf } from "./guide/guide.ts";
 import { manualPage } from "./guide/man.ts";
+import { askHealth } from "./health-command.ts";
 import { type InitOptions, writeConfiguration } from "./init/init.ts";
 import type { Keyboard } from "./init/questions.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
@@ -25,6 +26,7 @@ import { bold, type ProgressOut, showsColours, Terminal } from "./terminal.ts";
 import { showUpstreams } from "./upstreams-command.ts";
 import { showUsage, type UsageOptions } from "./usage-command.ts";
 import { type VerifyOptions, verifyLedger } from "./verify-command.ts";
+import { showVersion } from "./version-command.ts";
 
 /** Options of `serve` and `check`. */
 export interface RunOptions {
@@ -57,6 +59,10 @@ export interface CliIo {
   readonly check: (options: RunOptions) => Promise<number>;
   /** What the loader says of a configuration, one complaint a line. @param set environment variables that count as set. */
   readonly complaints?: (file: string, text: string, set: readonly string[]) => readonly string[];
+  /** Starts the simulated model server, which runs until it is stopped. @param port 0 is any free one. */
+  readonly simulate?: (port: number) => Promise<void>;
+  /** The JSON Schema of the configuration. */
+  readonly schema?: () => Promise<string>;
   /** Waits between two tries; the machine's timer when left out. */
   readonly wait?: (ms: number) => Promise<void>;
   /**
@@ -82,6 +88,12 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   } catch (error) {
     // Commander has printed its own complaint, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof VersionAsked) {
+      program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
+      const { json, data } = program.opts<GlobalOptions>();
+      io.stdout.write(await showVersion(io, { json: json === true, data }));
+      return 0;
+    }
     if (error instanceof CliFailure) {
       io.stderr.write(`${error.message}\n`);
       return error.exitStatus;
@@ -91,6 +103,10 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   }
 }
 
+const VERSION_FLAGS = ["-V", "--version"];
+/** Thrown at the flag, before all words are read: what it prints depends on the others. */
+class VersionAsked extends Error {}
+
 interface GlobalOptions {
   readonly json?: true;
   readonly data?: string;
@@ -99,7 +115,10 @@ interface GlobalOptions {
 function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
   const program = new Command("tollgate")
     .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
-    .version(manifest.version)
+    .option(VERSION_FLAGS.join(", "), "the version; with --json also the build, and what the gateway there runs")
+    .on("option:version", () => {
+      throw new VersionAsked();
+    })
     .option("--json", "print the answer as JSON")
     .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data or ./data/demo)")
     .configureHelp({ showGlobalOptions: true, styleTitle: bold })
@@ -129,6 +148,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .description("check the configuration: names file, line, key and what is wrong")
     .option("--config <file>", "configuration file")
     .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+  addOwnCommands(program, io);
 
   const ask: Ask = async (question, interrupted) => {
     const { json, data } = program.opts<GlobalOptions>();
@@ -150,6 +170,14 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addCodeCommands(program, ask);
   addExplainCommand(program, ask);
   addStoreCommands(program, ask);
+  addSightCommands(program, ask);
+  addGuideCommands(program, io);
+  addExamples(program);
+  return program;
+}
+
+/** What a gateway did and how its upstreams do. */
+function addSightCommands(program: Command, ask: Ask): void {
   program
     .command("audit")
     .description("the newest writes of operators at this gateway, newest first; the log has them all")
@@ -160,14 +188,39 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .command("upstreams")
     .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
     .action(() => ask(showUpstreams));
-  addGuideCommands(program, io);
-  addExamples(program);
-  return program;
 }
 
 /** What usage is summed up by, as the admin API names it; a test compares them. */
 const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
 const FORMATS = ["table", "csv", "json"] as const;
+/** What needs no gateway, or no more of one than that it is there. */
+function addOwnCommands(program: Command, io: CliIo): void {
+  const { simulate, schema } = io;
+  program
+    .command("health")
+    .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
+    .action(async () => void io.stdout.write(await askHealth(io)));
+  if (schema) {
+    program
+      .command("schema")
+      .description("print the JSON Schema of the configuration, for editors")
+      .action(async () => void io.stdout.write(await schema()));
+  }
+  if (simulate) {
+    program
+      .command("simulator")
+      .description("run a simulated model server for chat completions, messages and responses, on loopback")
+      .option("--port <port>", "where it listens; any free port when left out", portOf, 0)
+      .action(async ({ port }: { port: number }) => simulate(port));
+  }
+}
+
+function portOf(typed: string): number {
+  const port = Number(typed);
+  if (typed !== "" && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("That is not a port.");
+}
+
 const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
 
 /**
@@ -228,7 +281,7 @@ function addGuideCommands(program: Command, io: CliIo): void {
   program
     .command("man")
     .description("print the manual page, for man(1)")
-    .action(() => void io.stdout.write(manualPage(guideOf(program), manifest.version)));
+    .action(() => void io.stdout.write(manualPage(guideOf(program), BUILD.version)));
 }
 
 /** Below the help of each command that has examples. */

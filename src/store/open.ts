@@ -2,7 +2,6 @@
 import type { StoreSettings } from "../values/settings.ts";
 import type { Store } from "./contract.ts";
 import { openEmbedded } from "./embedded/store.ts";
-import { openRedis } from "./redis/store.ts";
 
 /** How long the first try of a step on Redis may take, milliseconds. */
 const COMMAND_TIMEOUT_MS = 400;
@@ -32,6 +31,8 @@ export async function openStore(settings: StoreSettings, options: OpenOptions = 
   const { now = Date.now, warn = () => undefined, onConnectionFailed = () => undefined, demandAof = false } = options;
   const { commandTimeoutMs = COMMAND_TIMEOUT_MS, stepTimeoutMs = STEP_TIMEOUT_MS } = options;
   if (settings.kind === "embedded") return openEmbedded(settings.dir, now);
+  // Its client is a tenth of all code: read by those only who have a Redis.
+  const { openRedis } = await import("./redis/store.ts");
   return openRedis(
     settings,
     { tryMs: commandTimeoutMs, totalMs: stepTimeoutMs },
