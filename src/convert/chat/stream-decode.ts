@@ -11,6 +11,7 @@ import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
 import { callIdentity, callText, contentText, finishOfChoice, reasoningOf, stopOf } from "./reply-decode.ts";
 import { ChatStreamUsage } from "./usage.ts";
+import { saysNothing } from "./watch.ts";
 
 /**
  * Decodes chunks. Text, refusal and reasoning form one block at a time, since chat marks no ends: another kind, or a new
@@ -31,14 +32,14 @@ export class ChatStreamDecoder extends StreamDecoder {
     this.#calls = new ChatCalls(this.sink);
   }
 
-  protected override read(chunk: JsonObject): void {
+  protected override read(chunk: JsonObject, name: string): void {
     const error = objectOf(chunk.error);
     if (error) {
       this.report(error.type, error.code, error.message);
       this.#counted.see(chunk, this.hasOutput);
       this.#tellUsage();
     } else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
-    else this.refuse(invalid("a chunk has no choices"));
+    else if (!saysNothing(name, chunk)) this.refuse(invalid("a chunk has no choices"));
   }
 
   #readChunk(chunk: JsonObject): void {

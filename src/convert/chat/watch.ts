@@ -70,8 +70,9 @@ export class ChatWatcher implements Watcher {
   see(event: SseEvent): SeenEvent {
     this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
+    if (event.data.length === 0) return NOTHING; // SDKs stumble over it.
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
-    if (text === DONE) return this.#seeDone(event);
+    if (text.trim() === DONE) return this.#seeDone(event);
     const chunk = parseObject(text);
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
     this.#options.answered?.see(chunk);
@@ -82,7 +83,10 @@ export class ChatWatcher implements Watcher {
       return this.#refuse(reported(error.type, error.code, error.message));
     }
     const hasUsage = objectOf(chunk.usage) !== undefined;
-    if (!Array.isArray(chunk.choices) && !hasUsage) return this.#refuse(invalid("a chunk has no choices"));
+    if (!Array.isArray(chunk.choices) && !hasUsage) {
+      if (saysNothing(event.event, chunk)) return NOTHING;
+      return this.#refuse(invalid("a chunk has no choices"));
+    }
     this.#first ??= { id: chunk.id, created: chunk.created, model: this.#options.rename ?? chunk.model };
     const semantic = this.#look(chunk);
     this.#usage.see(chunk, semantic);
@@ -188,6 +192,11 @@ export class ChatWatcher implements Watcher {
   #chunk(members: JsonObject): Uint8Array {
     return sseFrame(JSON.stringify({ ...this.#first, object: "chat.completion.chunk", ...members }));
   }
+}
+
+/** A ping in another protocol's words and a chunk whose choices are `null`: SDKs stumble over both, and neither says anything. */
+export function saysNothing(name: string, chunk: JsonObject): boolean {
+  return name === "ping" || chunk.type === "ping" || chunk.choices === null;
 }
 
 /** Only where nothing but one text is said: no end, no count, no call, no second choice. */

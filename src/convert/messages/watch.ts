@@ -62,8 +62,9 @@ export class MessagesWatcher implements Watcher {
   see(event: SseEvent): SeenEvent {
     this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
+    if (event.data.length === 0) return NOTHING; // SDKs stumble over it.
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
-    if (text === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
+    if (text.trim() === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
     this.#answered?.see(payload);
