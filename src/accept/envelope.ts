@@ -167,6 +167,8 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, j
     serviceTier: tier?.name,
     tierParam: tier?.param,
     hostedTools: [...tools.types],
+    demandedTools: [...tools.demanded],
+    hasOwnTools: tools.hasOwn,
     options: optionsOf(facts.name, json),
     includeUsage: chat && asksForUsage(json.stream_options),
   };

@@ -25,6 +25,8 @@ interface ErrorFacts {
   readonly param?: string | undefined;
   /** One precise sentence about this very request; ends with a full stop. */
   readonly detail?: string | undefined;
+  /** What helps in this very case, in place of the row's remedy. */
+  readonly remedy?: string | undefined;
 }
 
 export interface ErrorRow {
@@ -365,7 +367,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
     message:
       refused.upstreamMessage ??
       sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts),
-    remedy: found.remedy,
+    remedy: refused.facts.remedy ?? found.remedy,
     param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
     shouldRetry: tooLong ? false : found.shouldRetry,

@@ -54,17 +54,13 @@ class Passthrough implements Exchange {
   readonly #openEnded: boolean;
   readonly #answered: AnsweredModel;
 
-  constructor(
-    request: ClientRequest,
-    route: RouteFacts,
-    permitted: Permitted,
-    { body, dropped, tier }: Pick<EncodedRequest, "body" | "dropped" | "tier">,
-  ) {
+  constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, encoded: EncodedRequest) {
     this.#request = request;
     this.#openEnded = permitted.openEnded === true;
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
-    this.request = { body, dropped, unlisted: dropped.length, tier };
+    const { dropped } = encoded;
+    this.request = encoded;
     this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
   }
 
