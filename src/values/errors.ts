@@ -42,6 +42,8 @@ export interface ErrorRow {
   readonly retryAfterS?: number;
   /** Whether the connection is closed after the answer. */
   readonly close?: boolean;
+  /** Whether the message begins with what this request did, because the summary alone sends people the wrong way. */
+  readonly detailFirst?: boolean;
 }
 
 const SPEC_403 = "Access to the upstream is forbidden, contact the administrator";
@@ -208,18 +210,21 @@ export const ERROR_ROWS = {
     "permission_error",
     SPEC_403,
     "Redeem a time card, or change the key to a pay-per-use group.",
+    { detailFirst: true },
   ),
   quota_used: row(
     403,
     "permission_error",
     SPEC_403,
     "Redeem another time card, or change the key to a pay-per-use group.",
+    { detailFirst: true },
   ),
   insufficient_balance: row(
     403,
     "permission_error",
     SPEC_403,
     "Top up the balance, or change the key to a time-card group.",
+    { detailFirst: true },
   ),
   requests: row(429, "rate_limit_error", "The limit of requests per minute is reached", BACK_OFF),
   tokens: row(429, "rate_limit_error", "The limit of tokens per minute is reached", BACK_OFF),
@@ -366,7 +371,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
     cause: refused.cause,
     message:
       refused.upstreamMessage ??
-      sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts),
+      sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts, found.detailFirst),
     remedy: refused.facts.remedy ?? found.remedy,
     param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
@@ -377,12 +382,13 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
   };
 }
 
-/** Summary, what this request did, and the names that a support request should contain. */
-function sentence(summary: string, facts: ErrorFacts): string {
-  const detail = facts.detail === undefined ? "" : ` ${quoted(facts.detail, 400)}`;
+/** Summary and what this request did, in this order or the other, and the names that a support request should contain. */
+function sentence(summary: string, facts: ErrorFacts, detailFirst = false): string {
+  const detail = facts.detail === undefined ? "" : quoted(facts.detail, 400);
+  const words = (detailFirst ? [detail, `${summary}.`] : [`${summary}.`, detail]).filter((one) => one !== "").join(" ");
   const model = facts.model === undefined ? "" : ` Model: "${quoted(facts.model)}".`;
   const group = facts.group === undefined ? "" : ` Group: "${quoted(facts.group)}".`;
-  return `${summary}.${detail}${model}${group}`;
+  return `${words}${model}${group}`;
 }
 
 /**

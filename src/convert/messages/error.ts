@@ -1,12 +1,16 @@
 /** Errors as messages clients read them (docs/errors.md, docs/translation-rules.md rule 47). */
-import type { ErrorAnswer } from "../../values/errors.ts";
+import type { Cause, ErrorAnswer } from "../../values/errors.ts";
+
+/** Refusals for want of money: this protocol has a type of its own for them, others must do with that of the status. */
+const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>(["no_entitlement", "quota_used", "insufficient_balance"]);
 
 /** The body of an answer that is not 2xx. */
 export function renderError(answer: ErrorAnswer, requestId: string): string {
   const { cause, remedy } = answer;
+  const type = FUNDS_CAUSES.has(cause) ? "billing_error" : answer.identifier;
   return JSON.stringify({
     type: "error",
-    error: { type: answer.identifier, message: message(answer), cause, remedy },
+    error: { type, message: message(answer), cause, remedy },
     request_id: requestId,
   });
 }
