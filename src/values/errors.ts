@@ -391,6 +391,24 @@ function sentence(summary: string, facts: ErrorFacts, detailFirst = false): stri
   return `${words}${model}${group}`;
 }
 
+/** What a key, a token or an address begins with, wherever it stands: such text is never repeated. */
+const SECRET = /(?:^|[^a-z0-9])(?:sk-|gw1\.|bearer|eyj|akia|gh[opsu]_|xox[abp]-)|:\/\/|data:|-----/i;
+const SHOWN_CHARS_MAX = 64;
+
+/**
+ * A wrong value as a refusal names it: clipped, and by its kind alone where it could be a secret, somebody's words (text with
+ * white space), or is too large to be shown.
+ */
+export function shownValue(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value !== "string") return "nothing";
+  if (value === "") return "an empty string";
+  if (/\s/.test(value) || SECRET.test(value)) return `a text of ${value.length} characters`;
+  return `"${quoted(value, SHOWN_CHARS_MAX)}"`;
+}
+
 /**
  * Text from outside made safe to repeat: at most `max` characters, control, bidirectional and lone surrogate
  * characters escaped (docs/failure-model.md rows 52, 58 and 77).
