@@ -16,14 +16,15 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 }
 
 /**
- * The data of the `event: error` that ends a failed stream. Always `overloaded_error`: clients retry it, while
- * `api_error` is fatal to some in the middle of a stream (ARCHITECTURE.md promise 8).
+ * The data of the `event: error` that ends a failed stream. `overloaded_error`, which clients retry, while `api_error` is
+ * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8); where the request is at fault, what they do not.
  */
 export function renderStreamFailure(answer: ErrorAnswer, requestId: string): string {
   const { cause, remedy } = answer;
+  const type = cause === "upstream_rejected" ? "invalid_request_error" : "overloaded_error";
   return JSON.stringify({
     type: "error",
-    error: { type: "overloaded_error", message: answer.message, cause, remedy },
+    error: { type, message: answer.message, cause, remedy },
     request_id: requestId,
   });
 }
