@@ -8,9 +8,12 @@ import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
 import { parseUsd } from "./values/money.ts";
+import { BUNDLE } from "./values/program/program.ts";
 import type { Address } from "./values/settings.ts";
 import { DEMO_DATA_DIR } from "./values/settings.ts";
 
+/** How a newcomer runs a command. */
+const COMMAND = BUNDLE ? "tollgate" : "npx --no-install tollgate";
 const ACCOUNT = "demo";
 const GROUP = "demo";
 const FUNDS_USD = "10";
@@ -56,14 +59,14 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
     `  clients   ${url}/v1   (chat completions, messages, responses)`,
     `  site      ${url}/`,
     `  metrics   ${admin}/metrics`,
-    `  admin API ${admin}/admin/v1   (token in ${DEMO_DATA_DIR}/admin-token; npx tollgate finds it)`,
+    `  admin API ${admin}/admin/v1   (token in ${DEMO_DATA_DIR}/admin-token; ${COMMAND} finds it)`,
     "",
   ];
   if (key === undefined) {
     lines.push(
       "The demonstration key was shown at the first start and is not kept. Make another one:",
       "",
-      `  npx tollgate key create --account ${ACCOUNT} --group ${GROUP}`,
+      `  ${COMMAND} key create --account ${ACCOUNT} --group ${GROUP}`,
     );
   } else {
     lines.push(
@@ -76,7 +79,11 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
       `    -d '{"model":"demo-chat","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
     );
   }
-  lines.push("", "To serve real models, write a tollgate.yaml (see README.md) and start again. Stop with Ctrl-C.", "");
+  lines.push(
+    "",
+    "To serve real models, write a tollgate.yaml (`tollgate init`) and start again. Stop with Ctrl-C.",
+    "",
+  );
   return lines.join("\n");
 }
 

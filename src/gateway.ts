@@ -4,11 +4,11 @@
  */
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import manifest from "../package.json" with { type: "json" };
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
 import { diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
+import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
@@ -31,12 +31,14 @@ import type { Store } from "./store/contract.ts";
 import { inTime } from "./store/middleware/breakers.ts";
 import { composeStore } from "./store/middleware/compose.ts";
 import { type OpenOptions, openStore } from "./store/open.ts";
+import { AwayLog } from "./store/upkeep/away-log.ts";
 import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
 import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
 import { watchLedger } from "./store/upkeep/ledger-watch.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
+import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
 import type { Applied } from "./workers/workers.ts";
@@ -113,12 +115,17 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
-  const opened = await openStore(settings.store, { warn: (message) => log.warn({}, message), ...options.storeTimes });
-  await demandFitness(opened, log);
+  const away = new AwayLog(clock, log);
+  const opened = await openStore(settings.store, {
+    warn: (message) => log.warn({}, message),
+    onConnectionFailed: (reason) => away.failed(reason),
+    ...options.storeTimes,
+  });
+  await demandFitness(opened, away);
   const remote = settings.store.kind !== "embedded";
   const composed = composeStore(opened, { clock, random: Math.random, metrics, log, remote });
   const { store } = composed;
-  const health = watchHealth({ store, clock, metrics, log });
+  const health = watchHealth({ store, clock, metrics, log, away });
   const stopWatching = () => {
     health.stop();
     composed.stop();
@@ -154,7 +161,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     random: Math.random,
     ...watchUpstreams({ metrics, log }),
   });
-  const tracing = settings.traces ? createTracing(settings.traces, Math.random, manifest.version) : NO_TRACING;
+  const tracing = settings.traces ? createTracing(settings.traces, Math.random, BUILD.version) : NO_TRACING;
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const overload = createOverload({
@@ -213,7 +220,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     charging.measure();
     overload.measure();
     measureUpstreams(dispatcher.report(), metrics);
-    if (serves !== "clients") metrics.configGeneration.set(generation);
+    if (serves !== "clients") metrics.measureBuild(BUILD, generation);
     if (serves === undefined) metrics.measureWorkers([{ worker: 1, up: true, generation }]);
     options.measure?.(metrics);
   };
@@ -225,6 +232,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     store: journaled(charging.operators()),
     catalog: () => settings.catalog,
     ...storeKeeper(charging),
+    running: () => ({ ...BUILD, node: process.versions.node, generation }),
     explain: (ask) => explainFor(ask, charging.store, parts),
     upstreams: options.upstreams ?? (() => dispatcher.report()),
     adminToken,
@@ -303,8 +311,16 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     ...prepared,
     async open() {
       try {
-        const listen = serves === "operators" ? settings.listen : await listener.listen();
-        const admin = serves === "clients" ? settings.admin : await listenAt(console, settings.admin);
+        const { listen: publicAddress, admin: adminAddress } = settings;
+        const said = (setting: AddressSetting, address: Address) => async (error: unknown) => {
+          throw await listenFailure(setting, address, error);
+        };
+        const listen =
+          serves === "operators" ? publicAddress : await listener.listen().catch(said("listen", publicAddress));
+        const admin =
+          serves === "clients"
+            ? adminAddress
+            : await listenAt(console, adminAddress).catch(said("admin", adminAddress));
         return { ...prepared, listen, admin };
       } catch (error) {
         await prepared.close();

@@ -15,11 +15,13 @@ import {
   warningsOf,
   watchConfig,
 } from "./config/config.ts";
-import { demoKey, demoWelcome, startDemo, urlOf } from "./demo.ts";
-import { type Gateway, startGateway } from "./gateway.ts";
+import { ListenFailure } from "./config/listen-failure.ts";
+import type { Gateway } from "./gateway.ts";
+import { StoreError } from "./store/contract.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
+import { BUILD } from "./values/program/program.ts";
 import type { Settings } from "./values/settings.ts";
-import { type RunningGateway, startWorkers } from "./workers/workers.ts";
+import type { RunningGateway } from "./workers/workers.ts";
 
 class Unusable extends Error {}
 
@@ -45,6 +47,13 @@ async function serve(options: RunOptions): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = createLog({ level: settings.log.level, pretty: options.pretty });
+  log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
+  // What only a gateway needs is read here, so that the other commands start in half the time.
+  const [{ startGateway }, { startWorkers }, { urlOf }] = await Promise.all([
+    import("./gateway.ts"),
+    import("./workers/workers.ts"),
+    import("./demo.ts"),
+  ]);
   const gateway: RunningGateway =
     settings.workers === 1
       ? inOneProcess(await startGateway({ settings, log }))
@@ -84,6 +93,10 @@ async function leave(): Promise<never> {
 }
 
 async function serveDemo(): Promise<void> {
+  const [{ startGateway }, { demoKey, demoWelcome, startDemo }] = await Promise.all([
+    import("./gateway.ts"),
+    import("./demo.ts"),
+  ]);
   const { simulator, text } = await startDemo(environment());
   const { settings } = goodOf(loadConfig({ file: "(demonstration)", text }));
   const log = createLog({ level: "warn", pretty: true });
@@ -92,12 +105,27 @@ async function serveDemo(): Promise<void> {
     gateway = await startGateway({ settings, log });
   } catch (error) {
     await simulator.close();
-    throw error;
+    throw ofDemo(error);
   }
   const stopped = stopSignal(log);
   process.stdout.write(demoWelcome(gateway, await demoKey(gateway)));
   await end(gateway, await stopped, log);
   await simulator.close();
+}
+
+/** The demonstration has no settings: its addresses come from the environment, its folder is where it is started. */
+function ofDemo(error: unknown): unknown {
+  if (error instanceof ListenFailure) {
+    const { setting, problem, instead } = error;
+    const other = `TOLLGATE_${setting.toUpperCase()}=${instead ?? "HOST:PORT"} tollgate serve`;
+    return new Unusable(`${problem}; stop that program, or take another address: ${other}`);
+  }
+  if (error instanceof StoreError) {
+    return new Unusable(
+      `${error.message}. Without a tollgate.yaml the data goes below this folder: start it elsewhere`,
+    );
+  }
+  return error;
 }
 
 function readText(file: string): string {
@@ -208,13 +236,25 @@ function endWithReader(error: NodeJS.ErrnoException): void {
 process.stdout.on("error", endWithReader);
 
 // exitCode and not exit(): what is still to be written to a pipe must leave first.
-const status = await runCli(process.argv.slice(2), {
+void runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: environment(),
   fetch,
   serve: (options) => serve(options),
   check,
+  simulate: async (port) => (await import("./simulator/program.ts")).runSimulator(port),
+  schema: async () => (await import("./config/schema/file.ts")).schemaFileText(),
   onInterrupt,
+  // Opened by the one command that reads it.
+  get stdin() {
+    return process.stdin;
+  },
+  complaints(file, text, set) {
+    const env = { ...Object.fromEntries(set.map((name) => [name, "set"])), ...environment() };
+    const loaded = loadConfig({ file, text, env });
+    return "settings" in loaded ? [] : loaded.problems.map(formatProblem);
+  },
+}).then((status) => {
+  process.exitCode ||= status;
 });
-process.exitCode ||= status;

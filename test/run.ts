@@ -1,20 +1,24 @@
 /**
- * `npm test`: makes sure that the real servers are there, runs every test file and ends with `N passed, N failed`.
- * Arguments are folders or files below test/; none means all of them. `--report FILE` writes the counts as JSON.
+ * `npm test`: makes sure that the real servers are there, runs every test file, says after each how many are done, and ends
+ * with the slowest ten files and `N passed, N failed`. Arguments are folders or files below test/; none means all of them.
+ * `--report FILE` writes the counts as JSON.
  */
 import { once } from "node:events";
 import { globSync, statSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import process from "node:process";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
+import { tracesReadBy } from "./rig/otel-collector.ts";
 import { ensureSystemPackages } from "./rig/system-packages.ts";
 
 /** The longest that one test file may take; a file that hangs fails the run and names itself. */
 const FILE_TIMEOUT_MS = 300_000;
 /** Test files at once: the machines have two cores, and most files wait on a server for much of their time. */
 const CONCURRENCY = 2;
+const SLOWEST_SHOWN = 10;
+const MS_PER_S = 1_000;
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { report: { type: "string" } } });
 
@@ -37,9 +41,11 @@ ensureSystemPackages();
 // Four hundred files and some thousand processes load the same modules: each is stripped of its types and compiled once.
 process.env.NODE_COMPILE_CACHE ??= resolve("node_modules", ".cache", "compiled-for-tests");
 const files = filesOf(positionals);
+const timings: { readonly file: string; readonly ms: number }[] = [];
 let passed = 0;
 let failed = 0;
 const skipped: string[] = [];
+console.log(`${files.length} files. Traces are read by ${tracesReadBy()}.`);
 await runAll(
   files.filter((file) => !isAlone(file)),
   CONCURRENCY,
@@ -49,7 +55,20 @@ if (passed + failed === 0) console.error(`No test ran (${files.length} files).`)
 if (passed === 0 || failed > 0) process.exitCode = 1;
 if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length }));
 if (skipped.length > 0) console.log(`\n${skipped.length} skipped\n  ${skipped.join("\n  ")}`);
+const slowest = timings.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_SHOWN);
+console.log(`\nThe slowest files:\n${slowest.map(({ file, ms }) => `${seconds(ms).padStart(9)}  ${file}`).join("\n")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
+
+function seconds(ms: number): string {
+  return `${(ms / MS_PER_S).toFixed(1)} s`;
+}
+
+/** One line for each file, so that a long run, also one without a terminal, shows how far it is. */
+function fileDone(file: string, ms: number): void {
+  timings.push({ file, ms });
+  const failures = failed === 0 ? "" : `, ${failed} failed`;
+  console.log(`[${timings.length} of ${files.length}${failures}] ${file}: ${seconds(ms)}`);
+}
 
 async function runAll(wanted: readonly string[], concurrency: number): Promise<void> {
   if (wanted.length === 0) return;
@@ -63,6 +82,10 @@ async function runAll(wanted: readonly string[], concurrency: number): Promise<v
   });
   stream.on("test:fail", (event) => {
     if (event.details.type !== "suite") failed++;
+  });
+  // One for each file, and one for them all, which names none.
+  stream.on("test:summary", ({ file, duration_ms: ms }) => {
+    if (file !== undefined) fileDone(relative(".", file), ms);
   });
   const report = stream.compose(spec);
   report.pipe(process.stdout, { end: false });

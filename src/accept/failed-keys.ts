@@ -4,9 +4,10 @@
  * spared: keys that were good lately are not counted here, and a revoked key is no failure. Bounded: a flood of
  * addresses pushes out the ones seen least recently.
  */
-import { addressBucket } from "../values/address-bucket.ts";
+
 import { createRecent, type Recent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
+import { addressBucket } from "../wire/address.ts";
 
 interface FailedKeyLimits {
   readonly failuresPerMinute: number;

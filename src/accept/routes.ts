@@ -122,6 +122,19 @@ export function hintFor(path: string): string | undefined {
   return PROTOCOL_NAMES.map((name) => PROTOCOLS[name]).find((facts) => canonical.endsWith(facts.upstreamPath))?.path;
 }
 
+/** Whether the most lenient server would take a path for the root. */
+export function isRoot(path: string): boolean {
+  return canonicalPath(path) === "/";
+}
+
+/** What answers at the admin address and never here. */
+const ADMIN_PATH = /^\/(?:healthz|readyz|metrics|admin(?:\/.*)?)$/;
+
+/** Whether a path is one of the admin listener's; a program that asks for it here must not be told that all is well. */
+export function isOfAdmin(path: string): boolean {
+  return ADMIN_PATH.test(canonicalPath(path));
+}
+
 /** The protocol in whose shape an error about this path is written; works for paths that name nothing. */
 export function protocolOfTarget(path: string): Protocol {
   const canonical = canonicalPath(path);

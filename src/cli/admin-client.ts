@@ -39,7 +39,7 @@ export interface AdminClient {
  * @throws CliFailure 2 for an address that is none, 1 for a token that cannot be used
  */
 export async function connectAdmin(env: Env, fetcher: typeof fetch, dataDir: string | undefined): Promise<AdminClient> {
-  const base = readBase(env.TOLLGATE_ADMIN_URL || DEFAULT_URL);
+  const base = adminBase(env);
   const { token, origin } = await findToken(env, dataDir);
   return {
     async call(method, path, body) {
@@ -75,6 +75,14 @@ export function segment(typed: string): string {
     throw new CliFailure(2, `${JSON.stringify(typed)} is neither a name nor an id.`);
   }
   return encodeURIComponent(typed);
+}
+
+/**
+ * The gateway's admin address, from the environment.
+ * @throws CliFailure 2 for an address that is none
+ */
+export function adminBase({ TOLLGATE_ADMIN_URL: typed }: Env): string {
+  return readBase(typed || DEFAULT_URL);
 }
 
 function readBase(typed: string): string {
@@ -120,7 +128,8 @@ function asToken(text: string, origin: string): Secret {
   return new Secret(token);
 }
 
-function unreachable(base: string, error: unknown, write: boolean): CliFailure {
+/** Why there was no answer, for people. */
+export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
   const code = codeOf(error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH") {
     const start =

@@ -1,4 +1,4 @@
-/** `tollgate audit`: the newest writes of operators, as the gateway that is asked remembers them. */
+/** `tollgate audit`: the newest writes of operators, as the gateway that is asked remembers them, in words. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
@@ -6,26 +6,85 @@ import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "
 import { type Column, table } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
-  { title: "AT", member: "at" },
+  { title: "AT, UTC", member: "at" },
   { title: "WHO", member: "who" },
-  { title: "FROM", member: "from" },
-  { title: "WHAT", member: "what" },
-  { title: "TARGET", member: "target" },
-  { title: "OUTCOME", member: "outcome" },
-  { title: "CAUSE", member: "cause" },
-  { title: "FACTS", member: "facts" },
+  { title: "WHAT HAPPENED", member: "happened" },
   { title: "REQUEST", member: "request_id" },
 ];
 
+/** FactOf by name; what is not there reads as a dash. */
+type FactOf = (name: string) => string;
+
+/** What was asked for, by the API's name for it: to whom it was done, and its facts. Words for "to …". */
+const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>> = {
+  "account.create": (name, of) => `create the account ${name} with the plan ${of("plan")}`,
+  "account.set_plan": (name, of) => `give the account ${name} the plan ${of("plan")}`,
+  "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
+  topup: (name, of) => `top up ${name} by ${of("usd")} USD (payment ${of("id")})`,
+  "key.create": (name, of) => `create a key for ${name} in the group ${of("group")}`,
+  "key.set_group": (id, of) => `move the key ${id} to the group ${of("group")}`,
+  "key.revoke": (id) => `revoke the key ${id}`,
+  "code.create": (card, of) => `make ${of("count")} codes for the card ${card}`,
+  "code.void": (id) => `void the code ${id}`,
+  "code.redeem": (name) => `redeem a code for ${name}`,
+  "ledger.archive": (name, of) => `archive the ledger of ${name} up to line ${of("through")}`,
+  "store.confirm": (seen) => `confirm the store as it is (${seen})`,
+};
+
+/** FactOf that a deed's words have already, or that say nothing by themselves. */
+const SAID: Readonly<Record<string, readonly string[]>> = {
+  "account.create": ["plan"],
+  "account.set_plan": ["plan"],
+  "account.adjust": ["usd", "id", "note"],
+  topup: ["usd", "id"],
+  "key.create": ["group"],
+  "key.set_group": ["group"],
+  "code.create": ["count"],
+  "ledger.archive": ["through"],
+};
+
+const FACTS: Readonly<Record<string, string>> = {
+  key_id: "the key is",
+  code_id: "the code is",
+  first_code_id: "the first is",
+  last_code_id: "the last is",
+  card: "of the card",
+  before: "lines of before",
+  idempotency_id: "asked for with the id",
+};
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  done: "Done",
+  repeated: "Done before, nothing changed",
+  refused: "Refused",
+  unknown: "Perhaps done, the store did not answer",
+};
+
 export async function showAudit(admin: AdminClient, { cursor, limit }: PageOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/audit${query({ cursor, limit })}`);
-  const rows = itemsOf(body).map((line) => ({ ...line, facts: words(line.facts as JsonObject) }));
+  const rows = itemsOf(body).map((line) => ({
+    at: secondOf(String(line.at)),
+    who: `${line.who} from ${line.from}`,
+    happened: happened(line),
+    request_id: line.request_id,
+  }));
   const text = rows.length === 0 ? "No writes since the gateway began.\n" : table(COLUMNS, rows);
   return withMore(body, text, (next) => `Older lines: tollgate audit --cursor ${next}\n`);
 }
 
-function words(facts: JsonObject): string {
-  return Object.entries(facts)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
+/** `2026-11-22T20:30:41.374Z` as people write it. */
+const secondOf = (instant: string): string => instant.replace("T", " ").replace(/\.\d+Z$/, "");
+
+/** `Refused (unknown plan): give the account bob the plan nope`. A gateway of another version may know other deeds. */
+function happened({ what, target, outcome, cause, facts }: JsonObject): string {
+  const known = facts as JsonObject;
+  const deed = String(what);
+  const words = Object.hasOwn(DEEDS, deed)
+    ? DEEDS[deed]?.(String(target), (name) => String(known[name] ?? "-"))
+    : `${deed.replaceAll(/[._]/g, " ")} ${target}`;
+  const rest = Object.entries(known)
+    .filter(([name]) => !SAID[deed]?.includes(name))
+    .map(([name, value]) => `; ${FACTS[name] ?? name.replaceAll("_", " ")} ${value}`);
+  const reason = typeof cause === "string" ? ` (${cause.replaceAll("_", " ")})` : "";
+  return `${OUTCOMES[String(outcome)] ?? outcome}${reason}: ${words}${rest.join("")}`;
 }

@@ -3,8 +3,9 @@
  * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";
-import { Command, CommanderError } from "commander";
-import manifest from "../../package.json" with { type: "json" };
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { BUILD } from "../values/program/program.ts";
+import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
@@ -12,13 +13,20 @@ import { showAudit } from "./audit-command.ts";
 import * as codes from "./code-commands.ts";
 import { type ExplainOptions, explainRequest } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
+import { completionScript, SHELLS, type Shell } from "./guide/completion.ts";
+import { examplesOf, guideOf } from "./guide/guide.ts";
+import { manualPage } from "./guide/man.ts";
+import { askHealth } from "./health-command.ts";
+import { type InitOptions, writeConfiguration } from "./init/init.ts";
+import type { Keyboard } from "./init/questions.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
 import { confirmStore, storeStatus } from "./store-commands.ts";
-import { type ProgressOut, Terminal } from "./terminal.ts";
+import { bold, type ProgressOut, showsColours, Terminal } from "./terminal.ts";
 import { showUpstreams } from "./upstreams-command.ts";
 import { showUsage, type UsageOptions } from "./usage-command.ts";
 import { type VerifyOptions, verifyLedger } from "./verify-command.ts";
+import { showVersion } from "./version-command.ts";
 
 /** Options of `serve` and `check`. */
 export interface RunOptions {
@@ -33,18 +41,28 @@ export interface RunOptions {
 interface Out {
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;
+  /** Whether a person looks at it: only then is anything in bold. */
+  readonly isTTY?: boolean | undefined;
 }
 
 /** The world as the command line sees it; nothing here is read from globals. */
 export interface CliIo {
   readonly stdout: Out;
   readonly stderr: ProgressOut;
+  /** Where a person types the answers to `init`; nobody does when left out. */
+  readonly stdin?: Keyboard;
   readonly env: Env;
   readonly fetch: typeof fetch;
   /** Runs the gateway until it is stopped; rejects with the reason when it cannot. */
   readonly serve: (options: RunOptions) => Promise<void>;
   /** Checks the configuration and prints its complaints; gives the exit status. */
   readonly check: (options: RunOptions) => Promise<number>;
+  /** What the loader says of a configuration, one complaint a line. @param set environment variables that count as set. */
+  readonly complaints?: (file: string, text: string, set: readonly string[]) => readonly string[];
+  /** Starts the simulated model server, which runs until it is stopped. @param port 0 is any free one. */
+  readonly simulate?: (port: number) => Promise<void>;
+  /** The JSON Schema of the configuration. */
+  readonly schema?: () => Promise<string>;
   /** Waits between two tries; the machine's timer when left out. */
   readonly wait?: (ms: number) => Promise<void>;
   /**
@@ -70,6 +88,12 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   } catch (error) {
     // Commander has printed its own complaint, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof VersionAsked) {
+      program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
+      const { json, data } = program.opts<GlobalOptions>();
+      io.stdout.write(await showVersion(io, { json: json === true, data }));
+      return 0;
+    }
     if (error instanceof CliFailure) {
       io.stderr.write(`${error.message}\n`);
       return error.exitStatus;
@@ -79,6 +103,10 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   }
 }
 
+const VERSION_FLAGS = ["-V", "--version"];
+/** Thrown at the flag, before all words are read: what it prints depends on the others. */
+class VersionAsked extends Error {}
+
 interface GlobalOptions {
   readonly json?: true;
   readonly data?: string;
@@ -87,14 +115,23 @@ interface GlobalOptions {
 function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
   const program = new Command("tollgate")
     .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
-    .version(manifest.version)
+    .option(VERSION_FLAGS.join(", "), "the version; with --json also the build, and what the gateway there runs")
+    .on("option:version", () => {
+      throw new VersionAsked();
+    })
     .option("--json", "print the answer as JSON")
     .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data or ./data/demo)")
-    .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .configureHelp({ showGlobalOptions: true, styleTitle: bold })
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      getOutHasColors: () => showsColours(io.stdout, io.env),
+      getErrHasColors: () => showsColours(io.stderr, io.env),
+    })
     .showHelpAfterError("Add --help for the options.")
     .exitOverride();
 
+  addInitCommand(program, io);
   const runOptions = (options: { config?: string; pretty?: true }): RunOptions => ({
     config: options.config,
     ...(options.pretty && { pretty: true }),
@@ -111,6 +148,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .description("check the configuration: names file, line, key and what is wrong")
     .option("--config <file>", "configuration file")
     .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+  addOwnCommands(program, io);
 
   const ask: Ask = async (question, interrupted) => {
     const { json, data } = program.opts<GlobalOptions>();
@@ -118,7 +156,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     const release = io.onInterrupt?.(() => (interrupted ? terminal.note(interrupted) : terminal.clear()));
     try {
       const outcome = await question(await connectAdmin(io.env, io.fetch, data), terminal);
-      await print(io.stdout, outcome, json === true);
+      await print(io, outcome, json === true);
       if (!json && outcome.hint) io.stderr.write(outcome.hint);
       if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
     } finally {
@@ -132,6 +170,14 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addCodeCommands(program, ask);
   addExplainCommand(program, ask);
   addStoreCommands(program, ask);
+  addSightCommands(program, ask);
+  addGuideCommands(program, io);
+  addExamples(program);
+  return program;
+}
+
+/** What a gateway did and how its upstreams do. */
+function addSightCommands(program: Command, ask: Ask): void {
   program
     .command("audit")
     .description("the newest writes of operators at this gateway, newest first; the log has them all")
@@ -142,7 +188,37 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .command("upstreams")
     .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
     .action(() => ask(showUpstreams));
-  return program;
+}
+
+/** What usage is summed up by, as the admin API names it; a test compares them. */
+const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
+const FORMATS = ["table", "csv", "json"] as const;
+/** What needs no gateway, or no more of one than that it is there. */
+function addOwnCommands(program: Command, io: CliIo): void {
+  const { simulate, schema } = io;
+  program
+    .command("health")
+    .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
+    .action(async () => void io.stdout.write(await askHealth(io)));
+  if (schema) {
+    program
+      .command("schema")
+      .description("print the JSON Schema of the configuration, for editors")
+      .action(async () => void io.stdout.write(await schema()));
+  }
+  if (simulate) {
+    program
+      .command("simulator")
+      .description("run a simulated model server for chat completions, messages and responses, on loopback")
+      .option("--port <port>", "where it listens; any free port when left out", portOf, 0)
+      .action(async ({ port }: { port: number }) => simulate(port));
+  }
+}
+
+function portOf(typed: string): number {
+  const port = Number(typed);
+  if (typed !== "" && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("That is not a port.");
 }
 
 const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
@@ -157,14 +233,62 @@ type Ask = (
 ) => Promise<void>;
 
 /** Writes what a command has to say; a long output as fast as it is taken. */
-async function print(out: Out, { json, text, pieces }: admin.CommandResult, asJson: boolean): Promise<void> {
+async function print(
+  { stdout: out, env }: CliIo,
+  { json, text, pieces }: admin.CommandResult,
+  asJson: boolean,
+): Promise<void> {
   if (!pieces) {
-    out.write(asJson ? `${JSON.stringify(json)}\n` : text);
+    const words = showsColours(out, env) ? text.replace(TABLE_HEADING, bold) : text;
+    out.write(asJson ? `${JSON.stringify(json)}\n` : words);
     return;
   }
   for await (const piece of pieces(asJson)) {
     if (out.write(piece) === false && out.once) await new Promise<void>((resolve) => out.once?.("drain", resolve));
   }
+}
+
+/** The line above a table's rows. */
+const TABLE_HEADING = /^[A-Z][A-Z, ]*[A-Z]$/m;
+
+function addInitCommand(program: Command, io: CliIo): void {
+  program
+    .command("init")
+    .description("write a first tollgate.yaml: asks three questions on a terminal, or takes flags")
+    .option("--config <file>", "the file to write; one that is there is never changed", "tollgate.yaml")
+    .option("--base-url <url>", "address of the model server, up to and including /v1")
+    .option("--model <name>", "the model that clients may use, as its server names it")
+    .option("--api-key-env <variable>", "environment variable that holds the server's API key")
+    .addOption(
+      new Option("--protocol <protocol>", "what the model server speaks").choices(PROTOCOL_NAMES).default("chat"),
+    )
+    .option("--listen <address>", "where clients come in", "127.0.0.1:8787")
+    .option("--admin <address>", "where health, metrics and the admin API are", "127.0.0.1:8788")
+    .option("--store <address>", "embedded:DIR, or a Redis that several gateways share", "embedded:./data")
+    .action(async (options: InitOptions) => {
+      const { stdin: keyboard, stderr: screen, complaints = () => [] } = io;
+      const written = await writeConfiguration(options, { keyboard, screen, complaints });
+      await print(io, written, program.opts<GlobalOptions>().json === true);
+    });
+}
+
+function addGuideCommands(program: Command, io: CliIo): void {
+  program
+    .command("completion")
+    .description("print the script by which a shell completes commands and options")
+    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
+    .action((shell: Shell) => void io.stdout.write(completionScript(shell, guideOf(program))));
+  program
+    .command("man")
+    .description("print the manual page, for man(1)")
+    .action(() => void io.stdout.write(manualPage(guideOf(program), BUILD.version)));
+}
+
+/** Below the help of each command that has examples. */
+function addExamples(command: Command, path: readonly string[] = []): void {
+  const examples = examplesOf(path).map((line) => `  ${line}`);
+  if (examples.length > 0) command.addHelpText("after", ["", bold("Examples:"), ...examples].join("\n"));
+  for (const below of command.commands) addExamples(below, [...path, below.name()]);
 }
 
 const NOTHING_CHANGED = "Interrupted; nothing was changed.";
@@ -244,7 +368,11 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
     .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
-    .option("--format <format>", "table, or the whole ledger as csv or json", "table")
+    .addOption(
+      new Option("--format <format>", "a page as a table, or the whole ledger as csv or json")
+        .choices(FORMATS)
+        .default("table"),
+    )
     .action((options: LedgerOptions) => ask((c, terminal) => showOrExport(c, options, terminal)));
   ledger
     .command("verify")
@@ -267,7 +395,11 @@ function addExplainCommand(program: Command, ask: Ask): void {
     .description("what would become of a request: path, answer, price, routes; nothing is sent or charged")
     .requiredOption("--key-id <id>", "the key that would send it, by its id")
     .requiredOption("--model <model>", "the model as the client names it")
-    .requiredOption("--protocol <protocol>", "chat, messages or responses")
+    .addOption(
+      new Option("--protocol <protocol>", "the protocol that it would speak")
+        .choices(PROTOCOL_NAMES)
+        .makeOptionMandatory(),
+    )
     .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
     .option("--input-bytes <count>", "size of the body; a short one when left out")
     .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
@@ -315,10 +447,10 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .command("usage")
     .description("what was spent, by account or by another thing, per UTC day of the request")
     .option("--account <name>", "of one account; of all when left out")
-    .option("--by <thing>", "group, model, key, day or upstream; account when left out")
+    .addOption(new Option("--by <thing>", "what to sum up by; account when left out").choices(USAGE_BY))
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
-    .option("--format <format>", "table, csv or json", "table")
+    .addOption(new Option("--format <format>", "how to print it").choices(FORMATS).default("table"))
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
   const comparing = program.command("reconcile").description(RECONCILE.description);
   for (const [flags, words] of RECONCILE.required) comparing.requiredOption(flags, words);

@@ -8,6 +8,17 @@ export interface ProgressOut {
   readonly columns?: number | undefined;
 }
 
+/** Whether what is written there may be in bold: a person looks, and has not said no (https://no-color.org). */
+export function showsColours(
+  out: { readonly isTTY?: boolean | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  return out.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
+}
+
+/** For headings; whoever writes it asks `showsColours` first. */
+export const bold = (text: string): string => `\u001b[1m${text}\u001b[22m`;
+
 const COLUMNS_DEFAULT = 80;
 /** Returns to the beginning of the line and clears it. */
 const CLEAR = "\r\u001b[K";

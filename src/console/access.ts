@@ -5,8 +5,8 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { addressBucket } from "../values/address-bucket.ts";
 import type { Secret } from "../values/secret.ts";
+import { addressBucket } from "../wire/address.ts";
 import type { GuessBudget } from "./guess-budget.ts";
 import { AdminRefusal } from "./refusal.ts";
 

@@ -25,6 +25,7 @@ export async function openApiFileText(): Promise<string> {
     storeStatus: nobody,
     confirmStore: nobody,
     upstreams: nobody,
+    running: nobody,
   });
   await app.ready();
   const text = `${JSON.stringify(app.swagger(), null, 2)}\n`;

@@ -28,6 +28,8 @@ import { markRoutes } from "./routes/marks.ts";
 import { type StoreKeeper, storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
+import { type Identity, versionRoutes } from "./routes/version.ts";
+import { compileOnDemand } from "./validation.ts";
 
 /** The largest body of an admin request. */
 const ADMIN_BODY_BYTES_MAX = 64 * 1024;
@@ -50,7 +52,7 @@ const VALIDATION = {
   keywords: ["x-remedy"],
 };
 
-export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, UpstreamWatcher {
+export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, UpstreamWatcher, Identity {
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
   /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
@@ -87,6 +89,7 @@ export function createConsole(options: ConsoleOptions): FastifyInstance {
     genReqId: () => printRequestId(newRequestId(options.clock.wallMs(), options.random)),
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     ajv: { customOptions: VALIDATION },
+    schemaController: { compilersFactory: { buildValidator: compileOnDemand } },
     clientErrorHandler: refuseMalformedHttp,
     frameworkErrors: (error, request, reply) => refuse(options, error, request, reply),
   });
@@ -132,6 +135,7 @@ function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: 
     explainRoutes,
     storeRoutes,
     upstreamRoutes,
+    versionRoutes,
   ].flatMap((make) => make(options));
   const document = () => app.swagger();
   for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) addRoute(app, route, audit, who);
@@ -240,6 +244,7 @@ function refuse(options: ConsoleOptions, error: FastifyError, request: FastifyRe
     options.log({ event: "console_defect", method, route: routeOptions?.url, stack });
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
+  if (refusal.status === 401) reply.header("www-authenticate", 'Bearer realm="tollgate-admin"');
   if (hasLargeBodyToCome(request.raw)) reply.header("connection", "close");
   reply.send(JSON.stringify(refusalBody(refusal)));
 }

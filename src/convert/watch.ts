@@ -4,6 +4,7 @@
  */
 import type { ErrorAnswer } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
+import { refusalMeaning } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
@@ -71,14 +72,12 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   reason: "the stream ended without its terminal event",
 });
 
-/** `invalid_image_url`, `image_too_large` and their kin: the client's picture is at fault (rule 46). */
-const IMAGE_CODE = /(^|_)image(_|$)/;
-
 /**
  * The fault for an error that an upstream reported in its stream or in a 200 body (rule 50).
  * @param type its `type`, `code` or both; anything else than a known name is the server's failure.
+ * @param message its words, where servers say what they have no name for.
  */
-export function reported(type: unknown, code: unknown): UpstreamFault {
+export function reported(type: unknown, code: unknown, message?: unknown): UpstreamFault {
   const names = [type, code].filter((name): name is string => typeof name === "string");
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
   const reason = `the upstream reported ${names.join("/").slice(0, 80) || "an error"}`;
@@ -88,16 +87,15 @@ export function reported(type: unknown, code: unknown): UpstreamFault {
   if (has("rate_limit_error", "rate_limit_exceeded")) {
     return { cause: "upstream_rate_limit", code: "rate_limit_exceeded", reason };
   }
-  if (has("authentication_error", "permission_error", "billing_error", "insufficient_quota", "invalid_api_key")) {
+  const meaning = refusalMeaning(names, message);
+  if (meaning === "quota" || has("authentication_error", "permission_error", "invalid_api_key")) {
     return { cause: "upstream_forbidden", code: "server_error", reason };
   }
   const isRejected = has("invalid_request_error", "invalid_prompt", "context_length_exceeded", "request_too_large");
-  if (isRejected || names.some((name) => IMAGE_CODE.test(name))) {
-    return {
-      cause: "upstream_rejected",
-      code: names.find((n) => n !== "invalid_request_error") ?? "invalid_prompt",
-      reason,
-    };
+  if (isRejected || meaning !== undefined) {
+    const named = names.find((name) => name !== "invalid_request_error" && name !== "server_error");
+    const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
+    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason };
   }
   return { cause: "upstream_unavailable", code: "server_error", reason };
 }

@@ -6,7 +6,7 @@ import { quoted } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
-import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfStatus, rowOf } from "./failure.ts";
+import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfRefusal, rowOf } from "./failure.ts";
 import { Call, type CallListener } from "./upstream/call.ts";
 import { HandedBody } from "./upstream/handed-body.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
@@ -197,12 +197,13 @@ class Attempt<T> implements CallListener {
     const { status } = head;
     const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
-    const kind = unknownModel ? "model_not_found" : kindOfStatus(status);
+    const kind = unknownModel ? "model_not_found" : kindOfRefusal(status, words.meaning);
     this.#fail(
       failure(kind, `status ${status}`, {
         status,
         retryAfterS: askedPauseS(head, this.#clock.wallMs()),
         upstreamMessage: kind === "rejected" ? words.message : undefined,
+        upstreamCode: kind === "rejected" && words.meaning !== "quota" ? words.meaning : undefined,
       }),
     );
   }

@@ -4,6 +4,7 @@
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
+import { type RefusalCode, type RefusalMeaning, refusalCode } from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
 
@@ -79,6 +80,8 @@ export interface Failure {
   readonly retryAfterS: number | undefined;
   /** The upstream's cleaned words (`rejected` only). */
   readonly upstreamMessage: string | undefined;
+  /** What it refused the request for, in the clients' code (`rejected` only). */
+  readonly upstreamCode: RefusalCode | undefined;
   /** What the upstream counted in spite of the failure. */
   readonly usage?: Usage | undefined;
 }
@@ -86,7 +89,7 @@ export interface Failure {
 export function failure(
   kind: FailureKind,
   reason: string,
-  more: Partial<Pick<Failure, "status" | "retryAfterS" | "upstreamMessage" | "usage">> = {},
+  more: Partial<Pick<Failure, "status" | "retryAfterS" | "upstreamMessage" | "upstreamCode" | "usage">> = {},
 ): Failure {
   return {
     kind,
@@ -94,6 +97,7 @@ export function failure(
     status: more.status,
     retryAfterS: more.retryAfterS,
     upstreamMessage: more.upstreamMessage,
+    upstreamCode: more.upstreamCode,
     usage: more.usage,
   };
 }
@@ -144,7 +148,7 @@ export function failureOfError(error: unknown): Failure {
 }
 
 /** What a status other than an answer's 200 means, before the body of the reply has been looked at. */
-export function kindOfStatus(status: number): FailureKind {
+function kindOfStatus(status: number): FailureKind {
   if (status === 400 || status === 413 || status === 422) return "rejected";
   if (status === 401 || status === 402 || status === 403) return "forbidden";
   if (status === 404) return "model_not_found";
@@ -153,6 +157,11 @@ export function kindOfStatus(status: number): FailureKind {
   if (status === 429) return "rate_limited";
   if (status === 409 || status === 425 || status < 400 || status >= 500) return "server_error";
   return "unexpected_status";
+}
+
+/** The same, by what the refusal says. An account at the vendor that has no quota left is the operator's matter. */
+export function kindOfRefusal(status: number, meaning: RefusalMeaning | undefined): FailureKind {
+  return meaning === "quota" && status >= 400 && status < 500 ? "forbidden" : kindOfStatus(status);
 }
 
 const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
@@ -166,7 +175,8 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
 
 /** What an inspector's fault means for the attempt. */
 export function failureOfFault(fault: ReplyFault): Failure {
-  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage });
+  const upstreamCode = fault.cause === "upstream_rejected" ? refusalCode(fault.code) : undefined;
+  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamCode });
 }
 
 function kindOfFault({ cause, code, canBeAskedFor }: ReplyFault): FailureKind {
@@ -203,6 +213,7 @@ export function refusalOf(failed: Failure): Refusal {
       status: failed.kind === "rejected" ? (failed.status === 413 ? 413 : 400) : undefined,
       retryAfterS: retryAfterOf(failed),
       upstreamMessage: failed.upstreamMessage,
+      upstreamCode: failed.upstreamCode,
     },
   );
 }

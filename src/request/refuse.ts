@@ -57,6 +57,7 @@ interface RenderedRefusal {
 
 /** Messages clients know an overloaded server by its own status (docs/translation-rules.md rule 47). */
 const MESSAGES_OVERLOADED_STATUS = 529;
+const CHALLENGE = 'Bearer realm="tollgate"';
 
 /**
  * Renders a refusal.
@@ -75,6 +76,8 @@ export function render(
     "x-tollgate-origin": answer.origin,
     ...answer.headers,
   };
+  // RFC 9110 section 11.6.1: a 401 names a scheme; `x-api-key` has none.
+  if (answer.status === 401) headers["www-authenticate"] = CHALLENGE;
   if (answer.retryAfterS !== undefined) headers["retry-after"] = String(answer.retryAfterS);
   if (answer.shouldRetry !== undefined) headers["x-should-retry"] = String(answer.shouldRetry);
   if (answer.close) headers.connection = "close";

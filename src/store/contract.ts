@@ -56,6 +56,9 @@ export class StoreError extends Error {
   }
 }
 
+/** Nobody answers for the store. The health check tells of it; what asks on a timer need not. */
+export class StoreAwayError extends StoreError {}
+
 /** The store has made a write; no replica has said in time that it has it too. Sending it again is harmless. */
 export class UnconfirmedError extends StoreError {
   /** What the store answered; undefined when the write was not finished. */

@@ -1,6 +1,6 @@
 /** A folder that one process has at a time. */
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /** Another process, or another part of this one, has the folder. */
@@ -8,31 +8,119 @@ export class FolderTakenError extends Error {
   override readonly name = "FolderTakenError";
 }
 
+/** The folder cannot be made, or nothing can be written in it. The message says which folder and why. */
+export class FolderUnusableError extends Error {
+  override readonly name = "FolderUnusableError";
+
+  constructor(dir: string, cause: unknown) {
+    super(`the folder ${dir} cannot be used: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+const SQLITE_BUSY = 5;
+
 /**
  * Takes a folder (0700, made if need be) by a lock of SQLite's on a file in it. The kernel releases it when the process
  * ends, so that kill -9 leaves nothing to clean up; a process that is stopped keeps it, and containers that share the
  * folder see the same lock. A network file system must support locks.
  * @param file the lock's name in the folder; it stays there.
  * @returns what gives the folder back.
- * @throws FolderTakenError, or as the file system does.
+ * @throws FolderTakenError, whose message says which process it is where the system tells, or FolderUnusableError.
  */
 export function lockFolder(dir: string, file: string): () => void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, file);
-  makePrivate(path);
-  const lock = new DatabaseSync(path, { timeout: 0 });
+  let lock: DatabaseSync;
+  try {
+    makeFolder(dir);
+    makePrivate(path);
+    lock = new DatabaseSync(path, { timeout: 0 });
+  } catch (cause) {
+    throw new FolderUnusableError(dir, cause);
+  }
   try {
     // Nothing is ever written, so nothing need be rolled back from a file beside it.
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (cause) {
     lock.close();
-    throw new FolderTakenError(`another process has the folder ${dir}`, { cause });
+    if ((cause as { errcode?: unknown }).errcode !== SQLITE_BUSY) throw new FolderUnusableError(dir, cause);
+    throw new FolderTakenError(`${holderOf(path)} has the folder ${dir}`, { cause });
   }
   return () => lock.close();
 }
 
-/** An empty file that only its owner may read. SQLite gives the files beside a database the database's own mode. */
+/**
+ * Makes a folder and those above it that are missing, 0700. Node's own way (`recursive`) goes round for ever where the
+ * system answers ENOENT below a folder that is there, as it does in /proc (https://github.com/openclaw/openclaw/issues/130807).
+ * @throws as the file system does.
+ */
+export function makeFolder(dir: string): void {
+  const missing: string[] = [];
+  for (let path = resolve(dir); !existsSync(path) && path !== dirname(path); path = dirname(path)) missing.push(path);
+  for (const path of missing.reverse()) {
+    try {
+      mkdirSync(path, { mode: 0o700 });
+    } catch (error) {
+      // Of two processes that start at once, one makes it.
+      const made = (error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(path);
+      if (!made) throw error;
+    }
+  }
+}
+
+/**
+ * An empty file that only its owner may read. SQLite gives the files beside a database the database's own mode. A file that
+ * is there is not opened: closing it would give up every lock that this process has on it (fcntl_locking(2)).
+ */
 export function makePrivate(path: string): void {
-  closeSync(openSync(path, "a", 0o600));
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
   chmodSync(path, 0o600);
+}
+
+/** Linux: the locks of all processes that this one may see; proc_locks(5). */
+const LOCKS = "/proc/locks";
+
+/** Who has locked a file, as the subject of a sentence. Processes of another container are not seen. */
+function holderOf(path: string): string {
+  const pid = lockOwner(path);
+  if (pid === undefined) return "another process";
+  return pid === process.pid ? `this process (${pid})` : `another process (${pid})`;
+}
+
+function lockOwner(path: string): number | undefined {
+  let locks: string;
+  try {
+    locks = readFileSync(LOCKS, "utf8");
+  } catch {
+    return undefined;
+  }
+  // `1: POSIX  ADVISORY  WRITE 4062 fe:00:9981854 1073741824 1073742335`
+  const inode = `:${statSync(path).ino}`;
+  const fields = locks.split("\n").map((line) => line.trim().split(/\s+/));
+  const found = fields.find(([, kind, , , , file]) => kind === "POSIX" && file?.endsWith(inode));
+  const pid = Number(found?.[4]);
+  return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
+}
+
+/** What a person can do something about, for the codes that they meet. */
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "the file system is read-only",
+  ENOENT: "no folder can be made there",
+  ENOTDIR: "a part of the path is a file and not a folder",
+  EEXIST: "a part of the path is in the way and is no folder",
+  ENOSPC: "the disk is full",
+  EDQUOT: "this user's share of the disk is used up",
+  ENAMETOOLONG: "the path is too long",
+  ELOOP: "its links lead in a circle",
+};
+
+function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const words = REASONS[code ?? ""];
+  return words === undefined ? message : `${words} (${code})`;
 }

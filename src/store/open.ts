@@ -2,7 +2,6 @@
 import type { StoreSettings } from "../values/settings.ts";
 import type { Store } from "./contract.ts";
 import { openEmbedded } from "./embedded/store.ts";
-import { openRedis } from "./redis/store.ts";
 
 /** How long the first try of a step on Redis may take, milliseconds. */
 const COMMAND_TIMEOUT_MS = 400;
@@ -12,8 +11,10 @@ const STEP_TIMEOUT_MS = 480;
 export interface OpenOptions {
   /** The embedded store's clock, milliseconds since the epoch. Redis has its own. */
   readonly now?: () => number;
-  /** Called with what an operator should know: a lost connection, a Redis without an append-only file. */
+  /** Called with what an operator should know: a Redis without an append-only file, a user that lacks a right. */
   readonly warn?: (message: string) => void;
+  /** Called with the reason each time that a connection to Redis is lost or cannot be made: several times a second. */
+  readonly onConnectionFailed?: (reason: string) => void;
   readonly commandTimeoutMs?: number;
   /** How long both tries of a step on Redis may take, milliseconds. */
   readonly stepTimeoutMs?: number;
@@ -27,8 +28,15 @@ export interface OpenOptions {
  * @throws StoreError when the embedded store's folder is in use or cannot be opened.
  */
 export async function openStore(settings: StoreSettings, options: OpenOptions = {}): Promise<Store> {
-  const { now = Date.now, warn = () => undefined, demandAof = false } = options;
+  const { now = Date.now, warn = () => undefined, onConnectionFailed = () => undefined, demandAof = false } = options;
   const { commandTimeoutMs = COMMAND_TIMEOUT_MS, stepTimeoutMs = STEP_TIMEOUT_MS } = options;
   if (settings.kind === "embedded") return openEmbedded(settings.dir, now);
-  return openRedis(settings, { tryMs: commandTimeoutMs, totalMs: stepTimeoutMs }, { warn, demandAof });
+  // Its client is a tenth of all code: read by those only who have a Redis.
+  const { openRedis } = await import("./redis/store.ts");
+  return openRedis(
+    settings,
+    { tryMs: commandTimeoutMs, totalMs: stepTimeoutMs },
+    { warn, demandAof },
+    onConnectionFailed,
+  );
 }

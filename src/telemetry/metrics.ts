@@ -220,6 +220,11 @@ export function createMetrics() {
       "config_generation",
       "The newest configuration: 1 is the one of the start, and each good reload adds 1.",
     ),
+    buildInfo: gauge("build_info", "Always 1: which program this is, and the configuration's generation.", [
+      "version",
+      "build",
+      "generation",
+    ]),
     workerUp: gauge("worker_up", "1 while a worker serves clients and answers its parent.", ["worker"]),
     workerGeneration: gauge(
       "worker_config_generation",
@@ -227,6 +232,12 @@ export function createMetrics() {
       ["worker"],
     ),
     workerEnds: counter("worker_ends_total", "Workers that have ended and were started again, by cause.", ["cause"]),
+    /** Sets what says which program this is and by which configuration it serves; one series at a time. */
+    measureBuild({ version, build }: { readonly version: string; readonly build: string }, generation: number) {
+      metrics.configGeneration.set(generation);
+      metrics.buildInfo.reset();
+      metrics.buildInfo.set({ version, build, generation: String(generation) }, 1);
+    },
     /** Sets the gauges of the workers, one entry each; a gateway of one process is its own worker 1. */
     measureWorkers(states: readonly { readonly worker: number; readonly up: boolean; readonly generation: number }[]) {
       for (const { worker, up, generation } of states) {

@@ -3,6 +3,7 @@
  * identifier and words; each protocol renders them in its own shape in `convert/<protocol>/error.ts`. A row is an
  * answer to the caller; a broken invariant of ours is an exception, and the two never share a path.
  */
+import type { RefusalCode } from "./upstream-refusals.ts";
 
 type Identifier =
   | "invalid_request_error"
@@ -297,13 +298,15 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** An upstream's own words, cleaned, where clients match on them (`upstream_rejected` only). */
   readonly upstreamMessage: string | undefined;
+  /** What the upstream refused it for, where clients know a code for that (`upstream_rejected` only). */
+  readonly upstreamCode: RefusalCode | undefined;
 }
 
 /** Makes a refusal; all members are set at birth. */
 export function refusal(
   cause: Cause,
   facts: ErrorFacts = {},
-  more: Partial<Pick<Refusal, "status" | "retryAfterS" | "headers" | "upstreamMessage">> = {},
+  more: Partial<Pick<Refusal, "status" | "retryAfterS" | "headers" | "upstreamMessage" | "upstreamCode">> = {},
 ): Refusal {
   return {
     refused: true,
@@ -313,6 +316,7 @@ export function refusal(
     retryAfterS: more.retryAfterS,
     headers: more.headers,
     upstreamMessage: more.upstreamMessage,
+    upstreamCode: more.upstreamCode,
   };
 }
 
@@ -329,6 +333,7 @@ export interface ErrorAnswer {
   readonly message: string;
   readonly remedy: string;
   readonly param: string | null;
+  readonly upstreamCode: RefusalCode | undefined;
   readonly origin: Origin;
   readonly shouldRetry: boolean | undefined;
   readonly retryAfterS: number | undefined;
@@ -374,6 +379,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
       sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts, found.detailFirst),
     remedy: refused.facts.remedy ?? found.remedy,
     param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
+    upstreamCode: refused.upstreamCode,
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
     shouldRetry: tooLong ? false : found.shouldRetry,
     retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)),

@@ -13,13 +13,15 @@ import type { UpstreamState } from "../console/routes/upstreams.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics, MetricsPage, MetricsSnapshot } from "../telemetry/metrics.ts";
 import { summedPage } from "../telemetry/summed-metrics.ts";
+import { BUNDLE } from "../values/program/program.ts";
 import type { Address, Settings } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { forkWorker } from "./handed-over.ts";
 import type { StopMode } from "./messages.ts";
 import { WorkerPool } from "./pool.ts";
 
-const PROGRAM = fileURLToPath(new URL("../worker.ts", import.meta.url));
+/** A bundle is one program for both: it asks node:cluster which of them it is (build/program.ts). */
+const PROGRAM = BUNDLE ? (process.argv[1] as string) : fileURLToPath(new URL("../worker.ts", import.meta.url));
 /** Beyond the deadline of a drain: time for proper ends and for settlements. */
 const KILL_GRACE_MS = 30_000;
 /** How often the workers' figures are fetched, so that little is lost of one that is killed. */

@@ -176,6 +176,8 @@ export interface GatewayProcess {
 }
 
 export interface SpawnWorld {
+  /** What to run in place of the checkout. */
+  readonly program?: readonly string[];
   readonly openFilesMax?: number;
   readonly env?: Readonly<Record<string, string>>;
   /** Gets the process before it serves. */
@@ -192,12 +194,12 @@ export interface SpawnWorld {
 export async function spawnGateway(
   text: string,
   nodeArgs: readonly string[] = [],
-  { openFilesMax, env, onSpawn, onLine }: SpawnWorld = {},
+  { program: other, openFilesMax, env, onSpawn, onLine }: SpawnWorld = {},
 ): Promise<GatewayProcess> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
   writeFileSync(file, text);
-  const command = [process.execPath, ...nodeArgs, MAIN, "serve", "--config", file];
+  const command = [...(other ?? [process.execPath, ...nodeArgs, MAIN]), "serve", "--config", file];
   const limited = ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
   const [program, ...args] = openFilesMax === undefined ? command : limited;
   const child = spawn(program as string, args, {

@@ -1,24 +1,16 @@
 /**
- * A real OpenTelemetry Collector, put together by the collector's own builder from the Go module proxy: its OTLP receiver
- * takes what we export, and its OTLP exporter gives it to the test as JSON. Built once, into the cache beside the packages.
+ * Takes the gateway's traces as an OpenTelemetry Collector does. Where one is installed (`otelcol` on the path, or
+ * `TOLLGATE_OTELCOL`, with the OTLP receiver and the OTLP/HTTP exporter) it is the real one; everywhere else
+ * `otlp-receiver.ts` decodes them by the published definitions. `npm test` says which it was.
  */
-import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { freePorts, startProcess, untilReady } from "./front-files.ts";
-
-const VERSION = "0.160.0";
-const MODULES = "go.opentelemetry.io/collector";
-/** Some 100 modules are fetched and compiled, on a busy machine. */
-const BUILD_TIMEOUT_MS = 900_000;
-const CACHE = fileURLToPath(new URL("../../node_modules/.cache/tollgate-otelcol", import.meta.url));
-const execute = promisify(execFile);
+import { startReceiver } from "./otlp-receiver.ts";
 
 /** A span as OTLP's JSON form has it. */
 export interface ReceivedSpan {
@@ -53,59 +45,37 @@ export function attributesOf(span: ReceivedSpan): Record<string, unknown> {
   );
 }
 
-/**
- * The path of the program. `TOLLGATE_OTELCOL` names another one, with the OTLP receiver and the OTLP/HTTP exporter.
- * @throws Error that says what was tried, when it cannot be had: the tests fail and do not skip.
- */
-export async function collectorProgram(): Promise<string> {
+/** The installed collector's path; undefined where there is none. */
+function collectorProgram(): string | undefined {
   const own = process.env.TOLLGATE_OTELCOL;
   if (own) return own;
-  const program = join(CACHE, `otelcol-${VERSION}`);
-  if (existsSync(program)) return program;
-  console.log(`Building the OpenTelemetry Collector ${VERSION}; this takes some minutes, once.`);
-  try {
-    await build(program);
-  } catch (error) {
-    const reason = (error as { stderr?: string }).stderr || String(error);
-    throw new Error(
-      `The tests of traces did not run: there is no OpenTelemetry Collector ${VERSION}. ` +
-        `Tried: go run ${MODULES}/cmd/builder@v${VERSION} (Go 1.25 or later). ` +
-        `Name one of your own with TOLLGATE_OTELCOL=/path/to/otelcol. Reason: ${reason}`,
-      { cause: error },
-    );
-  }
-  return program;
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => join(folder, "otelcol")).find((path) => existsSync(path));
 }
 
-/** Two test files may do this at once: each works in a folder of its own, and the rename is atomic. */
-async function build(program: string): Promise<void> {
-  mkdirSync(CACHE, { recursive: true });
-  const dir = mkdtempSync(join(CACHE, "build-"));
-  const manifest = join(dir, "manifest.yaml");
-  writeFileSync(
-    manifest,
-    `dist: {name: otelcol, output_path: ${JSON.stringify(dir)}, version: 1.0.0}
-receivers: [{gomod: ${MODULES}/receiver/otlpreceiver v${VERSION}}]
-exporters: [{gomod: ${MODULES}/exporter/otlphttpexporter v${VERSION}}]
-`,
-  );
-  try {
-    await execute("go", ["run", `${MODULES}/cmd/builder@v${VERSION}`, "--config", manifest], {
-      timeout: BUILD_TIMEOUT_MS,
-      maxBuffer: 64 * 1024 * 1024,
-    });
-    renameSync(join(dir, "otelcol"), program);
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+/** What reads the traces in this run, in words. */
+export function tracesReadBy(): string {
+  const program = collectorProgram();
+  return program === undefined
+    ? "a receiver that decodes OTLP by its published definitions (no otelcol on the path, TOLLGATE_OTELCOL is not set)"
+    : `the OpenTelemetry Collector ${program}`;
 }
 
 /** Starts a collector that hands on at once what it gets. */
 export async function startCollector(): Promise<Collector> {
-  const program = await collectorProgram();
-  const dir = mkdtempSync(join(tmpdir(), "tollgate-otelcol-"));
   const bodies: string[] = [];
-  const sink = createServer((request, response) => void take(request, response, bodies));
+  const program = collectorProgram();
+  const take = (json: string) => void bodies.push(json);
+  const { endpoint, stop } = program === undefined ? await startReceiver(take) : await startProgram(program, take);
+  return { endpoint, spans: () => bodies.flatMap(spansOf), received: () => bodies.join("\n"), stop };
+}
+
+async function startProgram(
+  program: string,
+  onTraces: (json: string) => void,
+): Promise<Pick<Collector, "endpoint" | "stop">> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-otelcol-"));
+  const sink = createServer((request, response) => void take(request, response, onTraces));
   await new Promise<void>((resolve) => sink.listen(0, "127.0.0.1", resolve));
   const [port] = await freePorts(1);
   const file = join(dir, "collector.yaml");
@@ -125,7 +95,7 @@ export async function startCollector(): Promise<Collector> {
     await stop();
     throw error;
   }
-  return { endpoint, spans: () => bodies.flatMap(spansOf), received: () => bodies.join("\n"), stop };
+  return { endpoint, stop };
 }
 
 /** No queue and no batch: the exporter's caller has its answer when the test has the spans. */
@@ -147,8 +117,12 @@ function configuration(receiverPort: number, sinkPort: number): object {
   };
 }
 
-async function take(request: IncomingMessage, response: ServerResponse, bodies: string[]): Promise<void> {
-  bodies.push(await text(request));
+async function take(
+  request: IncomingMessage,
+  response: ServerResponse,
+  onTraces: (json: string) => void,
+): Promise<void> {
+  onTraces(await text(request));
   response.setHeader("content-type", "application/json").end("{}");
 }
 

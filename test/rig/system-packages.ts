@@ -32,6 +32,10 @@ const PACKAGES: readonly SystemPackage[] = [
   { name: "openssl", present: onPath("openssl") },
   // deploy/drain.sh speaks to Envoy with it.
   { name: "curl", present: onPath("curl") },
+  // The shells that `tollgate completion` writes for, beside bash, and what formats its manual page.
+  { name: "zsh", present: onPath("zsh") },
+  { name: "fish", present: onPath("fish") },
+  { name: "groff", present: onPath("groff") },
   // Envoy comes as a Python wheel; see envoy-program.ts.
   { name: "python3-venv", present: canMakeVenv },
 ];

@@ -6,7 +6,7 @@
  * addresses of an IPv6 network together. The same rule shares out the line in front.
  */
 
-import { addressBucket, networkOf } from "../../values/address-bucket.ts";
+import { addressBucket, networkOf } from "../../wire/address.ts";
 import type { DescriptorShares } from "../descriptors.ts";
 
 interface PlaceLimits {

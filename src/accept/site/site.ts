@@ -14,7 +14,7 @@ import type { DescriptorShares } from "../descriptors.ts";
 import { RequestHeaders } from "../headers.ts";
 import { carriesKey } from "../key.ts";
 import type { Reply, ReplyHeaders } from "../reply.ts";
-import { hintFor, hintHeader, routeOf, splitTarget } from "../routes.ts";
+import { hintFor, hintHeader, isOfAdmin, isRoot, routeOf, splitTarget } from "../routes.ts";
 import { SiteAddress, SiteCall, type SiteFailure } from "./call.ts";
 import { answerHead, hasBody, requestHead, targetFault, type VisitHead } from "./head.ts";
 import { SITE_LIMITS, type SiteLimits, SitePlaces, withinSiteShare } from "./places.ts";
@@ -55,13 +55,16 @@ export class Site {
     this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
   }
 
-  /** Serves a visit. A request that was meant for the API always gets the built-in page and its hint. */
+  /** Serves a visit. A request that was meant for the API never reaches the site: it gets a hint in its place. */
   async serve(visit: Visit, reply: Reply): Promise<void> {
     const { method, target, headers } = visit;
     const address = this.#addressNow();
     const lost = meantForApi(method, headers);
     if (address === undefined || lost) {
-      builtInSite({ method, path: splitTarget(target).path, meantForApi: lost }, reply);
+      const request = { method, path: splitTarget(target).path, meantForApi: lost };
+      const refused = address === undefined ? nothingThere(request) : undefined;
+      if (refused) this.#parts.refuse(refused, visit.protocol, reply);
+      else builtInSite(request, reply);
       return;
     }
     await this.#pass(visit, address, reply, undefined);
@@ -196,7 +199,8 @@ function explain(failure: SiteFailure, reply: Reply): void {
 /*
  * The answer at every path that is not the API's: one static page (docs/failure-model.md row 43). It repeats nothing of
  * the request. Where the operator has a site of their own, `site.ts` passes requests on to it; those that were meant
- * for the API get this page all the same.
+ * for the API get this page all the same. Without one, a request that was meant for the API or for the admin address gets
+ * a 404, so that no program takes the page for its answer; the root alone is always the page.
  */
 
 /** What the site needs to know of a request; `meantForApi` when it carries a key or JSON. */
@@ -234,9 +238,21 @@ const PAGE_HEADERS: ReplyHeaders = Object.freeze({
 
 /** The page that needs no configuration. */
 function builtInSite(request: SiteRequest, reply: Reply): void {
-  const hint = request.meantForApi ? hintHeader(hintFor(request.path) ?? PATHS.join(" or ")) : {};
+  const hint = request.meantForApi ? hintOf(request.path) : {};
   reply.whole(200, { ...PAGE_HEADERS, ...hint }, PAGE);
 }
+
+/** Why a request gets no page where there is no site; undefined when it gets the page. */
+function nothingThere({ path, meantForApi }: SiteRequest): Refusal | undefined {
+  if (isOfAdmin(path)) return refusal("unknown_path", { detail: "Health and metrics are at the admin address alone." });
+  if (!meantForApi || isRoot(path)) return undefined;
+  const meant = hintFor(path);
+  const lacks = "he base address of the client probably lacks /v1.";
+  const detail = meant === undefined ? `T${lacks}` : `Use ${meant}: t${lacks}`;
+  return refusal("unknown_path", { detail }, { headers: hintOf(path) });
+}
+
+const hintOf = (path: string): Record<string, string> => hintHeader(hintFor(path) ?? PATHS.join(" or "));
 
 /** Whether a request for the site looks like one that missed the API: a POST with a key or JSON. */
 function meantForApi(method: string, headers: RequestHeaders): boolean {

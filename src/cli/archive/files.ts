@@ -2,10 +2,11 @@
  * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and
  * on the disk, so that every named file in the folder is complete after any crash.
  */
-import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
+import { open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { crc32, gzip, type InflateRaw, inflateRaw } from "node:zlib";
+import { FolderUnusableError, makeFolder } from "../../store/folder-lock.ts";
 import { chained, chainedText, type LineChain } from "../../store/ledger/line-chain.ts";
 import { fromPlain, textOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
@@ -74,8 +75,17 @@ export async function writeArchive(
   const text = [headingText(heading), ...lines.map(textOf)].join("");
   const range = [first, last].map((seq) => `${seq}`.padStart(12, "0")).join("-");
   const path = join(dir, `${account}.${range}.ndjson.gz`);
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  await writeDurably(`${path}.part`, await promisify(gzip)(text));
+  const packed = await promisify(gzip)(text);
+  try {
+    makeFolder(dir);
+    await writeDurably(`${path}.part`, packed);
+  } catch (error) {
+    const { message } = new FolderUnusableError(dir, error);
+    throw new CliFailure(
+      1,
+      `Nothing more was archived: ${message}. Name another with --to, or let this user write there.`,
+    );
+  }
   await rename(`${path}.part`, path);
   await syncFolder(dir);
   return { path, account, first, last };

@@ -161,7 +161,10 @@ function readSealingKeys(reader: Reader, file: LooseConfig, store: StoreSettings
     seen.add(key);
   }
   if (store.kind !== "embedded" && keys.length === 0) {
-    const message = "is missing: replicas that share a store must share the keys that seal what clients carry";
+    const message =
+      "is missing: replicas that share a store must share the keys that seal what clients carry. " +
+      "Make one with `openssl rand -base64 32`, give it to each replica in its environment, and write " +
+      `sealing_keys: ["\${TOLLGATE_SEALING_KEY}"]`;
     reader.complain(["sealing_keys"], `"sealing_keys" ${message}`, "key");
   }
   return keys.flatMap((key) => (key === undefined ? [] : new Secret(key)));

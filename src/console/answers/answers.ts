@@ -222,6 +222,14 @@ const UpstreamShape = object("Upstream", {
 export type UpstreamAnswer = Static<typeof UpstreamShape>;
 export const UpstreamList = object("UpstreamList", { items: list(UpstreamShape) });
 
+export const VersionShape = object("Version", {
+  version: text("The release.", "0.1.0"),
+  build: text("Which build of it: a commit, a digest of the code, or `checkout`.", "5f2b6c1e9a04"),
+  node: text("The Node that it runs on.", "26.10.0"),
+  generation: count("The configuration in force: 1 is the one of the start.", 1),
+});
+export type VersionAnswer = Static<typeof VersionShape>;
+
 export const Health = object("Health", { alive: flag("Always true.") });
 export const Readiness = object("Readiness", {
   ready: flag("Whether the gateway should get traffic."),

@@ -41,5 +41,6 @@ function errorType(answer: ErrorAnswer): string {
 
 function errorCode(answer: ErrorAnswer): string {
   if (answer.identifier === "overloaded_error") return "server_is_overloaded";
+  if (answer.upstreamCode !== undefined) return answer.upstreamCode;
   return CODE_IS_IDENTIFIER.has(answer.status) ? answer.identifier : answer.cause;
 }

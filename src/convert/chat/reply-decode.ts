@@ -7,6 +7,7 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
+import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
 import { readWholeUsage } from "./usage.ts";
@@ -19,15 +20,15 @@ import { readWholeUsage } from "./usage.ts";
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
-  if (error) return reported(error.type, error.code);
+  if (error) return reported(error.type, error.code, error.message);
   const choice = objectOf(arrayOf(json.choices)[0]);
   const message = objectOf(choice?.message);
   if (!choice || !message) return invalid("a chat completion without a choice");
-  const word = textOf(choice.finish_reason);
-  if (isFailureWord(word)) return reported(undefined, word);
+  const finish = finishOfChoice(choice) ?? "end";
+  if (finish === "failure") return reported(undefined, choice.finish_reason);
   return wholeReply(
     itemsOf(message, choice, plan, ids),
-    stopOf(word),
+    stopOf(finish),
     {
       upstreamId: textOf(json.id),
       usage: readWholeUsage(json),
@@ -103,28 +104,17 @@ export function contentText(content: unknown): string {
   return parts.map((part) => (part?.type === "text" ? (textOf(part.text) ?? "") : "")).join("");
 }
 
-const REASONS: ReadonlyMap<string, StopReason> = new Map([
-  ["stop", "end"],
-  ["length", "output-limit"],
-  ["max_tokens", "output-limit"],
-  ["model_length", "context-limit"],
-  ["tool_calls", "tool-calls"],
-  ["function_call", "tool-calls"],
-  ["content_filter", "refusal"],
-  ["sensitive", "refusal"],
-]);
-
-/** The stop that a finish reason means (rule 43); an unknown reason is a plain end. */
-export function stopOf(word: string | undefined): Stop {
-  const reason = REASONS.get(word ?? "stop") ?? "end";
-  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);
+/**
+ * Why a choice ended; undefined while it has not. A router's own word may be milder than that of the server behind it
+ * (`native_finish_reason`).
+ */
+export function finishOfChoice(choice: JsonObject): Finish | undefined {
+  const finish = finishOf(choice.finish_reason);
+  return finish && graver(finish, finishOf(choice.native_finish_reason));
 }
 
-const FAILURES: ReadonlySet<string | undefined> = new Set(["error", "network_error", "insufficient_system_resource"]);
-
-/**
- * Whether a finish reason says that the server broke off: never a clean end for the client (ARCHITECTURE.md promise 8).
- */
-export function isFailureWord(word: string | undefined): boolean {
-  return FAILURES.has(word);
+/** The stop that a finish reason means (rule 43). Chat does not say which string stopped it. */
+export function stopOf(reason: StopReason): Stop {
+  if (reason === "refusal") return SILENT_REFUSAL;
+  return stopFor(reason === "stop-sequence" ? "end" : reason);
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -118,6 +119,20 @@ export function seamBetweenMessages(plan: ReplyPlan): string {
 /** The finish reason that a client of this plan reads. */
 export function finishReason(reason: StopReason, plan: ReplyPlan): string {
   return reason === "tool-calls" && plan.deprecatedFunctions ? "function_call" : FINISH_REASONS[reason];
+}
+
+const OWN: ReadonlySet<string> = new Set([...Object.values(FINISH_REASONS), "function_call"]);
+
+/** Whether a finish reason is one of the protocol's own words. */
+export function isOwnFinish(word: string): boolean {
+  return OWN.has(word);
+}
+
+/** JSON text of the protocol's own word for a foreign one (rule 43): `null` for a failure, which is no end. */
+export function ownFinish(word: string): string | undefined {
+  const finish = isOwnFinish(word) ? undefined : finishOf(word);
+  if (finish === undefined) return undefined;
+  return finish === "failure" ? "null" : JSON.stringify(FINISH_REASONS[finish]);
 }
 
 /** A fresh id of a completion (rule 7). */

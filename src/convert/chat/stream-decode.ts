@@ -9,7 +9,7 @@ import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
-import { callIdentity, callText, contentText, isFailureWord, reasoningOf, stopOf } from "./reply-decode.ts";
+import { callIdentity, callText, contentText, finishOfChoice, reasoningOf, stopOf } from "./reply-decode.ts";
 import { ChatStreamUsage } from "./usage.ts";
 
 /**
@@ -74,10 +74,9 @@ export class ChatStreamDecoder extends StreamDecoder {
   #readChoice(choice: JsonObject): void {
     const delta = objectOf(choice.delta);
     if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
-    const word = textOf(choice.finish_reason);
-    if (word === undefined) return;
-    if (isFailureWord(word)) this.failAtEnd(word);
-    else this.stop = stopOf(word);
+    const finish = finishOfChoice(choice);
+    if (finish === "failure") this.failAtEnd(String(choice.finish_reason));
+    else if (finish !== undefined) this.stop = stopOf(finish);
   }
 
   /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */

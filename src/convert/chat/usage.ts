@@ -13,6 +13,7 @@ import {
   toolCounts,
   usageOfIncluded,
 } from "../included-usage.ts";
+import { finishOf } from "../rules/finish-words.ts";
 
 /**
  * Reads a `usage` object. A count that cannot be believed is treated as absent (docs/failure-model.md rows C10 and 64).
@@ -194,7 +195,7 @@ export class ChatStreamUsage {
     const choices = objectsIn(chunk.choices);
     if (produced) for (const choice of choices) this.#noteProduced(indexOf(choice));
     for (const choice of choices) {
-      this.#noteChoice(indexOf(choice), typeof choice.finish_reason === "string" && choice.finish_reason !== "");
+      this.#noteChoice(indexOf(choice), finishOf(choice.finish_reason) !== undefined);
       const own = readUsage(choice.usage);
       if (!own) continue;
       this.#oneCounter = false;

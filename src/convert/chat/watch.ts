@@ -7,9 +7,11 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
+import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
+import { isOwnFinish, ownFinish } from "./reply-encode.ts";
 import { CHOICES_MAX, ChatStreamUsage, writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
@@ -40,6 +42,8 @@ export class ChatWatcher implements Watcher {
   readonly #usage: ChatStreamUsage;
   readonly #output = new ChatOutput();
   #finishSeen = false;
+  /** The upstream's word for its failure; its count may still follow. */
+  #failed: string | undefined;
   /** By the choice's index, whether it has said why it stopped. */
   readonly #finished = new Map<number, boolean>();
   #done = false;
@@ -77,7 +81,7 @@ export class ChatWatcher implements Watcher {
     if (error) {
       // What it has used is known for the bill.
       this.#usage.see(chunk, this.#look(chunk));
-      return this.#refuse(reported(error.type, error.code));
+      return this.#refuse(reported(error.type, error.code, error.message));
     }
     const hasUsage = objectOf(chunk.usage) !== undefined;
     if (!Array.isArray(chunk.choices) && !hasUsage) return this.#refuse(invalid("a chunk has no choices"));
@@ -87,13 +91,22 @@ export class ChatWatcher implements Watcher {
     if (semantic) this.#last = chunk;
     // Some servers leave the choices out of the chunk that counts.
     if (arrayOf(chunk.choices).length === 0 && hasUsage && !this.#options.includeUsage) return NOTHING;
-    return { bytes: this.#renamed(event, chunk), semantic, terminal: false };
+    return { bytes: this.#withOwnFinish(this.#renamed(event, chunk), chunk), semantic, terminal: false };
+  }
+
+  /** A foreign word for the end is put into the protocol's own; one that says that the server broke off is no end. */
+  #withOwnFinish(bytes: Uint8Array, chunk: JsonObject): Uint8Array {
+    const words = arrayOf(chunk.choices).map((one) => objectOf(one)?.finish_reason);
+    if (words.every((word) => typeof word !== "string" || isOwnFinish(word))) return bytes;
+    this.#failed ??= words.find((word): word is string => finishOf(word) === "failure");
+    return Buffer.from(withOwnFinish(Buffer.from(bytes).toString(), "finish_reason", ownFinish));
   }
 
   #seeDone(event: SseEvent): SeenEvent {
     if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
-    this.#done = true;
     this.#usage.end();
+    if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
+    this.#done = true;
     const usage = this.#usageChunk();
     return usage
       ? { bytes: Buffer.concat([usage, event.raw]), semantic: false, terminal: true }
@@ -121,7 +134,7 @@ export class ChatWatcher implements Watcher {
   #look(chunk: JsonObject): boolean {
     for (const item of arrayOf(chunk.choices)) {
       const choice = objectOf(item);
-      const finished = typeof choice?.finish_reason === "string";
+      const finished = finishOf(choice?.finish_reason) !== undefined;
       this.#finishSeen ||= finished;
       this.#noteChoice(typeof choice?.index === "number" ? choice.index : 0, finished);
     }
@@ -140,6 +153,10 @@ export class ChatWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#done) return undefined;
+    if (this.#failed !== undefined) {
+      this.#fault = reported(undefined, this.#failed);
+      return undefined;
+    }
     if (this.#finishSeen && this.#haveFinished(1)) {
       this.#done = true;
       return Buffer.concat([this.#usageChunk() ?? Buffer.alloc(0), sseFrame(DONE)]);

@@ -1,5 +1,8 @@
 /** Errors as messages clients read them (docs/errors.md, docs/translation-rules.md rule 47). */
 import type { Cause, ErrorAnswer } from "../../values/errors.ts";
+import { tooLongSentence } from "../../values/upstream-refusals.ts";
+
+const TOO_LONG = "context_length_exceeded";
 
 /** Refusals for want of money: this protocol has a type of its own for them, others must do with that of the status. */
 const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>(["no_entitlement", "quota_used", "insufficient_balance"]);
@@ -17,20 +20,25 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 
 /**
  * The data of the `event: error` that ends a failed stream. `overloaded_error`, which clients retry, while `api_error` is
- * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8); where the request is at fault, what they do not.
+ * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8); where the request is at fault, what they do not, and
+ * a conversation that is too long is compacted.
+ * @param code of the upstream's own failure.
  */
-export function renderStreamFailure(answer: ErrorAnswer, requestId: string): string {
+export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code?: string): string {
   const { cause, remedy } = answer;
-  const type = cause === "upstream_rejected" ? "invalid_request_error" : "overloaded_error";
+  const isTooLong = code === TOO_LONG;
+  const type = isTooLong || cause === "upstream_rejected" ? "invalid_request_error" : "overloaded_error";
+  const said = isTooLong ? tooLongSentence(answer.message) : answer.message;
   return JSON.stringify({
     type: "error",
-    error: { type, message: answer.message, cause, remedy },
+    error: { type, message: said, cause, remedy },
     request_id: requestId,
   });
 }
 
 /** Messages clients have no `param`, so the offending member opens the sentence; 404s name the code (rule 47). */
 function message(answer: ErrorAnswer): string {
+  if (answer.upstreamCode === TOO_LONG) return tooLongSentence(answer.message);
   const named = answer.identifier === "model_not_found" ? `model_not_found: ${answer.message}` : answer.message;
   return answer.param === null || answer.cause === "upstream_rejected" ? named : `${answer.param}: ${named}`;
 }

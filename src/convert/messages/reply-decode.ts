@@ -2,10 +2,11 @@
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
-import { type Citation, type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
+import { type Citation, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { beyondLimit, invalid, reported } from "../watch.ts";
 import { countContent } from "./produced.ts";
 import { readUsage } from "./usage.ts";
@@ -18,8 +19,10 @@ import { readUsage } from "./usage.ts";
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
-  if (json.type === "error" || error) return reported(error?.type, error?.code);
+  if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
   if (!Array.isArray(json.content)) return invalid("a message without content");
+  const stop = stopOf(json) ?? stopFor("end");
+  if (stop === "failure") return reported(undefined, json.stop_reason);
   const callIds = new ReplyCallIds(plan, ids);
   const items: ReplyItem[] = [];
   for (const one of json.content) {
@@ -30,7 +33,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   }
   return wholeReply(
     items,
-    stopOf(json),
+    stop,
     {
       upstreamId: textOf(json.id),
       usage: readUsage(json.usage),
@@ -114,22 +117,14 @@ export function citationOf(value: unknown, chars: number): Citation | undefined 
   return { url, title: textOf(citation.title) ?? "", startIndex: 0, endIndex: chars };
 }
 
-const REASONS: ReadonlyMap<unknown, StopReason> = new Map([
-  ["end_turn", "end"],
-  ["tool_use", "tool-calls"],
-  ["max_tokens", "output-limit"],
-  ["model_context_window_exceeded", "context-limit"],
-  ["stop_sequence", "stop-sequence"],
-  ["pause_turn", "pause"],
-  ["refusal", "refusal"],
-]);
-
 /**
- * The stop that a message, or the delta at its end, names (rule 43); reasons that nobody knows are a plain end.
+ * The stop that a message, or the delta at its end, names (rule 43).
  * @param ending holds `stop_reason`, `stop_sequence` and `stop_details`.
+ * @returns undefined while it names none.
  */
-export function stopOf(ending: JsonObject): Stop {
-  const reason = REASONS.get(ending.stop_reason) ?? "end";
+export function stopOf(ending: JsonObject): Stop | "failure" | undefined {
+  const reason = finishOf(ending.stop_reason);
+  if (reason === undefined || reason === "failure") return reason;
   if (reason === "stop-sequence") return { ...stopFor(reason), stopSequence: textOf(ending.stop_sequence) };
   if (reason !== "refusal") return stopFor(reason);
   const details = objectOf(ending.stop_details);

@@ -5,6 +5,7 @@ import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { writeUsage } from "./usage.ts";
@@ -101,6 +102,15 @@ export function stopMembers(stop: Stop, refused: string): JsonObject {
     stop_details:
       reason === "refusal" ? { type: "refusal", category, explanation: explanation ?? (refused || null) } : null,
   };
+}
+
+const OWN: ReadonlySet<string> = new Set(Object.values(STOP_REASONS));
+
+/** JSON text of the protocol's own word for a foreign stop reason (rule 43): `null` for a failure, which is no end. */
+export function ownStopReason(word: string): string | undefined {
+  const finish = OWN.has(word) ? undefined : finishOf(word);
+  if (finish === undefined) return undefined;
+  return finish === "failure" ? "null" : JSON.stringify(STOP_REASONS[finish]);
 }
 
 /** The hub's words for the tier, which are OpenAI's, in this protocol's. */

@@ -91,7 +91,9 @@ export class MessagesStreamDecoder extends StreamDecoder {
     this.#counted.count(payload.usage);
     this.#tellUsage();
     const ending = objectOf(payload.delta);
-    if (textOf(ending?.stop_reason) !== undefined) this.stop = stopOf(ending as JsonObject);
+    const stop = ending && stopOf(ending);
+    if (stop === "failure") this.failAtEnd(String(ending?.stop_reason));
+    else if (stop !== undefined) this.stop = stop;
   }
 
   #startBlock(payload: JsonObject): void {

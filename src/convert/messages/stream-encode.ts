@@ -164,8 +164,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return frame("ping", {});
   }
 
-  fail(answer: ErrorAnswer, _code: string, requestId: string): Uint8Array {
-    return sseFrame(renderStreamFailure(answer, requestId), "error");
+  fail(answer: ErrorAnswer, code: string, requestId: string): Uint8Array {
+    return sseFrame(renderStreamFailure(answer, requestId, code), "error");
   }
 }
 

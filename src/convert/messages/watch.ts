@@ -8,9 +8,11 @@ import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { NOTHING_PRODUCED } from "../produced.ts";
+import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
+import { ownStopReason } from "./reply-encode.ts";
 import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
@@ -32,6 +34,8 @@ export class MessagesWatcher implements Watcher {
   readonly #output = new MessagesOutput();
   #opened = false;
   #stopSeen = false;
+  /** The upstream's word for its failure; its count may still follow. */
+  #failed: string | undefined;
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
@@ -77,13 +81,14 @@ export class MessagesWatcher implements Watcher {
     if (type === "error") {
       const error = objectOf(payload.error);
       this.#usage.count(payload.usage); // What it has used is known for the bill.
-      return this.#refuse(reported(error?.type, error?.code));
+      return this.#refuse(reported(error?.type, error?.code, error?.message));
     }
     if (type === "ping") return passed(event, false);
     if (type === "message_start") return this.#start(event, payload);
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
       this.#usage.countLast(payload);
+      if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
       this.#ended = true;
       return this.#after(this.#settledDelta(), event, true);
     }
@@ -92,25 +97,37 @@ export class MessagesWatcher implements Watcher {
       this.#usage.produced();
       this.#last = payload;
     }
-    if (type === "message_delta") {
-      this.#usage.count(payload.usage);
-      this.#stopSeen ||= typeof objectOf(payload.delta)?.stop_reason === "string";
-      return this.#seeDelta(event, payload);
-    }
     this.#noteBlock(type, payload.index);
-    return passed(event, semantic);
+    return type === "message_delta" ? this.#seeEnding(event, payload, semantic) : passed(event, semantic);
+  }
+
+  /** A foreign word for the end is put into the protocol's own; one that says that the server broke off is no end. */
+  #seeEnding(event: SseEvent, payload: JsonObject, semantic: boolean): SeenEvent {
+    this.#usage.count(payload.usage);
+    const word = objectOf(payload.delta)?.stop_reason;
+    const finish = finishOf(word);
+    if (typeof word !== "string" || finish === undefined) return this.#seeDelta(event, payload, semantic);
+    if (finish === "failure") {
+      this.#failed ??= word;
+      return NOTHING;
+    }
+    this.#stopSeen = true;
+    if (ownStopReason(word) === undefined) return this.#seeDelta(event, payload, semantic);
+    const own = (bytes: Uint8Array) =>
+      Buffer.from(withOwnFinish(Buffer.from(bytes).toString(), "stop_reason", ownStopReason));
+    return this.#seeDelta({ ...event, raw: own(event.raw), data: event.data && own(event.data) }, payload, semantic);
   }
 
   /** Clients read `usage` of this event without looking whether it is there. */
-  #seeDelta(event: SseEvent, payload: JsonObject): SeenEvent {
+  #seeDelta(event: SseEvent, payload: JsonObject, semantic: boolean): SeenEvent {
     const before = this.#waiting && this.#settledDelta();
     this.#deltaSeen = true;
     const usage = objectOf(payload.usage);
     if (event.data === undefined || !this.#untold || (usage && !this.#untold(this.counts()))) {
-      return this.#after(before, event, false);
+      return this.#after(before, event, false, semantic);
     }
     this.#waiting = { data: event.data.slice(), usage };
-    return before ? { bytes: before, semantic: false, terminal: false } : NOTHING;
+    return before || semantic ? { bytes: before, semantic, terminal: false } : NOTHING;
   }
 
   /** The event that waits, with the usage that is charged as far as it is known now; a new one where there was none at all. */
@@ -129,10 +146,10 @@ export class MessagesWatcher implements Watcher {
     return sseFrame(JSON.stringify({ type: "message_delta", delta, usage: written }), "message_delta");
   }
 
-  #after(before: Uint8Array | undefined, event: SseEvent, terminal: boolean): SeenEvent {
+  #after(before: Uint8Array | undefined, event: SseEvent, terminal: boolean, semantic = false): SeenEvent {
     return before
-      ? { bytes: Buffer.concat([before, event.raw]), semantic: false, terminal }
-      : passed(event, false, terminal);
+      ? { bytes: Buffer.concat([before, event.raw]), semantic, terminal }
+      : passed(event, semantic, terminal);
   }
 
   #noteBlock(type: unknown, index: unknown): void {
@@ -162,8 +179,9 @@ export class MessagesWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#ended) return undefined;
-    if (this.#stopSeen) return Buffer.concat([this.#settledDelta() ?? Buffer.alloc(0), STOP]);
-    this.#fault = TRUNCATED;
+    if (this.#failed !== undefined) this.#fault = reported(undefined, this.#failed);
+    else if (this.#stopSeen) return Buffer.concat([this.#settledDelta() ?? Buffer.alloc(0), STOP]);
+    else this.#fault = TRUNCATED;
     return undefined;
   }
 
@@ -176,7 +194,7 @@ export class MessagesWatcher implements Watcher {
   }
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {
-    return sseFrame(renderStreamFailure(answer, requestId), "error");
+    return sseFrame(renderStreamFailure(answer, requestId, this.#fault?.code), "error");
   }
 
   truncate(usage: Usage): Uint8Array {

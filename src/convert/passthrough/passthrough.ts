@@ -4,7 +4,7 @@
  */
 
 import { isRefusal } from "../../values/errors.ts";
-import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
 import { decodeUtf8, spliceNested } from "../../wire/json.ts";
@@ -12,6 +12,7 @@ import { type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
+import { ownFinish } from "../chat/reply-encode.ts";
 import { readWholeUsage as readChatUsage, writeUsage as writeChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
 import { withCount } from "../counted-fault.ts";
@@ -30,11 +31,14 @@ import type {
   WholeReply,
 } from "../exchange.ts";
 import { countContent } from "../messages/produced.ts";
+import { ownStopReason } from "../messages/reply-encode.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
+import { ownIncompleteReason } from "../responses/response.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
+import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import { translationHeader } from "../rules/losses.ts";
 import { invalid, OVERSIZED, reported, type SeenEvent, type Untold, type Watcher } from "../watch.ts";
 import { spliceRequest } from "./request.ts";
@@ -77,7 +81,7 @@ class Passthrough implements Exchange {
     const written = untold && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](untold) };
     const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
-    return { body: told, counts: { ...read, ...this.#answered.noted } };
+    return { body: withOwnEnd(told, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
   }
 
   stream(): StreamConverter {
@@ -130,25 +134,44 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
 const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
   chat(json) {
     const error = objectOf(json.error);
-    if (error) return reported(error.type, error.code);
+    if (error) return reported(error.type, error.code, error.message);
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice");
     }
+    const word = objectOf(json.choices[0])?.finish_reason;
+    if (finishOf(word) === "failure") return reported(undefined, word);
     return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
   },
   messages(json) {
     const error = objectOf(json.error);
-    if (json.type === "error" || error) return reported(error?.type, error?.code);
+    if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.content)) return invalid("a message without content");
+    if (finishOf(json.stop_reason) === "failure") return reported(undefined, json.stop_reason);
     return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
     const error = objectOf(json.error);
-    if (error || json.status === "failed") return reported(error?.type, error?.code);
+    if (error || json.status === "failed") return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.output)) return invalid("a response without output");
+    const incomplete = json.status === "incomplete" ? objectOf(json.incomplete_details)?.reason : undefined;
+    if (finishOf(incomplete) === "failure") return reported(undefined, incomplete);
     return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };
+
+/** The body with foreign words for its end put into the protocol's own (docs/translation-rules.md rule 43). */
+function withOwnEnd(body: Uint8Array, protocol: Protocol, json: JsonObject): Uint8Array {
+  if (protocol === "responses") {
+    const reason = ownIncompleteReason(json);
+    const place = ["incomplete_details", "reason"];
+    return reason === undefined ? body : spliceNested(body, place, JSON.stringify(reason));
+  }
+  const isChat = protocol === "chat";
+  const words = isChat ? arrayOf(json.choices).map((one) => objectOf(one)?.finish_reason) : [json.stop_reason];
+  const own = isChat ? ownFinish : ownStopReason;
+  if (!words.some((word) => typeof word === "string" && own(word) !== undefined)) return body;
+  return Buffer.from(withOwnFinish(asBuffer(body).toString(), isChat ? "finish_reason" : "stop_reason", own));
+}
 
 /** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */
 const MISSES_MAX = 8;

@@ -173,7 +173,7 @@ export abstract class StreamDecoder {
 
   /** Ends the reply as failed, by what the upstream reported of itself (rule 50). */
   protected report(type: unknown, code: unknown, message: unknown): void {
-    this.refuse(reported(type, code), message);
+    this.refuse(reported(type, code, message), message);
   }
 
   /** Ends the reply as failed. */

@@ -2,11 +2,12 @@
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
-import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
+import { type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson, nestsWithin } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { beyondLimit, invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
@@ -23,9 +24,11 @@ const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = objectOf(json.error);
-  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status);
+  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
   if (!Array.isArray(json.output)) return invalid("a response without output");
   if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
+  const stop = stopOf(json);
+  if (stop === "failure") return reported(undefined, objectOf(json.incomplete_details)?.reason);
   const callIds = new ReplyCallIds(plan, ids);
   const items: ReplyItem[] = [];
   for (const one of json.output) {
@@ -35,7 +38,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   }
   return wholeReply(
     items,
-    stopOf(json),
+    stop,
     {
       upstreamId: textOf(json.id),
       usage: readUsage(json),
@@ -125,17 +128,13 @@ export function callText(item: JsonObject): string {
   return objectOf(value) ? (compactJson(value) ?? "") : "";
 }
 
-const INCOMPLETE: ReadonlyMap<unknown, StopReason> = new Map([
-  ["max_output_tokens", "output-limit"],
-  ["content_filter", "refusal"],
-]);
-
 /**
  * The stop that a finished response names (rule 43).
  * @param incomplete whether the event that carried it said so; some servers leave the status out.
  */
-export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop {
+export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop | "failure" {
   if (!incomplete) return stopFor("end");
-  const reason = INCOMPLETE.get(objectOf(response.incomplete_details)?.reason) ?? "end";
-  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);
+  const reason = finishOf(objectOf(response.incomplete_details)?.reason);
+  if (reason === "failure") return reason;
+  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason ?? "end");
 }

@@ -1,9 +1,10 @@
 /** The response object: what every event of its life repeats (docs/translation-rules.md rules 44 and 45). */
 
-import type { JsonObject } from "../../values/json-object.ts";
+import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { ReplyPlan, Stop } from "../hub.ts";
+import { type ReplyPlan, type Stop, stopFor } from "../hub.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -50,6 +51,15 @@ export function responseEnded(
 function responseWith({ id, createdS, tier }: ResponseIdentity, plan: ReplyPlan, members: JsonObject): JsonObject {
   const head = { id, object: "response", created_at: createdS, model: plan.model, error: null };
   return { ...head, ...members, ...plan.echo, service_tier: tier };
+}
+
+const OWN_REASONS: ReadonlySet<unknown> = new Set(["max_output_tokens", "content_filter", "max_messages", "steered"]);
+
+/** The protocol's own word for a foreign reason why a response is incomplete (rule 43); undefined for its own words. */
+export function ownIncompleteReason(response: JsonObject): string | undefined {
+  const said = objectOf(response.incomplete_details)?.reason;
+  const finish = OWN_REASONS.has(said) ? undefined : finishOf(said);
+  return finish === undefined || finish === "failure" ? undefined : incompleteReason(stopFor(finish));
 }
 
 /** Why a response is incomplete (rule 43); undefined when it is not. */

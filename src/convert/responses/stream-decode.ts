@@ -78,7 +78,9 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     this.countUsage(readUsage(response, this.#hostedCalls));
     if (!isTerminal) return;
     this.#readOutput(response);
-    this.stop = stopOf(response, state === "incomplete" || response.status === "incomplete");
+    const stop = stopOf(response, state === "incomplete" || response.status === "incomplete");
+    if (stop === "failure") this.failAtEnd(String(objectOf(response.incomplete_details)?.reason));
+    else this.stop = stop;
     this.finish();
   }
 

@@ -7,10 +7,12 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
+import { ownIncompleteReason } from "./response.ts";
 import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
 const TEXT_DELTA = /^response\.(?:output_text|refusal|reasoning_text|reasoning_summary_text)\.delta$/;
@@ -75,7 +77,7 @@ export class ResponsesWatcher implements Watcher {
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
       this.#usage = readUsage(payload, this.#hostedCalls) ?? this.#usage;
-      return this.#refuse(reported(undefined, error.code));
+      return this.#refuse(reported(undefined, error.code, error.message));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
     // The upstream numbers its heartbeats like events: without them the client would see a gap.
@@ -94,7 +96,14 @@ export class ResponsesWatcher implements Watcher {
     const { type } = payload;
     // A failed response has used tokens, too.
     this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
-    if (type === "response.failed") return this.#refuse(reported(undefined, objectOf(response.error)?.code));
+    const incomplete = objectOf(response.incomplete_details)?.reason;
+    if (type === "response.incomplete" && finishOf(incomplete) === "failure") {
+      return this.#refuse(reported(undefined, incomplete));
+    }
+    if (type === "response.failed") {
+      const error = objectOf(response.error);
+      return this.#refuse(reported(undefined, error?.code, error?.message));
+    }
     this.#response ??= response;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
@@ -103,11 +112,19 @@ export class ResponsesWatcher implements Watcher {
     return { bytes: this.#rewritten(event, type, response, usage), semantic, terminal };
   }
 
+  /**
+   * The event with the client's name of the model, the usage that it lacks and, where it is incomplete, the protocol's own
+   * word for why.
+   */
   #rewritten(event: SseEvent, type: unknown, response: JsonObject, usage: Usage | undefined): Uint8Array {
-    const renames = this.#rename !== undefined && typeof response.model === "string";
-    if (event.data === undefined || !(renames || usage)) return event.raw;
-    let spliced = event.data;
-    if (renames) spliced = spliceNested(spliced, ["response", "model"], JSON.stringify(this.#rename));
+    const { data, raw } = event;
+    const rename = typeof response.model === "string" ? this.#rename : undefined;
+    const reason = type === "response.incomplete" ? ownIncompleteReason(response) : undefined;
+    if (data === undefined || (rename === undefined && reason === undefined && !usage)) return raw;
+    let spliced: Uint8Array = data;
+    if (rename !== undefined) spliced = spliceNested(spliced, ["response", "model"], JSON.stringify(rename));
+    const place = ["response", "incomplete_details", "reason"];
+    if (reason !== undefined) spliced = spliceNested(spliced, place, JSON.stringify(reason));
     if (usage) {
       const told = { ...objectOf(response.usage), ...writeUsage(usage) };
       spliced = spliceNested(spliced, ["response", "usage"], JSON.stringify(told));

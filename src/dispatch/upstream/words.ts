@@ -7,12 +7,15 @@
 import { quoted } from "../../values/errors.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
+import { type RefusalMeaning, refusalMeaning } from "../../values/upstream-refusals.ts";
 
 interface UpstreamWords {
   /** For the client, cleaned; undefined when the upstream said nothing that can be read. */
   readonly message: string | undefined;
   /** Whether this is about a model name that the upstream does not know. */
   readonly modelUnknown: boolean;
+  /** What it refused the request for, where that is known by a code or a sentence. */
+  readonly meaning: RefusalMeaning | undefined;
 }
 
 const MESSAGE_LENGTH_MAX = 2_000;
@@ -31,29 +34,41 @@ const IDENTIFYING: readonly RegExp[] = [
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
 ];
 
-const NO_WORDS: UpstreamWords = { message: undefined, modelUnknown: false };
+const NO_WORDS: UpstreamWords = { message: undefined, modelUnknown: false, meaning: undefined };
 
 /**
  * @param body the refusal's body, at most some tens of KiB; need not be JSON.
  */
 export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings): UpstreamWords {
-  const said = readJson(body);
-  if (said === undefined) return NO_WORDS;
+  const outer = readJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
+  if (outer === undefined) return NO_WORDS;
+  const said = providersOwn(outer) ?? outer;
   const error = isObject(said.error) ? said.error : said;
   const text = messageOf(said, error);
   return {
     message: text === undefined ? undefined : cleaned(text, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
+    meaning: refusalMeaning([error.code, error.type, error.status], text),
   };
 }
 
-function readJson(body: Uint8Array): Record<string, unknown> | undefined {
+/** An object, or the first of a list of them: Gemini's OpenAI form wraps its errors so. */
+function readJson(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
-    return isObject(value) ? value : undefined;
+    const value: unknown = JSON.parse(text);
+    const first: unknown = Array.isArray(value) ? value[0] : value;
+    return isObject(first) ? first : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The error of the server behind a router, which the router passes on as text (OpenRouter's `metadata.raw`). */
+function providersOwn(said: Record<string, unknown>): Record<string, unknown> | undefined {
+  const error = isObject(said.error) ? said.error : undefined;
+  const raw = isObject(error?.metadata) ? error.metadata.raw : undefined;
+  const own = typeof raw === "string" ? readJson(raw) : undefined;
+  return own && messageOf(own, isObject(own.error) ? own.error : own) !== undefined ? own : undefined;
 }
 
 /** `error.message` (all three protocols), `error` or `message` as text, `detail` as text or as a list of findings. */

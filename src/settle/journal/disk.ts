@@ -1,10 +1,11 @@
 /**
  * What the journal asks of a disk: few calls, so that tests can make each of them fail and can lose what was not synced.
  */
-import { closeSync, constants, fdatasync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fdatasync, openSync, writeSync } from "node:fs";
 import { open, readdir, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { makeFolder } from "../../store/folder-lock.ts";
 
 /** A file whose room is there already: writing inside it needs no further space (docs/failure-model.md row F1). */
 export interface DiskFile {
@@ -33,7 +34,7 @@ const syncData = promisify(fdatasync);
 
 /** The folder `dir` of this machine, made when it is missing; readable by this user only. */
 export function nodeDisk(dir: string): Disk {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolder(dir);
   return {
     list: () => readdir(dir),
     async create(name, bytes) {

@@ -1,5 +1,5 @@
 /** Opens the journal that keeps its records on disk. */
-import { FolderTakenError, lockFolder } from "../../store/folder-lock.ts";
+import { FolderTakenError, FolderUnusableError, lockFolder } from "../../store/folder-lock.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
@@ -53,7 +53,7 @@ export interface OpenedJournal {
 
 /**
  * Takes the folder `settings.dir` for this process and reads what is there.
- * @throws FolderTakenError when another process has it, NewerJournalError, or as the file system does.
+ * @throws FolderTakenError when another process has it, NewerJournalError, or Error that says why it cannot be used.
  */
 export async function openJournal(
   settings: JournalSettings,
@@ -78,8 +78,11 @@ function takeFolder(dir: string): () => void {
   try {
     return lockFolder(dir, LOCK);
   } catch (error) {
-    if (!(error instanceof FolderTakenError)) throw error;
-    throw new FolderTakenError(`another process has the journal in ${dir}; give each process its own journal.dir`);
+    if (error instanceof FolderTakenError)
+      throw new FolderTakenError(`${error.message} with the journal; give each process its own journal.dir`);
+    if (error instanceof FolderUnusableError)
+      throw new Error(`${error.message}; name another with the setting journal.dir`, { cause: error });
+    throw error;
   }
 }
 

@@ -3,7 +3,7 @@
  * letters, settlement, what an earlier process left, and the verification of what the store has acknowledged.
  */
 import { randomBytes } from "node:crypto";
-import { type Store, StoreError } from "../../store/contract.ts";
+import { type Store, StoreAwayError, StoreError } from "../../store/contract.ts";
 import type { ComposedStore } from "../../store/middleware/compose.ts";
 import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
@@ -153,7 +153,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       log.info({ store: identity }, "the journal follows this store");
     },
     // The store's own errors say all in their message; anything else is a defect, and its stack is wanted.
-    onError: (error) => verificationWaits(error instanceof StoreError ? error.message : (reasonOf(error) ?? "")),
+    onError(error) {
+      if (error instanceof StoreAwayError) return;
+      verificationWaits(error instanceof StoreError ? error.message : (reasonOf(error) ?? ""));
+    },
   });
   if (leftovers.length > 0) {
     log.warn({ charges: leftovers.length }, "settling what the last process left");

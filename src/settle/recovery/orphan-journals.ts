@@ -2,9 +2,9 @@
  * The journals of worker processes (workers/workers.ts), and those among them whose worker is no more because there are fewer
  * now: they are taken by their lock, and what they hold is settled.
  */
-import { mkdirSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { FolderTakenError } from "../../store/folder-lock.ts";
+import { FolderTakenError, makeFolder } from "../../store/folder-lock.ts";
 import { type Charging, type ChargingParts, openCharging } from "./charging.ts";
 
 const FOLDER = /^worker-([1-9][0-9]{0,3})$/;
@@ -63,7 +63,7 @@ export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJ
 }
 
 function foldersOf(dir: string, workers: number): string[] {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolder(dir);
   return readdirSync(dir)
     .filter((name) => Number(FOLDER.exec(name)?.[1] ?? 0) > workers)
     .map((name) => join(dir, name));

@@ -4,7 +4,7 @@ import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { StoreError } from "../contract.ts";
-import { FolderTakenError, lockFolder, makePrivate } from "../folder-lock.ts";
+import { FolderTakenError, FolderUnusableError, lockFolder, makePrivate } from "../folder-lock.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
@@ -174,7 +174,7 @@ export class Database {
 
 /**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.
- * @throws StoreError when another process has the folder, or a newer version wrote it.
+ * @throws StoreError when another process has the folder, it cannot be written, or a newer version wrote it.
  */
 export function openDatabase(dir: string): Database {
   const unlock = takeFolder(dir);
@@ -189,13 +189,19 @@ export function openDatabase(dir: string): Database {
   }
 }
 
+const FOR_ONE =
+  "the embedded store is for one gateway: stop that one, give this one a folder of its own (setting store), or share a Redis";
+const ELSEWHERE = "name another with the setting store (embedded:DIR), or let this user write there";
+
 function takeFolder(dir: string): () => void {
   try {
     return lockFolder(dir, "tollgate.lock");
   } catch (cause) {
-    if (!(cause instanceof FolderTakenError)) throw cause;
-    const message = "another process has the store's folder; the embedded store is for one";
-    throw new StoreError("unavailable", message, { cause });
+    if (cause instanceof FolderTakenError)
+      throw new StoreError("unavailable", `${cause.message}; ${FOR_ONE}`, { cause });
+    if (cause instanceof FolderUnusableError)
+      throw new StoreError("unavailable", `${cause.message}; ${ELSEWHERE}`, { cause });
+    throw cause;
   }
 }
 

@@ -1,6 +1,7 @@
 /** The Lua scripts: read from `lua/` once, each with the parts that it uses in front, and their SHA-1 for EVALSHA. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { BUNDLE } from "../../values/program/program.ts";
 
 export interface Script {
   readonly name: string;
@@ -74,5 +75,6 @@ function loadScript(name: string, parts: readonly string[]): Script {
 }
 
 function readLua(name: string): string {
-  return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
+  const bundled = BUNDLE?.files[`store/redis/lua/${name}.lua`];
+  return bundled ?? readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
 }

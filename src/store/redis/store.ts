@@ -22,9 +22,14 @@ import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 
 /** Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells. */
-export async function openRedis(settings: RedisSettings, limits: StepLimits, fitness: FitnessOptions): Promise<Store> {
+export async function openRedis(
+  settings: RedisSettings,
+  limits: StepLimits,
+  fitness: FitnessOptions,
+  onConnectionFailed: (reason: string) => void,
+): Promise<Store> {
   const scripts = loadScripts();
-  const connection = await connect(settings, limits.tryMs, (error) => fitness.warn(`Redis: ${error.message}`));
+  const connection = await connect(settings, limits.tryMs, (error) => onConnectionFailed(error.message));
   const sharded = settings.kind === "redis-cluster";
   const runnerOn = (open: RedisConnection) =>
     new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));

@@ -5,7 +5,7 @@
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Clock } from "../../values/time.ts";
-import type { Store } from "../contract.ts";
+import { type Store, StoreAwayError } from "../contract.ts";
 
 const SWEEP_EVERY_MS = 60_000;
 /** Claims that one sweep looks at; the others wait for the next. */
@@ -25,7 +25,8 @@ export function sweepClaims(parts: { store: Pick<Store, "finishClaims">; clock: 
       const finished = await store.finishClaims(CLAIMS_PER_SWEEP);
       if (finished > 0) log.warn({ codes: finished }, "redemptions that were cut off are credited now");
     } catch (error) {
-      log.warn({ reason: String(error) }, "redemptions that were cut off wait for the store");
+      if (!(error instanceof StoreAwayError))
+        log.warn({ reason: String(error) }, "redemptions that were cut off wait for the store");
     }
     if (!stopped) cancel = clock.after(SWEEP_EVERY_MS, () => (running = sweep()));
   };

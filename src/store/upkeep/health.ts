@@ -4,11 +4,11 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Clock } from "../../values/time.ts";
 import { type Store, StoreError } from "../contract.ts";
+import type { AwayLog } from "./away-log.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /** Not ready after this long without an answer (docs/failure-model.md invariant 28). */
 const UNREADY_AFTER_MS = 5_000;
-const AWAY = "away";
 
 interface StoreHealth {
   /** Why the gateway is not ready because of its store; empty while it is. */
@@ -21,11 +21,10 @@ export function watchHealth(parts: {
   clock: Clock;
   metrics: Metrics;
   log: Log;
+  away: AwayLog;
 }): StoreHealth {
-  const { store, clock, metrics, log } = parts;
+  const { store, clock, metrics, log, away } = parts;
   let failingSinceMs: number | undefined;
-  /** What was logged last; undefined while it answers and is fit. */
-  let told: string | undefined;
   /** Why a store that answers must not be used; undefined while nothing is wrong with it, or nothing is known. */
   let unfit: string | undefined;
   let stopped = false;
@@ -35,17 +34,18 @@ export function watchHealth(parts: {
   const ask = async () => {
     try {
       await store.check();
-      if (failingSinceMs !== undefined) log.info({}, "the store answers again");
+      if (unfit !== undefined) log.info({}, "the store is fit for use again");
+      away.answers();
       failingSinceMs = undefined;
       unfit = undefined;
-      told = undefined;
     } catch (error) {
       const reason = error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
-      // The reasons of a store that is away differ from one second to the next, so they are logged as one.
-      const state = reason ?? AWAY;
-      if (state !== told && reason !== undefined) log.error({ reason }, "the store is not fit for use");
-      else if (state !== told) log.warn({ reason: String(error) }, "the store does not answer");
-      told = state;
+      if (reason === undefined) away.away(error);
+      else {
+        // It answers, if only to say that.
+        away.answers();
+        if (reason !== unfit) log.error({ reason }, "the store is not fit for use");
+      }
       failingSinceMs ??= clock.monotonicMs();
       unfit = reason;
     }
@@ -67,7 +67,7 @@ export function watchHealth(parts: {
 }
 
 /** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */
-export async function demandFitness(store: Store, log: Log): Promise<void> {
+export async function demandFitness(store: Store, away: AwayLog): Promise<void> {
   try {
     await store.check();
   } catch (error) {
@@ -75,6 +75,6 @@ export async function demandFitness(store: Store, log: Log): Promise<void> {
       await store.close();
       throw error;
     }
-    log.warn({ reason: error instanceof Error ? error.stack : String(error) }, "the store does not answer yet");
+    away.away(error);
   }
 }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { exchange } from "../../rig/raw-socket.ts";
-import { KEY, request, startEcho } from "./echo.ts";
+import { causeOf, KEY, request, startEcho } from "./echo.ts";
 
 const PAGE = { line: "GET / HTTP/1.1", headers: [], body: "" } as const;
 
-test("row 43: a POST to the root or anywhere else is 200 text/html, static, and tells where the API is", async (t) => {
+test("row 43: a POST to the root is 200 text/html, static, and tells where the API is", async (t) => {
   const echo = await startEcho(t);
-  for (const path of ["/", "/anything", "/<script>alert(1)</script>", "/%3Cscript%3E"]) {
+  for (const path of ["/", "//", "/?anything", "/?<script>alert(1)</script>", "/./", "/%2e"]) {
     const [response] = await exchange(echo.target, request({ line: `POST ${path} HTTP/1.1` }));
     const [other] = await exchange(echo.target, request(PAGE));
     assert.equal(response?.status, 200);
@@ -21,15 +21,53 @@ test("row 43: a POST to the root or anywhere else is 200 text/html, static, and 
   assert.equal(echo.requests.length, 0);
 });
 
-test("a POST whose path ends like one of ours is told which", async (t) => {
+// An SDK that was given a base address without /v1 took the page, a 200, for the answer of a model.
+test("a POST of JSON, or with a key, anywhere else is a 404 in JSON with the path that was meant", async (t) => {
   const echo = await startEcho(t);
+  const ALL = "use /v1/chat/completions or /v1/messages or /v1/responses";
+  const json = ["Content-Type: application/json; charset=utf-8", "Content-Length: 2"];
+  const form = ["Content-Type: application/x-www-form-urlencoded", "Content-Length: 2"];
   for (const [path, hint] of [
     ["/chat/completions", "use /v1/chat/completions"],
+    ["//chat//completions", "use /v1/chat/completions"],
+    ["/chat/completions?beta=true", "use /v1/chat/completions"],
     ["/api/messages", "use /v1/messages"],
     ["/openai/responses/", "use /v1/responses"],
+    ["/embeddings", ALL],
+    ["/<script>alert(1)</script>", ALL],
+    ["/%3Cscript%3E", ALL],
+  ] as const) {
+    for (const one of [
+      { headers: json, key: undefined },
+      { headers: form, key: KEY },
+    ]) {
+      const [response] = await exchange(echo.target, request({ line: `POST ${path} HTTP/1.1`, body: "{}", ...one }));
+      assert.equal(response?.status, 404, path);
+      assert.equal(response.headers["content-type"], "application/json");
+      assert.equal(response.headers["x-tollgate-hint"], hint);
+      assert.equal(causeOf(response.body), "unknown_path");
+      assert.match(response.body, /he base address of the client probably lacks \/v1\./);
+      if (hint !== ALL) assert.ok(response.body.includes(`U${hint.slice(1)}: the base address`), response.body);
+      assert.doesNotMatch(response.body, /script|embeddings|model/i);
+    }
+  }
+  assert.equal(echo.requests.length, 0);
+});
+
+test("who does not send JSON or a key, or does not POST, gets the page at any path", async (t) => {
+  const echo = await startEcho(t);
+  const form = ["Content-Type: application/x-www-form-urlencoded", "Content-Length: 2"];
+  const json = ["Content-Type: application/json", "Content-Length: 2"];
+  const [page] = await exchange(echo.target, request(PAGE));
+  for (const one of [
+    { line: "POST /anything HTTP/1.1", headers: form, body: "{}", key: undefined },
+    { line: "GET /chat/completions HTTP/1.1", headers: [], body: "" },
+    { line: "PUT /chat/completions HTTP/1.1", headers: json, body: "{}" },
+    { line: "OPTIONS /chat/completions HTTP/1.1", headers: [], body: "" },
   ]) {
-    const [response] = await exchange(echo.target, request({ line: `POST ${path} HTTP/1.1` }));
-    assert.equal(response?.headers["x-tollgate-hint"], hint);
+    const [response] = await exchange(echo.target, request(one));
+    assert.equal(response?.status, 200, one.line);
+    assert.equal(response.body, page?.body);
   }
 });
 
@@ -43,9 +81,20 @@ test("a visitor without key and JSON gets no hint", async (t) => {
 test("row 42: nothing of the admin listener is here", async (t) => {
   const echo = await startEcho(t);
   const [page] = await exchange(echo.target, request(PAGE));
-  for (const path of ["/metrics", "/admin", "/debug/pprof", "/healthz", "/readyz"]) {
+  const [other] = await exchange(echo.target, request({ ...PAGE, line: "GET /debug/pprof HTTP/1.1" }));
+  assert.equal(other?.body, page?.body);
+  // A 200 here would tell a front's health check that all is well, whatever the gateway's own one says.
+  for (const path of ["/metrics", "/admin", "/admin/v1/accounts", "/healthz", "/readyz", "//healthz/", "/HEALTHZ?a"]) {
+    for (const method of ["GET", "HEAD", "POST"]) {
+      const line = `${method} ${path} HTTP/1.1`;
+      const [response] = await exchange(echo.target, request({ ...PAGE, headers: ["Connection: close"], line }));
+      assert.equal(response?.status, 404, line);
+      if (method !== "HEAD") assert.equal(causeOf(response.body), "unknown_path");
+    }
+  }
+  for (const path of ["/metrics2", "/administrator", "/health"]) {
     const [response] = await exchange(echo.target, request({ ...PAGE, line: `GET ${path} HTTP/1.1` }));
-    assert.equal(response?.body, page?.body);
+    assert.equal(response?.status, 200, path);
   }
 });
 

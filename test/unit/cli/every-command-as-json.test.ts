@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
+import { startGatewayHere } from "../../rig/gateway.ts";
 import { run, startGateway } from "./captured-run.ts";
 
 test("--json prints one line of JSON and nothing else, before or behind the command", async (t) => {
@@ -47,4 +49,28 @@ test("serve and check get their options and check's status is the exit status", 
   ]);
   const failed = await run(["serve"], { serve: () => Promise.reject(new Error("the port 8787 is taken")) });
   assert.deepEqual(failed, { status: 1, out: "", err: "tollgate: the port 8787 is taken\n" });
+});
+
+test("--version --json says what this program is, and what runs there if anything does", async (t) => {
+  const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+  const here = { version, build: "checkout", node: process.versions.node };
+  for (const words of [
+    ["--version", "--json"],
+    ["--json", "-V"],
+    ["-V", "--data", "/nowhere", "--json"],
+  ]) {
+    const ran = await run(words, { env: { TOLLGATE_ADMIN_URL: "http://127.0.0.1:2" } });
+    assert.deepEqual([ran.status, JSON.parse(ran.out)], [0, { ...here, running: null }], words.join(" "));
+  }
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const env = { TOLLGATE_ADMIN_URL: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: "test-admin-token" };
+  const { running } = JSON.parse((await run(["--version", "--json"], { env })).out);
+  assert.deepEqual(running, { ...here, generation: 1 });
+  const refused = await run(["--version", "--json"], { env: { ...env, TOLLGATE_ADMIN_TOKEN: "another-token" } });
+  assert.deepEqual([refused.status, JSON.parse(refused.out).running], [0, null]);
+  assert.deepEqual(await run(["health"], { env }), { status: 0, out: "alive\n", err: "" });
+  const away = await run(["health"], { env: { TOLLGATE_ADMIN_URL: "http://127.0.0.1:2" } });
+  assert.equal(away.status, 1);
+  assert.match(away.err, /^No gateway answers at /);
 });

@@ -41,6 +41,46 @@ test("account list says how to get the next page", async (t) => {
   assert.doesNotMatch(second.out, /^alice /m);
 });
 
+test("audit: what operators did, in words", async (t) => {
+  const { tollgate } = await startGateway(t);
+  assert.equal((await tollgate("audit")).out, "No writes since the gateway began.\n");
+  const made = async (...argv: string[]) => /\b(?:key|code)_\w+/.exec((await tollgate(...argv)).out)?.[0];
+  await tollgate("account", "create", "alice", "--plan", "pro");
+  await tollgate("account", "set-plan", "alice", "free");
+  await tollgate("account", "set-plan", "alice", "nope");
+  await tollgate("topup", "--account", "alice", "--usd", "1.50", "--id", "pay-1");
+  await tollgate("topup", "--account", "alice", "--usd", "1.50", "--id", "pay-1");
+  await tollgate("account", "adjust", "alice", "--usd", "-0.25", "--id", "adj-1", "--note", "typo");
+  const key = await made("key", "create", "--account", "alice", "--group", "big", "--idempotency-id", "first");
+  await tollgate("key", "set-group", key as string, "cards");
+  await tollgate("key", "revoke", key as string);
+  await tollgate("code", "create", "--card", "day", "--count", "2");
+  const { out } = await tollgate("audit");
+  const [heading, ...lines] = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/));
+  assert.deepEqual(heading, ["AT, UTC", "WHO", "WHAT HAPPENED", "REQUEST"]);
+  for (const [at, who, , request] of lines) {
+    assert.match(`${at} ${who} ${request}`, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d token:\w{8} from 127\.0\.0\.1 req_\w+$/);
+  }
+  assert.deepEqual(
+    lines.map(([, , happened]) => happened),
+    [
+      "Refused (unknown card): make 2 codes for the card day",
+      `Done: revoke the key ${key}`,
+      `Done: move the key ${key} to the group cards`,
+      `Done: create a key for alice in the group big; asked for with the id first; the key is ${key}`,
+      "Done: correct the balance of alice by -0.25 USD: typo (id adj-1)",
+      "Done before, nothing changed: top up alice by 1.50 USD (payment pay-1)",
+      "Done: top up alice by 1.50 USD (payment pay-1)",
+      "Refused (unknown plan): give the account alice the plan nope",
+      "Done: give the account alice the plan free",
+      "Done: create the account alice with the plan pro",
+    ],
+  );
+});
+
 test("key: create, list, set-group, revoke", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { USAGE_BY } from "../../../src/console/schema.ts";
 import { run } from "./captured-run.ts";
 
 /** Nothing is asked of a gateway when the command itself is wrong. */
@@ -31,6 +32,24 @@ test("misuse is status 2 with a word on standard error and nothing on standard o
     assert.ok(ran.err.length > 0, argv.join(" "));
   }
   assert.match((await run(["acount", "list"])).err, /Did you mean account\?/);
+});
+
+test("a wrong value is status 2 and says which there are", async () => {
+  const wrong = [
+    [
+      "usage --by nonsense",
+      `'--by <thing>' argument 'nonsense' is invalid. Allowed choices are ${USAGE_BY.join(", ")}.`,
+    ],
+    ["usage --format xml", "Allowed choices are table, csv, json."],
+    ["ledger show --account a --format xml", "Allowed choices are table, csv, json."],
+    ["explain --key-id k --model m --protocol smtp", "Allowed choices are chat, messages, responses."],
+    ["explain --key-id k --model m", "required option '--protocol <protocol>' not specified"],
+  ] as const;
+  for (const [command, words] of wrong) {
+    const ran = await run(command.split(" "), { fetch: unasked, env: { TOLLGATE_ADMIN_TOKEN: "t" } });
+    assert.equal(ran.status, 2, command);
+    assert.ok(ran.err.includes(words), ran.err);
+  }
 });
 
 test("an address that is none, or that carries a password, is status 2 and is not repeated", async () => {

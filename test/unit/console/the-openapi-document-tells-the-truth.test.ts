@@ -118,6 +118,7 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("GET", "/admin/v1/store", 200);
   await ask("POST", "/admin/v1/store/confirm", 200, { confirm: "0".repeat(12) });
   await ask("GET", "/admin/v1/upstreams", 200);
+  await ask("GET", "/admin/v1/version", 200);
   await ask("POST", "/admin/v1/keys/{id}/revoke", 200, undefined, { id });
   await ask("GET", "/admin/v1/audit", 200, undefined, {}, "?limit=5");
   await ask("GET", "/admin/v1/openapi.json", 200);

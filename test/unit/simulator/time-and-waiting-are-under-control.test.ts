@@ -103,8 +103,8 @@ test("closing cuts whatever is still open", () =>
   }));
 
 test("the command says where it listens and that it is a simulation, and leaves when told", async () => {
-  const file = fileURLToPath(new URL("../../../src/simulator/program.ts", import.meta.url));
-  const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "inherit"] });
+  const file = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+  const child = spawn(process.execPath, [file, "simulator"], { stdio: ["ignore", "pipe", "inherit"] });
   try {
     let said = "";
     for await (const piece of child.stdout) {
@@ -125,21 +125,21 @@ test("the command says where it listens and that it is a simulation, and leaves 
 });
 
 test("the command says how it is used, and refuses what is no use of it without a stack trace", async () => {
-  const file = fileURLToPath(new URL("../../../src/simulator/program.ts", import.meta.url));
+  const file = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
   const said = async (...args: string[]) => {
-    const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [file, "simulator", ...args], { stdio: ["ignore", "pipe", "pipe"] });
     const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
     return { out, err, code: code as number };
   };
   for (const flag of ["--help", "-h"]) {
     const { out, err, code } = await said(flag);
     assert.deepEqual([code, err], [0, ""]);
-    assert.match(out, /^Usage: npm run upstream -- \[--port PORT\]/);
+    assert.match(out, /^Usage: tollgate simulator \[options\]\n(?:.*\n)*.*--port <port>/);
   }
   for (const args of [["--port", "http"], ["--port", ""], ["--prot", "1"], ["9000"], ["--port"]]) {
     const { out, err, code } = await said(...args);
     assert.deepEqual([code, out], [2, ""], args.join(" "));
-    assert.match(err, /Usage: npm run upstream/);
+    assert.match(err, /^error: .*\n\nAdd --help for the options\.\n$|^error: .*\n/);
     assert.doesNotMatch(err, /^ +at /m);
   }
 });

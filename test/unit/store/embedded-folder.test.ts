@@ -1,9 +1,9 @@
 // The embedded store's folder: one process, private, and what lasts in it.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
@@ -36,10 +36,39 @@ test("a second process, and a second opening in this one, is refused while the f
     const store = await openStore({ kind: "embedded", dir });
     const second = inAnotherProcess(dir, "");
     assert.equal(second.status, 1);
-    assert.match(second.stderr, /another process has the store's folder/);
-    await assert.rejects(openStore({ kind: "embedded", dir }), StoreError);
+    assert.ok(second.stderr.includes(`another process (${process.pid}) has the folder ${dir}; `), second.stderr);
+    await assert.rejects(openStore({ kind: "embedded", dir }), (error) => {
+      assert.ok(error instanceof StoreError);
+      return error.message.startsWith(`this process (${process.pid}) has the folder ${dir}; `);
+    });
+    assert.equal(inAnotherProcess(dir, "").status, 1, "the lock outlives a second opening in this process");
     await store.close();
     await (await openStore({ kind: "embedded", dir })).close();
+  }));
+
+test("a folder that cannot be made or written is refused at once, with the reason and the setting", () =>
+  inFolder(async (dir) => {
+    const file = join(dirname(dir), "file");
+    writeFileSync(file, "");
+    symlinkSync(join(dirname(dir), "nowhere", "else"), join(dirname(dir), "dangling"));
+    const cases = [
+      // In /proc the system says that the folder above is missing, and it is there.
+      ["/proc/nope", "no folder can be made there (ENOENT)"],
+      ["/proc/nope/deeper/data", "no folder can be made there (ENOENT)"],
+      [join(file, "data"), "a part of the path is a file and not a folder (ENOTDIR)"],
+      [file, "a part of the path is a file and not a folder (ENOTDIR)"],
+      [join(dirname(dir), "dangling"), "a part of the path is in the way and is no folder (EEXIST)"],
+      [join(dir, "x".repeat(300)), "the path is too long (ENAMETOOLONG)"],
+    ] as const;
+    for (const [unusable, reason] of cases) {
+      await assert.rejects(openStore({ kind: "embedded", dir: unusable }), {
+        name: "StoreError",
+        message: `the folder ${unusable} cannot be used: ${reason}; name another with the setting store (embedded:DIR), or let this user write there`,
+      });
+    }
+    const deep = join(dir, "a", "b", "c");
+    await (await openStore({ kind: "embedded", dir: deep })).close();
+    for (const made of [dir, join(dir, "a"), deep]) assert.equal(statSync(made).mode & 0o777, 0o700);
   }));
 
 test("kill -9 leaves no lock behind, and what was answered is there (row A4)", () =>

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
+import { AwayLog } from "../../../src/store/upkeep/away-log.ts";
 import { watchHealth } from "../../../src/store/upkeep/health.ts";
 import { type Log, sparingly } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
@@ -22,6 +23,45 @@ test("a reason is told when it is another one, and once a minute", () => {
   assert.deepEqual(told.slice(2), ["away", "older"]);
 });
 
+const AWAY = "the store does not answer; it is asked every second, and new requests get 503 until it does";
+
+test("a store that is away is one line with its connections' reason, a reminder after ten minutes, one line at its end", () => {
+  const clock = new HandClock();
+  const lines: string[] = [];
+  const line = (facts: { reason?: string; away_s?: number }, msg: string) =>
+    lines.push(`${msg}: ${facts.reason ?? ""} ${facts.away_s ?? ""}`);
+  const away = new AwayLog(clock, { info: line, warn: line } as unknown as Log);
+  for (let second = 0; second < 601; second++) {
+    for (let attempt = 0; attempt < 3; attempt++) away.failed("connect ECONNREFUSED 127.0.0.1:6379");
+    away.away(new Error("Redis did not answer: no reply within 200 ms"));
+    clock.advance(1_000);
+  }
+  away.failed("connect ECONNREFUSED 127.0.0.1:6379");
+  away.answers();
+  assert.deepEqual(lines, [
+    `${AWAY}: connect ECONNREFUSED 127.0.0.1:6379 0`,
+    "the store still does not answer: connect ECONNREFUSED 127.0.0.1:6379 600",
+    "the store answers again:  601",
+  ]);
+});
+
+test("one server of a store that answers is told of at once, and again after ten minutes", () => {
+  const clock = new HandClock();
+  const told: string[] = [];
+  const warn = ({ reason }: { reason?: string }, msg: string) => told.push(`${msg}: ${reason}`);
+  const away = new AwayLog(clock, { warn } as unknown as Log);
+  for (let second = 0; second < 601; second++) {
+    away.failed("connect ECONNREFUSED 127.0.0.1:7001");
+    away.answers();
+    clock.advance(1_000);
+  }
+  away.failed("read ECONNRESET");
+  away.answers();
+  const words = "a connection to the store failed; the store answers";
+  const one = `${words}: connect ECONNREFUSED 127.0.0.1:7001`;
+  assert.deepEqual(told, [one, one, `${words}: read ECONNRESET`]);
+});
+
 test("a store is told of whenever it becomes unfit, away or well, and not in between", async () => {
   const clock = new HandClock();
   const lines: string[] = [];
@@ -32,7 +72,8 @@ test("a store is told of whenever it becomes unfit, away or well, and not in bet
   const check = async () => {
     if (fault) throw fault;
   };
-  const health = watchHealth({ store: { check }, clock, metrics: createMetrics(), log });
+  const away = new AwayLog(clock, log);
+  const health = watchHealth({ store: { check }, clock, metrics: createMetrics(), log, away });
   const unfit = (why: string) => new StoreError("unavailable", why, { outcome: "refused" });
   const faults = [
     unfit("may not ZREM"),
@@ -51,9 +92,10 @@ test("a store is told of whenever it becomes unfit, away or well, and not in bet
   health.stop();
   assert.deepEqual(lines, [
     "the store is not fit for use: may not ZREM",
-    "the store does not answer: Error: refused",
+    `${AWAY}: refused`,
+    "the store answers again",
     "the store is not fit for use: may not ZREM",
     "the store is not fit for use: evicts",
-    "the store answers again",
+    "the store is fit for use again",
   ]);
 });

@@ -4,7 +4,7 @@
  * the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is ever
  * read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
  */
-import { StoreError } from "../../contract.ts";
+import { StoreAwayError, StoreError } from "../../contract.ts";
 import type { Script } from "../scripts.ts";
 import type { RedisConnection } from "./connect.ts";
 import { isOfRights, type Rights } from "./rights.ts";
@@ -82,7 +82,11 @@ export class Runner {
     } catch (error) {
       refuseDefect(error);
       const outcome = isOfThisStep(error) ? "refused" : "unknown";
-      throw new StoreError("unavailable", `Redis did not answer: ${messageOf(error)}`, { cause: error, outcome });
+      const message = `Redis did not answer: ${messageOf(error)}`;
+      if (error instanceof Error && error.name === "ReplyError") {
+        throw new StoreError("unavailable", message, { cause: error, outcome });
+      }
+      throw new StoreAwayError("unavailable", message, { cause: error, outcome });
     }
   }
 }

@@ -195,9 +195,13 @@ function usageTests(): void {
     const text = await tollgate("usage", "--account", bob.name, "--format", "json");
     assert.equal(JSON.parse(text.out).items[0].account, bob.name);
 
-    assert.equal((await tollgate("usage", "--format", "xml")).status, 2);
-    for (const wrong of [
+    for (const misused of [
+      ["--format", "xml"],
       ["--by", "colour"],
+    ]) {
+      assert.equal((await tollgate("usage", ...misused)).status, 2, misused.join(" "));
+    }
+    for (const wrong of [
       ["--since", "today"],
       ["--since", "2026-13-01"],
       ["--account", "nobody"],

@@ -9,6 +9,7 @@ import { parseAllDocuments } from "yaml";
 import { loadConfig } from "../../../../src/config/config.ts";
 import { checkEnvoyFile } from "../../../rig/envoy.ts";
 import { checkNginxFile } from "../../../rig/nginx.ts";
+import { wheelProgram } from "../../../rig/wheels.ts";
 
 const read = (file: string) => readFileSync(file, "utf8");
 
@@ -38,10 +39,7 @@ test("systemd-analyze verify, and its measure of exposure", (t) => {
   try {
     const unit = join(dir, "tollgate.service");
     // The program must exist for `verify`; nothing else is put in.
-    writeFileSync(
-      unit,
-      read("deploy/tollgate.service").replaceAll("/opt/tollgate/node_modules/.bin/node", "/bin/true"),
-    );
+    writeFileSync(unit, read("deploy/tollgate.service").replaceAll("/usr/local/bin/tollgate", "/bin/true"));
     const verified = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" });
     assert.deepEqual([verified.status, verified.stderr], [0, ""]);
     const security = spawnSync("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit], {
@@ -50,6 +48,34 @@ test("systemd-analyze verify, and its measure of exposure", (t) => {
     assert.equal(security.status, 0, security.stdout);
   } finally {
     rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("hadolint, and kubernetes-validate with the strict schemas of Kubernetes", async () => {
+  const judge = async (name: Parameters<typeof wheelProgram>[0], words: readonly string[], input: string) => {
+    const [program, ...args] = await wheelProgram(name);
+    const { status, stdout, stderr } = spawnSync(program as string, [...args, ...words], { input, encoding: "utf8" });
+    return { status, said: stdout + stderr };
+  };
+  const dockerfile = read("deploy/Dockerfile");
+  assert.deepEqual(await judge("hadolint", ["-"], dockerfile), { status: 0, said: "" });
+  const wrong = dockerfile.replace("# hadolint ignore=DL3008\n", "");
+  assert.equal((await judge("hadolint", ["-"], wrong)).status, 1);
+  const kubernetes = read("deploy/kubernetes.yaml");
+  const validate = ["--strict", "--quiet", "-"];
+  assert.deepEqual(await judge("kubernetes-validate", validate, kubernetes), { status: 0, said: "" });
+  const misspelt = kubernetes.replace("readOnlyRootFilesystem", "readOnlyRootFileSystem");
+  assert.notEqual((await judge("kubernetes-validate", validate, misspelt)).status, 0);
+});
+
+test("the image is the executable alone: nothing is copied into it that could run another program", () => {
+  const stages = read("deploy/Dockerfile").split(/^FROM /m);
+  assert.match(stages.at(-1) ?? "", /^scratch\nCOPY --from=build \/image \/\n/);
+  assert.match(stages.at(-1) ?? "", /^USER 1000:1000$/m);
+  // What the build stage copies must be let through to it.
+  const passed = new Set(read("deploy/Dockerfile.dockerignore").match(/(?<=^!).+$/gm));
+  for (const [, words] of read("deploy/Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
+    for (const file of (words as string).split(" ")) assert.ok(passed.has(file.replace(/^\.\//, "")), file);
   }
 });
 

@@ -12,7 +12,7 @@ test("the address belongs to somebody else", async (t) => {
   const { port } = other.address() as AddressInfo;
   try {
     const started = scene.start(2, { listen: `127.0.0.1:${port}` });
-    await assert.rejects(started, /EADDRINUSE/);
+    await assert.rejects(started, /port \d+ on 127\.0\.0\.1 is in use by another program \(setting listen\)/);
   } finally {
     other.close();
   }

@@ -1,0 +1,49 @@
+/**
+ * `npm run build`: makes the two forms in which Tollgate is installed, from the sources as they are.
+ *
+ *     node build/build.ts [--out DIR] [--build NAME] [--only executable|package]
+ *
+ * `DIR/tollgate` is one executable for Linux x64; `DIR/tollgate-VERSION.tgz` is a package for npm, for any system with a
+ * Node of `engines`. The default folder is `dist`. The same sources give the same bytes. `NAME` is what `--version --json`
+ * calls the build, where it is to be neither the commit nor a digest.
+ */
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { gzipSync } from "node:zlib";
+import { bundle } from "./bundle.ts";
+import { makeExecutable } from "./executable.ts";
+import { noticesOf } from "./notices.ts";
+import { makePackage } from "./package.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+const { values } = parseArgs({
+  options: { out: { type: "string", default: "dist" }, build: { type: "string" }, only: { type: "string" } },
+});
+const { out, only } = values;
+
+const { code, build, packages } = await bundle(ROOT, values.build);
+const notices = noticesOf(packages);
+mkdirSync(out, { recursive: true });
+console.log(`build ${build}`);
+if (only !== "executable") say(makePackage(ROOT, code, notices, out));
+if (only !== "package") {
+  if (process.platform !== "linux" || process.arch !== "x64") {
+    throw new Error("the executable is for Linux x64 and is made there; --only package makes the package");
+  }
+  writeFileSync(join(out, "THIRD-PARTY.txt"), notices);
+  const file = join(out, "tollgate");
+  makeExecutable(code, file);
+  say(file, `, ${megabytes(gzipSync(readFileSync(file), { level: 6 }).length)} compressed`);
+}
+
+function say(file: string, more = ""): void {
+  console.log(`${file}  ${megabytes(statSync(file).size)}${more}`);
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

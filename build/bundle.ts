@@ -1,0 +1,85 @@
+/** The program as one script: the sources and the packages that they import, by rolldown; the only file that imports it. */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+
+export interface BundleOutput {
+  /** A CommonJS script in ASCII: V8 keeps such a text in one byte per character. */
+  readonly code: string;
+  /** What `--version --json` calls `build`. */
+  readonly build: string;
+  /** Folders of the packages whose code is in it. */
+  readonly packages: readonly string[];
+}
+
+/** Syntax of the oldest Node in `engines`. */
+const TARGET = "node24";
+const DIGEST_CHARS = 12;
+
+/**
+ * Bundles the sources below `root`. The same sources and name give the same bytes.
+ * @param named what to call the build; the commit of a clean checkout, else a digest of the code, when left out.
+ */
+export async function bundle(root: string, named: string | undefined): Promise<BundleOutput> {
+  const bundled = await rolldown({
+    input: join(root, "build/program.ts"),
+    cwd: root,
+    platform: "node",
+    tsconfig: false,
+    // A file that can also be run by itself (npm run schema) is never that in a bundle.
+    transform: { target: TARGET, define: { "import.meta.main": "false" } },
+    onLog(level, log) {
+      // Its path is read in a checkout only: src/values/program/program.ts.
+      if (log.code === "EMPTY_IMPORT_META") return;
+      if (level === "warn") throw new Error(`the bundler warns: ${log.message}`);
+    },
+  });
+  const { output } = await bundled.generate({
+    format: "cjs",
+    codeSplitting: false,
+    dynamicImportInCjs: false,
+    // White space only: names stay, so that the stack of a defect can be read.
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    comments: { legal: false },
+  });
+  await bundled.close();
+  const [chunk, ...others] = output;
+  if (others.length > 0) throw new Error("the bundle is more than one file");
+  const build = named ?? commitOf(root) ?? digestOf(chunk.code);
+  const intro = `const TOLLGATE_BUNDLE=${JSON.stringify({ build, files: filesOf(root) })};`;
+  return { code: asAscii(`${intro}${chunk.code}`), build, packages: packagesOf(root, chunk.moduleIds) };
+}
+
+/** What the sources read from beside themselves, by paths below src/. */
+function filesOf(root: string): Record<string, string> {
+  const cwd = join(root, "src");
+  const names = globSync("store/redis/lua/*.lua", { cwd }).sort();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, name), "utf8")]));
+}
+
+/** The commit that is checked out, where the files are what it has. */
+function commitOf(root: string): string | undefined {
+  const git = (...args: string[]) =>
+    execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  try {
+    return git("status", "--porcelain") === "" ? git("rev-parse", `--short=${DIGEST_CHARS}`, "HEAD") : undefined;
+  } catch {
+    return undefined; // No git here, or no repository: an unpacked archive.
+  }
+}
+
+function digestOf(code: string): string {
+  return createHash("sha256").update(code).digest("hex").slice(0, DIGEST_CHARS);
+}
+
+/** In literals and names, the only places that have other characters once comments are gone, an escape is the same. */
+function asAscii(code: string): string {
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function packagesOf(root: string, modules: readonly string[]): string[] {
+  const folders = modules.map((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(resolve(root, id))?.[0]);
+  return [...new Set(folders.filter((folder) => folder !== undefined))].sort();
+}

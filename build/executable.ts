@@ -1,0 +1,46 @@
+/**
+ * One file that is Node and the program: a single executable application of Node with the bundle and V8's code cache of it.
+ * docs/decisions/one-file-of-code-is-the-program.md has why it is made this way, and figures.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import launcher from "./launcher.cjs";
+import warm from "./warm.cjs";
+
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** Makes the executable of this code at `output`, by the Node that runs this, which becomes a part of it. */
+export function makeExecutable(code: string, output: string): void {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-build-"));
+  // Relative names, since Node writes them into the executable: the same sources give the same bytes in any folder.
+  const node = (...args: string[]) =>
+    execFileSync(process.execPath, args, { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
+  try {
+    writeFileSync(join(dir, "program"), launcher.wrapped(code), "latin1");
+    node(...warm.flags, here("warm.cjs"), "program", "cache");
+    node(here("warm.cjs"), "program", "cache", "check");
+    copyFileSync(process.execPath, join(dir, "node"));
+    // Symbols and line numbers of Node's C++: a quarter of the file, of use to a debugger of Node itself only.
+    execFileSync("strip", ["--strip-all", "node"], { cwd: dir });
+    copyFileSync(here("launcher.cjs"), join(dir, "launcher.cjs"));
+    writeFileSync(
+      join(dir, "sea.json"),
+      JSON.stringify({
+        main: "launcher.cjs",
+        executable: "node",
+        output: "tollgate",
+        disableExperimentalSEAWarning: true,
+        assets: { program: "program", cache: "cache" },
+      }),
+    );
+    node("--build-sea", "sea.json");
+    mkdirSync(dirname(resolve(output)), { recursive: true });
+    copyFileSync(join(dir, "tollgate"), output);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,8 @@
+import type { Script } from "node:vm";
+
+declare const launcher: {
+  wrapped(code: string): string;
+  scriptOf(text: string, cachedData: Buffer | undefined): Script;
+  run(script: Script, file: string): void;
+};
+export = launcher;

@@ -1,0 +1,2 @@
+declare const warm: { readonly flags: readonly string[] };
+export = warm;

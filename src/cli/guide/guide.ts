@@ -1,0 +1,126 @@
+/**
+ * The commands as a tree of plain values, read from the one place that defines them, and their examples: what help, shell
+ * completion and the manual page are made of.
+ */
+
+/** As much of commander's `Command` as is read. */
+interface CommandSource {
+  name(): string;
+  description(): string;
+  readonly commands: readonly CommandSource[];
+  readonly options: readonly OptionSource[];
+  readonly registeredArguments: readonly ArgumentSource[];
+}
+
+interface ArgumentSource {
+  name(): string;
+  readonly argChoices?: readonly string[] | undefined;
+}
+
+interface OptionSource {
+  readonly flags: string;
+  readonly long?: string | undefined;
+  readonly description: string;
+  readonly argChoices?: readonly string[] | undefined;
+  readonly defaultValue?: unknown;
+  readonly required: boolean;
+  readonly optional: boolean;
+  readonly mandatory: boolean;
+  readonly hidden: boolean;
+}
+
+export interface GuideOption {
+  /** As in `--help`: `--format <format>`. */
+  readonly flags: string;
+  readonly long: string;
+  readonly description: string;
+  /** The values that it may have, where they are few. */
+  readonly choices: readonly string[];
+  readonly standard: string | undefined;
+  readonly takesValue: boolean;
+  readonly mandatory: boolean;
+}
+
+export interface GuideCommand {
+  /** The words after the program's name: `["ledger", "verify"]`. */
+  readonly path: readonly string[];
+  readonly description: string;
+  /** Names of what follows: `name`, `plan`. */
+  readonly values: readonly string[];
+  /** What these may be, where it is few words. */
+  readonly choices: readonly string[];
+  readonly options: readonly GuideOption[];
+  readonly commands: readonly GuideCommand[];
+}
+
+export function guideOf(source: CommandSource, path: readonly string[] = []): GuideCommand {
+  return {
+    path,
+    description: source.description(),
+    values: source.registeredArguments.map((one) => one.name()),
+    choices: source.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    options: source.options.filter(({ hidden }) => !hidden).map(guideOption),
+    commands: source.commands.map((one) => guideOf(one, [...path, one.name()])),
+  };
+}
+
+function guideOption(option: OptionSource): GuideOption {
+  return {
+    flags: option.flags,
+    long: option.long ?? option.flags,
+    description: option.description,
+    choices: option.argChoices ?? [],
+    standard: option.defaultValue === undefined ? undefined : String(option.defaultValue),
+    takesValue: option.required || option.optional,
+    mandatory: option.mandatory,
+  };
+}
+
+/** Every command, parents before their children. */
+export function allCommands(root: GuideCommand): GuideCommand[] {
+  return [root, ...root.commands.flatMap(allCommands)];
+}
+
+/** Command lines that show what a command is for, by its words; "" is the program itself. */
+export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  "": [
+    "tollgate init",
+    "tollgate serve",
+    "tollgate account create alice",
+    "tollgate key create --account alice --group default",
+  ],
+  init: [
+    "tollgate init",
+    "tollgate init --base-url http://127.0.0.1:11434/v1 --model my-model",
+    "tollgate init --base-url https://models.example/v1 --model big-1 --api-key-env EAST_KEY",
+  ],
+  serve: ["tollgate serve", "tollgate serve --config /etc/tollgate/tollgate.yaml", "tollgate serve --pretty"],
+  check: ["tollgate check --config /etc/tollgate/tollgate.yaml", "tollgate check --json"],
+  account: ["tollgate account create alice --plan pro", "tollgate account show alice"],
+  "account adjust": ['tollgate account adjust alice --usd -1.50 --id fix-1 --note "charged twice"'],
+  key: ["tollgate key create --account alice --group big", "tollgate key revoke key_0123456789abcdefgh"],
+  topup: ["tollgate topup --account alice --usd 25.00 --id invoice-1001"],
+  code: ["tollgate code create --card day --count 10", "tollgate code redeem 7Q2M-04XD-9RKV-B3TN-2 --account alice"],
+  usage: ["tollgate usage", "tollgate usage --by model --since 2026-08-01 --until 2026-08-31 --format csv"],
+  reconcile: ["tollgate reconcile --from invoice.csv --upstream east"],
+  ledger: [
+    "tollgate ledger show --account alice --attempts",
+    "tollgate ledger verify",
+    "tollgate ledger archive --before 2026-07-01 --to ./archive",
+  ],
+  explain: ["tollgate explain --key-id key_0123456789abcdefgh --model big-1 --protocol chat --max-tokens 4000"],
+  store: ["tollgate store status"],
+  audit: ["tollgate audit --limit 20"],
+  upstreams: ["tollgate upstreams --json"],
+  completion: [
+    "tollgate completion bash > /etc/bash_completion.d/tollgate",
+    "tollgate completion zsh > ~/.zfunc/_tollgate",
+    "tollgate completion fish > ~/.config/fish/completions/tollgate.fish",
+  ],
+  man: ["tollgate man > /usr/local/share/man/man1/tollgate.1"],
+};
+
+/** The examples of a command, each on a line of its own; undefined where it has none. */
+export function examplesOf(path: readonly string[]): readonly string[] {
+  return EXAMPLES[path.join(" ")] ?? [];
+}

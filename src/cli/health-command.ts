@@ -1,0 +1,24 @@
+/** `tollgate health`: whether a gateway is alive, as an image without a shell asks it. No token is needed. */
+import { adminBase, type Env, unreachable } from "./admin-client.ts";
+import { CliFailure } from "./failure.ts";
+
+const TIMEOUT_MS = 3_000;
+
+/**
+ * Asks `/healthz` of the admin address.
+ * @returns the line to print
+ * @throws CliFailure 1 when there is no good answer
+ */
+export async function askHealth({ env, fetch: ask }: { env: Env; fetch: typeof fetch }): Promise<string> {
+  const base = adminBase(env);
+  let status: number;
+  try {
+    const answer = await ask(`${base}/healthz`, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    status = answer.status;
+    await answer.arrayBuffer();
+  } catch (error) {
+    throw unreachable(base, error, false);
+  }
+  if (status !== 200) throw new CliFailure(1, `${base}/healthz answers ${status}.`);
+  return "alive\n";
+}

@@ -1,0 +1,131 @@
+/** `tollgate init`: writes a first `tollgate.yaml`, from three answers or from flags. */
+import { randomBytes } from "node:crypto";
+import { existsSync, writeFileSync } from "node:fs";
+import type { Protocol } from "../../values/protocol.ts";
+import type { CommandResult } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
+import { configurationText, type FirstSettings } from "./file.ts";
+import { askAll, type Keyboard, type Question } from "./questions.ts";
+
+/** The command's flags. */
+export interface InitOptions {
+  readonly config: string;
+  readonly baseUrl?: string;
+  readonly model?: string;
+  readonly apiKeyEnv?: string;
+  readonly protocol: string;
+  readonly listen: string;
+  readonly admin: string;
+  readonly store: string;
+}
+
+interface InitWorld {
+  readonly keyboard: Keyboard | undefined;
+  readonly screen: { write(text: string): unknown };
+  /** What the loader says of a text, one complaint a line; empty where it is good. @param set variables that count as set. */
+  readonly complaints: (file: string, text: string, set: readonly string[]) => readonly string[];
+}
+
+const SEALING_KEY_BYTES = 32;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+const QUESTIONS: Readonly<Record<"baseUrl" | "model" | "apiKeyEnv", Question>> = {
+  baseUrl: {
+    words: "Address of your model server, up to and including /v1 (such as http://127.0.0.1:11434/v1)",
+    fault: (text) => (/^https?:\/\/[^\s/]+/.test(text) ? undefined : "An address begins with http:// or https://."),
+  },
+  model: {
+    words: "Model that clients may use, as its server names it",
+    fault: (text) => (/^[\x21-\x7e]{1,256}$/.test(text) ? undefined : "A model's name has no blanks."),
+  },
+  apiKeyEnv: {
+    words: "Environment variable that holds the server's API key; empty if it needs none",
+    standard: "",
+    fault: (text) =>
+      text === "" || VARIABLE.test(text)
+        ? undefined
+        : "That is no name of a variable: letters, digits and _, such as UPSTREAM_KEY. The key itself is not written here.",
+  },
+};
+
+/**
+ * Writes the file, which only this user may read.
+ * @returns what to print, and the same as JSON.
+ * @throws CliFailure 1 when a file is there or cannot be written, 2 when something is missing or wrong.
+ */
+export async function writeConfiguration(options: InitOptions, world: InitWorld): Promise<CommandResult> {
+  const { config } = options;
+  if (existsSync(config)) throw taken(config);
+  const asked = await answersTo(options, world);
+  const answers: FirstSettings = {
+    ...asked,
+    protocol: options.protocol as Protocol,
+    listen: options.listen,
+    admin: options.admin,
+    store: options.store,
+    sealingKey: randomBytes(SEALING_KEY_BYTES).toString("base64url"),
+  };
+  const text = configurationText(answers);
+  const complaints = world.complaints(config, text, asked.apiKeyEnv === undefined ? [] : [asked.apiKeyEnv]);
+  if (complaints.length > 0) throw new CliFailure(2, `Nothing was written: ${complaints.join("\n")}`);
+  try {
+    // Exclusive: a file that came meanwhile stays as it is.
+    writeFileSync(config, text, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw taken(config);
+    throw new CliFailure(1, `${config} cannot be written (${code}); name another with --config.`);
+  }
+  return { json: { file: config, model: asked.model, group: "default" }, text: next(config, asked.apiKeyEnv) };
+}
+
+const taken = (config: string) =>
+  new CliFailure(
+    1,
+    `${config} is there already and stays as it is. Name another with --config, or move it away first.`,
+  );
+
+async function answersTo(
+  { baseUrl, model, apiKeyEnv }: InitOptions,
+  { keyboard, screen }: InitWorld,
+): Promise<Pick<FirstSettings, "baseUrl" | "model" | "apiKeyEnv">> {
+  const given = { baseUrl, model, apiKeyEnv };
+  const names = Object.keys(QUESTIONS) as (keyof typeof QUESTIONS)[];
+  for (const name of names) {
+    const wrong = given[name] === undefined ? undefined : QUESTIONS[name].fault?.(given[name]);
+    if (wrong !== undefined) throw new CliFailure(2, `--${flagOf(name)}: ${wrong}`);
+  }
+  const missing = names.filter((name) => given[name] === undefined);
+  const needed = missing.filter((name) => QUESTIONS[name].standard === undefined);
+  if (keyboard?.isTTY && needed.length > 0) {
+    const typed = await askAll(
+      missing.map((name) => QUESTIONS[name]),
+      keyboard,
+      screen,
+    );
+    for (const [index, name] of missing.entries()) given[name] = typed[index];
+  } else if (needed.length > 0) {
+    const flags = needed.map((name) => `--${flagOf(name)}`).join(" and ");
+    throw new CliFailure(
+      2,
+      `${flags} ${needed.length > 1 ? "are" : "is"} needed: nobody is at a terminal to be asked.`,
+    );
+  }
+  return { baseUrl: given.baseUrl ?? "", model: given.model ?? "", apiKeyEnv: given.apiKeyEnv || undefined };
+}
+
+const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+function next(config: string, apiKeyEnv: string | undefined): string {
+  const file = config === "tollgate.yaml" ? "" : ` --config ${config}`;
+  const key = apiKeyEnv === undefined ? "" : `  export ${apiKeyEnv}=...               # the model server's API key\n`;
+  return (
+    `Wrote ${config}. Next:\n\n${key}` +
+    `  tollgate check${file}\n` +
+    `  tollgate serve${file}\n\n` +
+    "and in another terminal:\n\n" +
+    "  tollgate account create me\n" +
+    "  tollgate topup --account me --usd 10 --id first\n" +
+    "  tollgate key create --account me --group default\n"
+  );
+}

@@ -1,0 +1,50 @@
+/** Questions to a person at a terminal. */
+import { createInterface } from "node:readline/promises";
+import { CliFailure } from "../failure.ts";
+
+/** Where a person types; `isTTY` says whether there is one. */
+export type Keyboard = NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
+
+export interface Question {
+  readonly words: string;
+  /** What an empty answer means; without it an empty answer is asked for again. */
+  readonly standard?: string;
+  /** Why an answer is none; undefined where it is one. */
+  readonly fault?: (answer: string) => string | undefined;
+}
+
+/**
+ * Asks one thing after the other.
+ * @returns the answers, in the order of the questions.
+ * @throws CliFailure 1 when the person leaves (Ctrl-C, Ctrl-D).
+ */
+export async function askAll(
+  questions: readonly Question[],
+  keyboard: Keyboard,
+  screen: { write(text: string): unknown },
+): Promise<string[]> {
+  const lines = createInterface({ input: keyboard, terminal: false });
+  const left = Promise.withResolvers<undefined>();
+  lines.once("close", () => left.resolve(undefined));
+  const typed = lines[Symbol.asyncIterator]();
+  const answers: string[] = [];
+  try {
+    for (const { words, standard, fault } of questions) {
+      for (;;) {
+        screen.write(`${words}${standard === undefined ? "" : ` [${standard || "none"}]`}: `);
+        const { done, value } = await typed.next();
+        if (done) throw new CliFailure(1, "\nNothing was written.");
+        const answer = value.trim() || standard;
+        const wrong = answer === undefined ? "An answer is needed." : fault?.(answer);
+        if (answer !== undefined && wrong === undefined) {
+          answers.push(answer);
+          break;
+        }
+        screen.write(`${wrong}\n`);
+      }
+    }
+  } finally {
+    lines.close();
+  }
+  return answers;
+}

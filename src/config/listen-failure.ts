@@ -1,0 +1,120 @@
+/** Why a gateway cannot listen, in words that say which setting is meant and what else to write there. */
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname } from "node:path";
+import type { Address } from "../values/settings.ts";
+
+/** The settings that name an address. */
+export type AddressSetting = "listen" | "admin";
+
+/** Ports that are tried in the search for a free one. */
+const PORTS_TRIED_MAX = 20;
+/** From here on everybody may listen, on Linux as it comes. */
+const FREE_FOR_ALL = 1024;
+const PORT_MAX = 65_535;
+
+export class ListenFailure extends Error {
+  override readonly name = "ListenFailure";
+  readonly setting: AddressSetting;
+  /** What is wrong, without the setting and without what to do. */
+  readonly problem: string;
+  /** An address, as the setting takes it, at which it would go; undefined where none is known. */
+  readonly instead: string | undefined;
+
+  constructor(setting: AddressSetting, cause: unknown, facts: { problem: string; advice: string; instead?: string }) {
+    const { problem, advice, instead } = facts;
+    const other = instead === undefined ? "" : `, such as ${setting}: ${instead}`;
+    super(`${problem} (setting ${setting}); ${advice}${other}`, { cause });
+    this.setting = setting;
+    this.problem = problem;
+    this.instead = instead;
+  }
+}
+
+/** Puts what `listen` has failed with into words; what has none stays as it is. */
+export async function listenFailure(setting: AddressSetting, address: Address, cause: unknown): Promise<unknown> {
+  const { code } = cause as NodeJS.ErrnoException;
+  const failure = (problem: string, advice: string, instead?: string) =>
+    new ListenFailure(setting, cause, { problem, advice, ...(instead !== undefined && { instead }) });
+  if (address.kind === "unix") return ofSocket(code, address.path, failure) ?? cause;
+  const { host, port } = address;
+  const shown = host.includes(":") ? `[${host}]` : host;
+  switch (code) {
+    case "EADDRINUSE":
+      return failure(
+        `port ${port} on ${host} is in use by another program`,
+        "stop that program, or take another port",
+        await freeAddress(host, port + 1),
+      );
+    case "EACCES":
+      return failure(
+        `this user may not listen on port ${port}`,
+        "take one from 1024 on and let the front have this one",
+        await freeAddress(host, port < FREE_FOR_ALL ? 8000 + port : port + 1),
+      );
+    case "EADDRNOTAVAIL":
+      return failure(
+        `this machine has no address ${host}`,
+        "take one that it has, or its own loopback",
+        `${shown.startsWith("[") ? "[::1]" : "127.0.0.1"}:${port}`,
+      );
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return failure(`the name ${host} has no address`, "write an address of this machine", `127.0.0.1:${port}`);
+    default:
+      return cause;
+  }
+}
+
+function ofSocket(
+  code: string | undefined,
+  path: string,
+  failure: (problem: string, advice: string, instead?: string) => Error,
+): Error | undefined {
+  const folder = dirname(path);
+  switch (code) {
+    case "EADDRINUSE":
+      return failure(
+        `another program listens on the socket ${path}, or a file is in its place`,
+        "stop that program, or name another file",
+        `unix:${path}.2`,
+      );
+    case "EACCES":
+    case "EPERM":
+    case "ENOENT":
+    case "ENOTDIR":
+      // Node says EACCES where the system has said ENOENT.
+      if (existsSync(folder)) {
+        return failure(`this user may not make a socket in ${folder}`, "let it write there, or name another folder");
+      }
+      return failure(`there is no folder ${folder} for the socket`, "make it, or name another one");
+    case "EINVAL":
+    case "ENAMETOOLONG":
+      return failure(`the path of the socket is too long: ${path}`, "name a shorter one, of at most 107 bytes");
+    default:
+      return undefined;
+  }
+}
+
+/** The first address from a port on at which nobody listens, or undefined. */
+async function freeAddress(host: string, from: number): Promise<string | undefined> {
+  for (let port = from; port < from + PORTS_TRIED_MAX && port <= PORT_MAX; port++) {
+    if (await isFree(host, port)) return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  }
+  return undefined;
+}
+
+async function isFree(host: string, port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    // Exclusive: in a worker process the parent would listen in its place.
+    server.listen({ host, port, exclusive: true });
+    await once(server, "listening");
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, "close");
+  return true;
+}

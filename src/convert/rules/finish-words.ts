@@ -1,0 +1,98 @@
+/**
+ * Why servers say that they stopped, in the words of many makers (docs/translation-rules.md rule 43). A truncation, a
+ * refusal and a failure must not pass for a plain end: an agent would take half an answer for a whole one.
+ */
+import type { StopReason } from "../hub.ts";
+
+/** What a word means. `failure`: the server broke off, and repeating the request may help. */
+export type Finish = StopReason | "failure";
+
+/** Gravest last: of two reasons in one word (`content_filter: SAFETY`, `stop: MAX_TOKENS`) the graver one counts. */
+const GRAVITY: readonly Finish[] = [
+  ...(["end", "stop-sequence", "tool-calls", "pause"] as const),
+  ...(["output-limit", "context-limit", "refusal", "failure"] as const),
+];
+
+/** Words that their parts would not explain. Sources: docs/translation-rules.md rule 43. */
+const WORDS: ReadonlyMap<string, Finish> = new Map([
+  ["stop", "end"],
+  ["end_turn", "end"],
+  ["complete", "end"],
+  ["stop_sequence", "stop-sequence"],
+  ["tool_calls", "tool-calls"],
+  ["tool_call", "tool-calls"],
+  ["tool_use", "tool-calls"],
+  ["function_call", "tool-calls"],
+  ["pause_turn", "pause"],
+  ["length", "output-limit"],
+  ["model_length", "context-limit"],
+  // Responses: as many messages as were asked for; another input has come. Neither cuts an answer short.
+  ["max_messages", "end"],
+  ["steered", "end"],
+  // Gemini: stopped for a reason that it does not give, or for the language of the answer.
+  ["other", "refusal"],
+  ["language", "refusal"],
+  ["no_image", "failure"],
+  ["missing_thought_signature", "failure"],
+  ["too_many_tool_calls", "failure"],
+  ["insufficient_system_resource", "failure"],
+]);
+
+/** Of words that nobody listed: the first that fits. */
+const PARTS: readonly (readonly [RegExp, Finish])[] = [
+  [/error|fail|malformed|abort|cancel|time_?out|invalid|unexpected|exception|unavailable|overload|crash/, "failure"],
+  [/filter|safety|prohibit|block|guardrail|sensitive|policy|toxic|recitation|spii|moderat|refus|harm/, "refusal"],
+  [/context|window/, "context-limit"],
+  [/length|max_|limit|truncat|token|budget/, "output-limit"],
+];
+
+/** Words that say that there is no reason yet; some servers send them with every chunk. */
+const NO_REASON: ReadonlySet<string> = new Set(["", "null", "none", "unspecified"]);
+
+/**
+ * Reads a finish or stop reason, upper case, prefixed (`FinishReason.STOP`, `FINISH_REASON_SAFETY`) and double ones too.
+ * @returns undefined when it is none; a plain end for a word that says nothing to us.
+ */
+export function finishOf(value: unknown): Finish | undefined {
+  if (typeof value !== "string") return undefined;
+  const known = WORDS.get(value);
+  if (known !== undefined) return known;
+  const reasons = value
+    .split(/[\s:;,|/]+/)
+    .map(plain)
+    .filter((word) => !NO_REASON.has(word));
+  if (reasons.length === 0) return undefined;
+  return reasons.map(meaningOf).reduce(graver);
+}
+
+/** The one of two reasons that counts. */
+export function graver(one: Finish, other: Finish | undefined): Finish {
+  return other !== undefined && GRAVITY.indexOf(other) > GRAVITY.indexOf(one) ? other : one;
+}
+
+function plain(word: string): string {
+  const snake = word
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .replaceAll("-", "_")
+    .toLowerCase();
+  return snake.replace(/^(?:finish|stop)_?reason[._]/, "");
+}
+
+function meaningOf(word: string): Finish {
+  return WORDS.get(word) ?? PARTS.find(([part]) => part.test(word))?.[1] ?? "end";
+}
+
+/**
+ * A reply in its own protocol, with a foreign word for its end put into the protocol's own; no other byte changes.
+ * @param text of a body or event.
+ * @param member `finish_reason` or `stop_reason`.
+ * @param own JSON text of what stands for a word; undefined leaves it.
+ */
+export function withOwnFinish(text: string, member: string, own: (word: string) => string | undefined): string {
+  // Inside a string each quote has a backslash before it, so that only members match.
+  const said = new RegExp(`(?<!\\\\)("${member}"\\s*:\\s*)"([^"\\\\]*)"`, "g");
+  return text.replace(said, (whole, name: string, word: string) => {
+    const instead = own(word);
+    return instead === undefined ? whole : name + instead;
+  });
+}

@@ -1,0 +1,117 @@
+/**
+ * What a model's server says when it refuses a request, whatever it calls it (docs/translation-rules.md rule 47): by
+ * code, by type, by the sentences that are known. Pure.
+ */
+
+/** Refusals that clients tell apart, by the code that they know. */
+export type RefusalCode =
+  | "context_length_exceeded"
+  | "content_policy_violation"
+  | "invalid_image"
+  | "unsupported_parameter";
+
+/** `quota`: the operator's account at the vendor has none left, which is nothing that the client could change. */
+export type RefusalMeaning = RefusalCode | "quota";
+
+/** Codes and types of vendors, in lower case. */
+const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeaning>([
+  ["context_length_exceeded", "context_length_exceeded"],
+  // llama.cpp
+  ["exceed_context_size_error", "context_length_exceeded"],
+  ["string_above_max_length", "context_length_exceeded"],
+  ["content_policy_violation", "content_policy_violation"],
+  // Azure OpenAI, Alibaba
+  ["content_filter", "content_policy_violation"],
+  ["data_inspection_failed", "content_policy_violation"],
+  ["unsupported_parameter", "unsupported_parameter"],
+  ["unsupported_value", "unsupported_parameter"],
+  ["unknown_parameter", "unsupported_parameter"],
+  ["insufficient_quota", "quota"],
+  ["billing_not_active", "quota"],
+  ["billing_error", "quota"],
+]);
+
+/** `invalid_image_url`, `image_too_large` and their kin. */
+const IMAGE_CODE = /(^|_)image(_|$)/;
+
+/**
+ * Known sentences. They are looked for at the beginning only, since further on a prompt may be quoted. Of OpenAI, Azure,
+ * vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
+ * (November 2026).
+ */
+const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
+  [/credit balance is too low|insufficient (?:account )?balance|account (?:is )?(?:overdue|in arrears)/i, "quota"],
+  [
+    new RegExp(
+      [
+        "prompt is too long|input is too long|prompt exceeds max length|too many tokens: ",
+        "maximum (?:context|prompt|model) length|longer than the (?:model's )?(?:context|maximum)",
+        "exceeds? (?:the |your )?(?:available |model'?s? )?(?:context (?:window|size|length|limit)|token limit)",
+        "exceeded model token limit|context window exceeds|exceeds the context window|exceed context limit",
+        "input token count[^.]{0,40} exceeds|range of input length should be|`inputs` tokens \\+ `max_new_tokens`",
+      ].join("|"),
+      "i",
+    ),
+    "context_length_exceeded",
+  ],
+  [
+    /content management policy|data may contain inappropriate content|flagged (?:as|for) .{0,60}policy/i,
+    "content_policy_violation",
+  ],
+  [
+    /could not process image|(?:invalid|unsupported|corrupt(?:ed)?) image|unable to process input image/i,
+    "invalid_image",
+  ],
+];
+
+/** How far into a message its own words are looked for. */
+const OWN_WORDS_CHARS = 300;
+
+/**
+ * What a refusal means; undefined when it is none of these.
+ * @param names its `code`, `type` and the like, of any type.
+ * @param message its text.
+ */
+export function refusalMeaning(names: readonly unknown[], message: unknown): RefusalMeaning | undefined {
+  const said = names.filter((name): name is string => typeof name === "string").map((name) => name.toLowerCase());
+  for (const name of said) {
+    const known = NAMES.get(name);
+    if (known !== undefined) return known;
+  }
+  if (said.some((name) => IMAGE_CODE.test(name))) return "invalid_image";
+  if (typeof message !== "string") return undefined;
+  const begins = message.slice(0, OWN_WORDS_CHARS);
+  return SENTENCES.find(([sentence]) => sentence.test(begins))?.[1];
+}
+
+/** The code as clients know it; undefined for any other. */
+export function refusalCode(code: unknown): RefusalCode | undefined {
+  const meaning = refusalMeaning([code], undefined);
+  return meaning === "quota" ? undefined : meaning;
+}
+
+/** What a messages client compacts its conversation at: the vendor's own sentence. */
+const TOO_LONG = "prompt is too long";
+const LIMIT =
+  /\[\s*1\s*,\s*(\d[\d,]*)\s*\]|(?:maximum (?:context|prompt|model) length|context (?:length|size|window|limit)|maximum number of tokens allowed|cannot exceed|token limit|must be <=)\D{0,30}(\d[\d,]*)|(\d[\d,]*)\s*(?:tokens? )?maximum/i;
+const NUMBER = /\d[\d,]{2,}/g;
+
+/**
+ * A context overflow in the words of the messages protocol: `prompt is too long: N tokens > M maximum`, as far as the
+ * server said the two numbers, and what it said.
+ */
+export function tooLongSentence(words: string): string {
+  if (words.toLowerCase().startsWith(TOO_LONG)) return words;
+  const begins = words.slice(0, OWN_WORDS_CHARS);
+  const found = LIMIT.exec(begins);
+  const most = numberOf(found?.[1] ?? found?.[2] ?? found?.[3]);
+  const all = (begins.match(NUMBER) ?? []).map((text) => numberOf(text) ?? 0);
+  const tokens = Math.max(...all.filter((one) => one > (most ?? Number.POSITIVE_INFINITY)));
+  const counts = most !== undefined && Number.isFinite(tokens) ? `${tokens} tokens > ${most} maximum. ` : "";
+  return `${TOO_LONG}: ${counts}${words}`;
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  const value = text === undefined ? Number.NaN : Number(text.replaceAll(",", ""));
+  return Number.isSafeInteger(value) ? value : undefined;
+}

@@ -1,0 +1,329 @@
+/**
+ * `npm run build` as its users have it: one file in an empty folder, without a checkout and without a Node; and a package
+ * that npm has installed. Each test runs the programs themselves.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import test, { after, before } from "node:test";
+import { type Changes, testConfig } from "../../../rig/config.ts";
+import { type GatewayProcess, spawnGateway } from "../../../rig/gateway.ts";
+import { startRedis } from "../../../rig/redis.ts";
+import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
+import { adminGet, keyOf } from "../fronts/admin.ts";
+import { CHAT_END, chatFrame, chatStream, startHandUpstream } from "../fronts/fronts.ts";
+import { build, type Ran, run, scratch, startSpanSink, WITH_NODE, WITHOUT_NODE } from "./built.ts";
+
+const { dir, remove } = scratch();
+const ONE = join(dir, "one", "tollgate");
+const TWO = join(dir, "two", "tollgate");
+const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+const PACKAGE = join(dir, "one", `tollgate-${version}.tgz`);
+
+before(() => {
+  build(join(dir, "one"), "one");
+  build(join(dir, "two"), "two", "executable");
+});
+after(remove);
+
+/** Runs the executable with nothing around it. */
+const tollgate = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> =>
+  run([ONE, ...args], { ...WITHOUT_NODE, ...env });
+
+/** `tollgate simulator` of the executable, until the test ends. @returns its base URL. */
+async function simulator(t: { after(undo: () => Promise<void>): void }): Promise<string> {
+  const child = spawn(ONE, ["simulator"], { cwd: dir, env: WITHOUT_NODE, stdio: ["ignore", "pipe", "inherit"] });
+  t.after(async () => {
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    await exited;
+  });
+  let said = "";
+  for await (const piece of child.stdout) {
+    said += String(piece);
+    const url = /http:\S+\/v1(?=\n)/.exec(said)?.[0];
+    if (url) return url;
+  }
+  throw new Error(said);
+}
+
+/** A gateway of this program in a folder of its own, killed at the end of the test at the latest. */
+async function serve(
+  t: { after(undo: () => Promise<unknown>): void },
+  program: readonly string[],
+  text: string,
+  env: NodeJS.ProcessEnv = WITHOUT_NODE,
+): Promise<GatewayProcess> {
+  const gateway = await spawnGateway(text, [], { program, env: env as Record<string, string> });
+  t.after(() => gateway.stop("SIGKILL"));
+  return gateway;
+}
+
+const place = (name: string): string => {
+  const made = join(dir, name);
+  mkdirSync(made, { recursive: true });
+  return made;
+};
+
+async function servesAll(gateway: Pick<GatewayProcess, "url">, key: string): Promise<void> {
+  for (const protocol of PROTOCOL_LIST) {
+    for (const stream of [false, true]) {
+      const reply = await ask(gateway, protocol, key, { stream });
+      const text = await reply.text();
+      assert.equal(reply.status, 200, `${protocol} ${stream}: ${text}`);
+      assert.match(text, stream ? /^(event|data): / : /^\{/, `${protocol} ${stream}`);
+    }
+  }
+}
+
+test("the same sources and name give the same bytes", () => {
+  build(join(dir, "again"), "one", "executable");
+  assert.ok(readFileSync(ONE).equals(readFileSync(join(dir, "again", "tollgate"))));
+  assert.ok(!readFileSync(ONE).equals(readFileSync(TWO)));
+});
+
+test("the executable says what it is, and refuses what is wrong, with nothing around it", async () => {
+  const said = await tollgate(["--version", "--json"]);
+  const { node, ...facts } = JSON.parse(said.out) as Record<string, unknown>;
+  assert.deepEqual(facts, { version, build: "one", running: null });
+  assert.equal(`v${String(node)}`, process.version);
+  assert.equal((await tollgate(["--version"])).out, `${version}\n`);
+  assert.equal((await tollgate(["schema"])).out, readFileSync("tollgate.schema.json", "utf8"));
+  assert.match((await tollgate(["--help"])).out, /^Usage: tollgate \[options\]/);
+  const bad = join(place("bad"), "tollgate.yaml");
+  writeFileSync(bad, "listen: 127.0.0.1:0\nmodles: {}\n");
+  for (const command of ["check", "serve"]) {
+    const refused = await tollgate([command, "--config", bad]);
+    assert.equal(refused.status, 1);
+    assert.match(refused.err, /modles/);
+  }
+  const away = await tollgate(["health"], { TOLLGATE_ADMIN_URL: "http://127.0.0.1:2" });
+  assert.deepEqual([away.status, away.out], [1, ""]);
+});
+
+test("the executable serves three protocols, traces, reloads and drains, from a folder that it cannot write", async (t) => {
+  const sink = await startSpanSink();
+  t.after(async () => sink.stop());
+  const upstreamUrl = await simulator(t);
+  const traced: Changes = { traces: { endpoint: sink.url, sample: 1 } };
+  const text = testConfig({ upstreamUrl, dir: place("alone") }, traced);
+  const bin = place("read only");
+  copyFileSync(ONE, join(bin, "tollgate"));
+  chmodSync(bin, 0o555);
+  const gateway = await serve(t, [join(bin, "tollgate")], text);
+  const first = JSON.parse(gateway.output().split("\n")[0] as string) as Record<string, unknown>;
+  assert.deepEqual([first.event, first.version, first.build, first.generation], ["starting", version, "one", 1]);
+  const env = { TOLLGATE_ADMIN_URL: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: "test-admin-token" };
+  assert.equal((await tollgate(["health"], env)).out, "alive\n");
+
+  await tollgate(["account", "create", "alice"], env);
+  await tollgate(["topup", "--account", "alice", "--usd", "10", "--id", "pay-1"], env);
+  const made = await tollgate(["key", "create", "--account", "alice", "--group", "money", "--json"], env);
+  const { key, id } = JSON.parse(made.out) as { key: string; id: string };
+  await servesAll(gateway, key);
+  assert.ok((await sink.first).includes("tollgate"));
+  const words = ["explain", "--key-id", id, "--model", "chat-1", "--protocol", "chat"];
+  assert.match((await tollgate(words, env)).out, /200/);
+  assert.match((await tollgate(["ledger", "verify"], env)).out, /^Accounts verified: 1; out of balance: 0\.$/m);
+  const { paths } = (await adminGet(gateway, "/openapi.json")) as { paths: object };
+  assert.ok("/admin/v1/version" in paths);
+
+  writeFileSync(gateway.file, text.replaceAll('output: "10"', 'output: "20"'));
+  const reloaded = gateway.line('"event":"config_reloaded"');
+  gateway.child.kill("SIGHUP");
+  await reloaded;
+  const { running } = JSON.parse((await tollgate(["--version", "--json"], env)).out) as { running: object };
+  assert.deepEqual(running, { version, build: "one", node: process.versions.node, generation: 2 });
+  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  const infos = page.split("\n").filter((line) => line.startsWith("tollgate_build_info"));
+  assert.deepEqual(infos, [`tollgate_build_info{version="${version}",build="one",generation="2"} 1`]);
+
+  const stream = await chatStream(gateway.url, key);
+  const ended = gateway.stop("SIGTERM");
+  const { text: all, cut } = await stream.end();
+  assert.ok(!cut && all.endsWith("data: [DONE]\n\n"), all);
+  assert.equal(await ended, 0);
+});
+
+test("the image's file system is enough: the executable serves in it, as a user who may write one folder", async (t) => {
+  const root = place("image");
+  const made = await run(["sh", join(process.cwd(), "deploy/image-root.sh"), ONE, root], process.env);
+  assert.equal(made.status, 0, made.err);
+  const files = globSync("**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
+  const strangers = files.map(({ name }) => name).filter((name) => !/^(tollgate|passwd|group|lib.*|ld-.*)$/.test(name));
+  assert.deepEqual(strangers, []);
+  mkdirSync(join(root, "etc/tollgate"));
+  const state = "/var/lib/tollgate";
+  const text = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir: state });
+  writeFileSync(join(root, "etc/tollgate/tollgate.yaml"), text);
+  mkdirSync(join(root, "proc"));
+  const inside = asContainer(root, ["/tollgate"]);
+  const [program, ...args] = [...inside, "serve", "--config", "/etc/tollgate/tollgate.yaml"];
+  const child = spawn(program as string, args, {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { PATH: process.env.PATH },
+  });
+  const exited = once(child, "exit");
+  t.after(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  let serving: { admin: string } | undefined;
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.includes('"event":"serving"')) serving = JSON.parse(line) as { admin: string };
+    if (serving) break;
+  }
+  const env = { PATH: process.env.PATH, TOLLGATE_ADMIN_URL: serving?.admin };
+  assert.deepEqual(await run([...inside, "health"], env), { status: 0, out: "alive\n", err: "" });
+  child.kill("SIGTERM");
+  assert.deepEqual(await exited, [0, null]);
+  const wrote = globSync("**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile()).length;
+  const kept = globSync("var/lib/tollgate/**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
+  assert.equal(wrote, files.length + 1 + kept.length, "the configuration, and what is in the volume");
+});
+
+test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {
+  const redis = await startRedis();
+  t.after(async () => redis.stop());
+  const upstream = await startHandUpstream();
+  t.after(async () => upstream.close());
+  const file = join(place("installed"), "tollgate");
+  copyFileSync(ONE, file);
+  const config = (name: string) =>
+    testConfig(
+      { upstreamUrl: upstream.url, dir: place(name), store: redis.url },
+      { workers: 2, listen: `unix:${join(place(name), "t.sock")}`, drain: { lame_duck: "100ms" } },
+    );
+  const old = await serve(t, [file], config("old"));
+  const key = await keyOf(old, "bob");
+  const oldSocket = join(dir, "old", "t.sock");
+  const reply = overSocket(oldSocket, key);
+  const upstreamRequest = await upstream.next();
+  upstreamRequest.send(chatFrame("first."));
+  const stream = await reply;
+  await stream.until("first.");
+
+  copyFileSync(TWO, `${file}.new`);
+  renameSync(`${file}.new`, file);
+  // A worker that is started now is still the old build: it and its parent must know each other's messages.
+  const workerServes = async (count: number): Promise<number> =>
+    (JSON.parse(await old.line('"event":"worker_serves"', count)) as { pid: number }).pid;
+  const pids = [await workerServes(1), await workerServes(2)];
+  // One of them has nothing to do and ends at once; the other drains for as long as the stream runs.
+  for (const pid of pids) process.kill(pid, "SIGTERM");
+  const pid = await workerServes(3);
+  assert.ok(readFileSync(`/proc/${pid}/exe`).equals(readFileSync(ONE)));
+
+  // The next build takes over what is new, while the old one ends what runs.
+  const next = await serve(t, [file], config("next"));
+  assert.deepEqual(await adminGet(next, "/version"), {
+    version,
+    build: "two",
+    node: process.versions.node,
+    generation: 1,
+  });
+  const ended = old.stop("SIGTERM");
+  const second = overSocket(join(dir, "next", "t.sock"), key);
+  const there = await upstream.next();
+  for (const request of [there, upstreamRequest]) {
+    request.send(chatFrame("last.", "stop"));
+    request.send(CHAT_END);
+    request.end();
+  }
+  for (const each of [stream, await second]) assert.match(await each.end(), /last\.(?:.*\n)*.*\[DONE\]\n\n$/);
+  assert.equal(await ended, 0);
+  const verified = await run([file, "ledger", "verify"], {
+    ...WITHOUT_NODE,
+    TOLLGATE_ADMIN_URL: next.adminUrl,
+    TOLLGATE_ADMIN_TOKEN: "test-admin-token",
+  });
+  assert.equal(verified.status, 0, verified.out + verified.err);
+});
+
+test("the package installs without a registry, for a user and in a project, and serves", async (t) => {
+  const npm = (args: readonly string[], cwd?: string) =>
+    run(
+      ["npm", ...args, "--offline", "--no-audit", "--no-fund"],
+      { ...WITH_NODE, npm_config_cache: place("cache") },
+      cwd,
+    );
+  const prefix = place("prefix");
+  const installed = await npm(["install", "--global", "--prefix", prefix, PACKAGE]);
+  assert.equal(installed.status, 0, installed.err);
+  const program = join(prefix, "bin", "tollgate");
+  const said = await run([program, "--version", "--json"], WITH_NODE);
+  assert.equal((JSON.parse(said.out) as { build: string }).build, "one");
+  assert.deepEqual(globSync(join(prefix, "lib/node_modules/**/node_modules")), []);
+
+  const upstreamUrl = await simulator(t);
+  const redis = await startRedis();
+  t.after(async () => redis.stop());
+  const text = testConfig({ upstreamUrl, dir: place("installed-data"), store: redis.url }, { workers: 2 });
+  const gateway = await serve(t, [program], text, WITH_NODE);
+  await servesAll(gateway, await keyOf(gateway, "carol"));
+  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  assert.deepEqual(page.match(/^tollgate_build_info.*$/gm), [
+    `tollgate_build_info{version="${version}",build="one",generation="1"} 1`,
+  ]);
+  assert.equal(await gateway.stop("SIGTERM"), 0);
+
+  const project = place("project");
+  writeFileSync(join(project, "package.json"), '{"private":true}');
+  const added = await npm(["install", PACKAGE], project);
+  assert.equal(added.status, 0, added.err);
+  const asked = await run(["npx", "--no-install", "tollgate", "--version"], WITH_NODE, project);
+  assert.deepEqual([asked.status, asked.out], [0, `${version}\n`]);
+});
+
+test("a Node that is too old is told so, and is not given syntax that it cannot read", async () => {
+  const bin = join(dir, "one", "package", "bin", "tollgate.cjs");
+  const old = `Object.defineProperty(process,"versions",{value:{node:"20.1.0"}});require(${JSON.stringify(bin)})`;
+  const refused = await run([process.execPath, "-e", old], WITH_NODE);
+  assert.deepEqual([refused.status, refused.out], [1, ""]);
+  assert.match(refused.err, /^Tollgate needs Node 24\.\d+\.\d+ or later; /);
+});
+
+/**
+ * A command as a container runs it: this folder is all there is, read-only but for the volume, with the kernel's /proc. As
+ * user 1000 where this process may say so.
+ */
+function asContainer(root: string, command: readonly string[]): readonly string[] {
+  const script = `mount --bind "$0" "$0" && mount --bind "$0/var/lib/tollgate" "$0/var/lib/tollgate" &&
+    mount --rbind /proc "$0/proc" && mount -o remount,bind,ro "$0" && exec chroot $USERSPEC "$0" "$@"`;
+  const isRoot = process.getuid?.() === 0;
+  const apart = ["unshare", "--mount", ...(isRoot ? [] : ["--map-root-user"])];
+  return ["env", `USERSPEC=${isRoot ? "--userspec=1000:1000" : ""}`, ...apart, "sh", "-c", script, root, ...command];
+}
+
+interface SocketStream {
+  until(part: string): Promise<void>;
+  /** Everything, when it has ended. */
+  end(): Promise<string>;
+}
+
+/** Asks for a chat stream over a unix socket. */
+async function overSocket(socketPath: string, key: string): Promise<SocketStream> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const asked = request({ socketPath, path: "/v1/chat/completions", method: "POST", headers });
+  asked.end(JSON.stringify({ model: "chat-1", stream: true, messages: [{ role: "user", content: "hello" }] }));
+  const [reply] = (await once(asked, "response")) as [import("node:http").IncomingMessage];
+  assert.equal(reply.statusCode, 200);
+  let text = "";
+  reply.setEncoding("utf8").on("data", (piece: string) => {
+    text += piece;
+  });
+  const ended = once(reply, "end");
+  return {
+    async until(part) {
+      while (!text.includes(part)) await once(reply, "data");
+    },
+    async end() {
+      await ended;
+      return text;
+    },
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * What goes wrong when somebody starts a gateway, tried as they would: one sentence, which setting, what to write there
+ * (docs/failure-model.md rows B3 and F4).
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import test, { type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { spawnGateway } from "../../../rig/gateway.ts";
+import { startRedis } from "../../../rig/redis.ts";
+
+const MAIN = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
+/** A start that hangs is a failure of its own. */
+const START_MS = 60_000;
+
+interface Wanted {
+  readonly listen?: string;
+  readonly admin?: string;
+  readonly store?: string;
+  readonly journal?: string;
+}
+
+function folder(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-starting-"));
+  t.after(() => {
+    chmodSync(dir, 0o700);
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return dir;
+}
+
+function configured(dir: string, wanted: Wanted): string {
+  const file = join(dir, "tollgate.yaml");
+  writeFileSync(file, configuration(dir, wanted));
+  return file;
+}
+
+function configuration(dir: string, { listen = "127.0.0.1:0", admin = "127.0.0.1:0", store, journal }: Wanted): string {
+  return `listen: ${listen}
+admin: ${admin}
+store: ${store ?? `embedded:${dir}/data`}
+journal: {dir: ${journal ?? `${dir}/data/journal`}}
+sealing_keys: [${"k".repeat(40)}]
+default_plan: free
+upstreams: {east: {protocol: chat, base_url: "http://127.0.0.1:9/v1", api_key: unused}}
+plans: {free: {}}
+models:
+  m: {plans: [free], price: {input: "1", output: "1"}, context_tokens: 1000, max_output_tokens: 100, routes: [{upstream: east}]}
+groups: {g: {kind: pay_per_use, models: [m]}}
+`;
+}
+
+/** Starts a gateway that cannot. @returns what it says on standard error. */
+async function refusalOf(
+  args: readonly string[],
+  options: { cwd?: string; env?: Record<string, string>; unprivileged?: boolean } = {},
+): Promise<string> {
+  const node = [process.execPath, MAIN, "serve", ...args];
+  // In a user namespace of its own a process has no rights over the machine, whoever runs the tests.
+  const [command = "", ...rest] = options.unprivileged ? ["unshare", "--user", ...node] : node;
+  const child = spawn(command, rest, {
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: START_MS,
+    ...(options.cwd && { cwd: options.cwd }),
+    env: { PATH: process.env.PATH, ...options.env },
+  });
+  const [said] = await Promise.all([text(child.stderr), text(child.stdout), once(child, "exit")]);
+  assert.equal(child.exitCode, 1, `${said} (signal ${child.signalCode})`);
+  assert.doesNotMatch(said, /\n +at /, "no stack");
+  assert.equal(said.trimEnd().split("\n").length, 1, said);
+  return said;
+}
+
+/** A port that is taken for as long as the test runs. */
+async function takenPort(t: TestContext): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+for (const setting of ["listen", "admin"] as const) {
+  test(`a port in use: ${setting} is named, and another port that is free`, async (t) => {
+    const dir = folder(t);
+    const port = await takenPort(t);
+    const said = await refusalOf(["--config", configured(dir, { [setting]: `127.0.0.1:${port}` })]);
+    const words = `^tollgate: port ${port} on 127\\.0\\.0\\.1 is in use by another program \\(setting ${setting}\\); `;
+    const another = new RegExp(
+      `${words}stop that program, or take another port, such as ${setting}: 127\\.0\\.0\\.1:(\\d+)\n$`,
+    );
+    const free = Number(another.exec(said)?.[1]);
+    assert.ok(free > port, said);
+  });
+}
+
+test("a port in use, without a configuration: the environment variable is named", async (t) => {
+  const port = await takenPort(t);
+  const env = { TOLLGATE_LISTEN: `127.0.0.1:${port}`, TOLLGATE_ADMIN: "127.0.0.1:0" };
+  const said = await refusalOf([], { cwd: folder(t), env });
+  assert.match(
+    said,
+    new RegExp(
+      `^tollgate: port ${port} .*take another address: TOLLGATE_LISTEN=127\\.0\\.0\\.1:\\d+ tollgate serve\n$`,
+    ),
+  );
+});
+
+test("a port that this user may not have: the setting is named, and one that it may have", async (t) => {
+  const said = await refusalOf(["--config", configured(folder(t), { listen: "127.0.0.1:80" })], { unprivileged: true });
+  assert.match(
+    said,
+    /^tollgate: this user may not listen on port 80 \(setting listen\); take one from 1024 on .*such as listen: 127\.0\.0\.1:80\d\d\n$/,
+  );
+});
+
+test("an address that this machine does not have", async (t) => {
+  const said = await refusalOf(["--config", configured(folder(t), { listen: "192.0.2.7:8787" })]);
+  assert.match(
+    said,
+    /^tollgate: this machine has no address 192\.0\.2\.7 \(setting listen\); .*such as listen: 127\.0\.0\.1:8787\n$/,
+  );
+});
+
+test("a socket whose folder is not there", async (t) => {
+  const dir = folder(t);
+  const said = await refusalOf(["--config", configured(dir, { listen: `unix:${dir}/run/tollgate.sock` })]);
+  assert.ok(said.startsWith(`tollgate: there is no folder ${dir}/run for the socket (setting listen); make it`), said);
+});
+
+test("a second gateway on a data folder: which folder, which process, what to do", async (t) => {
+  const dir = folder(t);
+  const first = await spawnGateway(configuration(dir, {}));
+  t.after(() => first.stop());
+  const data = join(dir, "data");
+  const said = await refusalOf(["--config", configured(folder(t), { store: `embedded:${data}` })]);
+  assert.ok(said.startsWith(`tollgate: another process (${first.child.pid}) has the folder ${data}; `), said);
+  assert.match(said, /setting store/);
+});
+
+test("a data folder that cannot be written, or never made: which, why, which setting", async (t) => {
+  const dir = folder(t);
+  const locked = join(dir, "locked");
+  mkdirSync(locked, { mode: 0o500 });
+  const config = configured(dir, { store: `embedded:${locked}/data` });
+  const said = await refusalOf(["--config", config], { unprivileged: true });
+  assert.equal(
+    said,
+    `tollgate: the folder ${locked}/data cannot be used: this user may not write there (EACCES); ` +
+      "name another with the setting store (embedded:DIR), or let this user write there\n",
+  );
+  const journal = await refusalOf(["--config", configured(dir, { journal: "/proc/nope/journal" })]);
+  assert.match(
+    journal,
+    /^tollgate: the folder \/proc\/nope\/journal cannot be used: no folder can be made there .*setting journal\.dir\n$/,
+  );
+  assert.match(
+    await refusalOf(["--config", configured(dir, { store: "embedded:/proc/nope" })]),
+    /the folder \/proc\/nope cannot be used/,
+  );
+});
+
+test("Redis away at the start: one line says so, one that it is back, and none in between", async (t) => {
+  const dir = folder(t);
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  await redis.kill();
+  const warnings: Record<string, unknown>[] = [];
+  const gateway = await spawnGateway(configuration(dir, { store: `${redis.url}/0` }), [], {
+    onLine(line) {
+      const read = JSON.parse(line) as Record<string, unknown>;
+      if (read.level !== "info") warnings.push(read);
+    },
+  });
+  t.after(() => gateway.stop());
+  await gateway.line('"event":"store_away"');
+  // Every second the store is looked at, and Redis three times: not ready after five of these.
+  while ((await fetch(`${gateway.adminUrl}/readyz`).then((answer) => answer.text())).includes('"ready":true'));
+  await redis.restart();
+  await gateway.line('"event":"store_back"');
+  const [first, ...others] = warnings;
+  assert.equal(first?.reason, `connect ECONNREFUSED 127.0.0.1:${redis.port}`);
+  assert.match(String(first?.msg), /^the store does not answer; it is asked every second, and new requests get 503/);
+  const told = others.map(({ msg }) => String(msg)).filter((msg) => !msg.includes("append-only file"));
+  assert.deepEqual(told, []);
+});

