@@ -12,6 +12,7 @@ import {
   type Loaded,
   loadConfig,
   type Problem,
+  warningsOf,
   watchConfig,
 } from "./config/config.ts";
 import { ListenFailure } from "./config/listen-failure.ts";
@@ -199,10 +200,14 @@ async function check(options: RunOptions): Promise<number> {
       cards: cards.size,
       upstreams: loaded.settings.upstreams.size,
     };
+    const warnings = warningsOf(loaded.settings.catalog);
     const words = Object.entries(counts).map(([what, count]) => `${count} ${what}`);
     process.stdout.write(
-      options.json ? `${JSON.stringify({ ok: true, file, ...counts })}\n` : `${file} is good: ${words.join(", ")}\n`,
+      options.json
+        ? `${JSON.stringify({ ok: true, file, ...counts, warnings })}\n`
+        : `${file} is good: ${words.join(", ")}\n`,
     );
+    if (!options.json) for (const warning of warnings) process.stderr.write(`${file}: warning: ${warning}\n`);
     return 0;
   }
   const { problems } = loaded;

@@ -3,7 +3,7 @@
  * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
 
-import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import { type Cause, type Refusal, refusal, shownValue } from "../values/errors.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
@@ -108,9 +108,10 @@ function requiredFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
   const [first] = absent;
   if (first) return refusal("missing_field", { param: first.name, detail: `"${first.name}" is required.` });
   for (const { name, types } of facts.requiredFields) {
-    if (!types.includes(jsonTypeOf(json[name]))) return wrongType(name, `must be of type ${types.join(" or ")}`);
+    if (!types.includes(jsonTypeOf(json[name])))
+      return wrongType(name, `must be of type ${types.join(" or ")}`, json[name]);
   }
-  return json.model === "" ? wrongType("model", "must not be empty") : undefined;
+  return json.model === "" ? wrongType("model", "must not be empty", "") : undefined;
 }
 
 /** Every output limit must be one that can be billed: no fraction, no infinity, nothing below the protocol's least. */
@@ -119,22 +120,23 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
     const value = json[name];
     if (value === undefined || value === null) continue;
     if (typeof value !== "number" || !Number.isSafeInteger(value) || value < facts.limitMin) {
-      return wrongType(name, `must be a whole number of at least ${facts.limitMin}`);
+      return wrongType(name, `must be a whole number of at least ${facts.limitMin}`, value);
     }
   }
   return undefined;
 }
 
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
-  if (!isAbsent(json.stream) && typeof json.stream !== "boolean") return wrongType("stream", "must be true or false");
+  if (!isAbsent(json.stream) && typeof json.stream !== "boolean")
+    return wrongType("stream", "must be true or false", json.stream);
   const tierless = tierFault(json);
-  if (tierless) return wrongType(tierless.param, tierless.demand);
+  if (tierless) return wrongType(tierless.param, tierless.demand, tierless.value);
   const alias = limitAlias(facts, json);
   if (alias) return alias;
   if (facts.name !== "chat" || isAbsent(json.n)) return undefined;
   const n = json.n;
   const countable = typeof n === "number" && Number.isInteger(n) && n >= 1 && n <= CHOICES_MAX;
-  return countable ? undefined : wrongType("n", `must be a whole number from 1 to ${CHOICES_MAX}`);
+  return countable ? undefined : wrongType("n", `must be a whole number from 1 to ${CHOICES_MAX}`, n);
 }
 
 /** Where two limits are given, an upstream may honour either: the larger one is held for. */
@@ -167,6 +169,8 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, j
     serviceTier: tier?.name,
     tierParam: tier?.param,
     hostedTools: [...tools.types],
+    demandedTools: [...tools.demanded],
+    hasOwnTools: tools.hasOwn,
     options: optionsOf(facts.name, json),
     includeUsage: chat && asksForUsage(json.stream_options),
   };
@@ -191,6 +195,6 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-function wrongType(name: string, demand: string): Refusal {
-  return refusal("wrong_type", { param: name, detail: `"${name}" ${demand}.` });
+function wrongType(name: string, demand: string, value: unknown): Refusal {
+  return refusal("wrong_type", { param: name, detail: `"${name}" ${demand}; it is ${shownValue(value)}.` });
 }

@@ -34,6 +34,8 @@ export interface Terms {
   readonly tier: string | undefined;
   /** Every tier that it may be charged at: a translation may leave out what asks for this one. */
   readonly tiers: readonly (string | undefined)[];
+  /** Types of the hosted tools that are offered and have no price: no upstream gets them. */
+  readonly unpricedTools: readonly string[];
   /** Price names of the hosted tools asked for. */
   readonly tools: readonly string[];
   /** Price names of the extras asked for: each is charged once. */
@@ -81,6 +83,7 @@ export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote 
     choices: facts.choices,
     tier: facts.serviceTier,
     tiers: tiersOf(facts, model),
+    unpricedTools: unpricedTools(facts, model.price),
     ...extrasOf(facts, model.price),
     plans: model.plans,
   };
@@ -176,7 +179,8 @@ type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
 function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
   const isExtra = (option: string) => extras?.has(option) === true;
   const switched = options.filter((option) => tools.has(option) && !isExtra(option));
-  return { tools: [...new Set([...hostedTools.map(toolPriceName), ...switched])], options: options.filter(isExtra) };
+  const named = hostedTools.map(toolPriceName).filter((name) => tools.has(name));
+  return { tools: [...new Set([...named, ...switched])], options: options.filter(isExtra) };
 }
 
 /** Where every way to a model is a translation that leaves extras out, they cost nothing: convert has the word. */
@@ -184,18 +188,42 @@ function buysExtras(route: Route, client: Protocol): boolean {
   return route.protocol === client || route.capabilities.openaiNative;
 }
 
+function unpricedTools({ hostedTools }: Envelope, { tools }: Price): readonly string[] {
+  return hostedTools.filter((type) => !tools.has(toolPriceName(type)));
+}
+
+/** What a person can do whose client asks for a tool by itself (docs/clients.md). */
+const REMEDY_TOOLS =
+  'Remove the tool, or switch it off in the client: web_search = "disabled" in Codex, WebSearch under permissions.deny in Claude Code.';
+
+/**
+ * A hosted tool without a price that cannot be left out: it is demanded, or no other is offered, so that the answer would be
+ * another one without it.
+ */
+function neededTool(facts: Envelope, price: Price): string | undefined {
+  const unpriced = unpricedTools(facts, price);
+  if (!facts.hasOwnTools && unpriced.length === facts.hostedTools.length) return unpriced[0];
+  const demanded = new Set(facts.demandedTools.map(toolPriceName));
+  return unpriced.find((type) => demanded.has(toolPriceName(type)));
+}
+
 function findUnpriced(facts: Envelope, model: Model): Refusal | undefined {
   const { price, routes } = model;
-  const refuse = (param: string, what: string) =>
-    refusal("unsupported_parameter", { model: facts.model, param, detail: `${what} is not offered for this model.` });
+  const refuse = (param: string, what: string, remedy?: string) =>
+    refusal("unsupported_parameter", {
+      model: facts.model,
+      param,
+      detail: `${what} is not offered for this model.`,
+      remedy,
+    });
   if (facts.serviceTier !== undefined && !price.tiers.has(facts.serviceTier)) {
     return refuse(facts.tierParam ?? "service_tier", `The tier "${facts.serviceTier}"`);
   }
   if (!routes.some((route) => buysExtras(route, facts.protocol))) return undefined;
   const option = facts.options.find((name) => !price.tools.has(name));
   if (option !== undefined) return refuse(option, `What "${option}" asks for`);
-  const tool = facts.hostedTools.find((type) => !price.tools.has(toolPriceName(type)));
-  return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`);
+  const tool = neededTool(facts, price);
+  return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`, REMEDY_TOOLS);
 }
 
 function termsOf(group: Group, terms: Terms, dearestInput: number): OfferedTerms {

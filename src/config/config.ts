@@ -15,6 +15,7 @@ export { type DemoPlaces, demoConfig } from "./demo.ts";
 export { diffSettings, keepUntilRestart } from "./difference.ts";
 export type { ConfigCopy, Loaded } from "./load.ts";
 export type { Problem } from "./problems.ts";
+export { warningsOf } from "./warnings.ts";
 export type { ConfigWatch } from "./watch.ts";
 export { CONFIG_FILE };
 

@@ -54,6 +54,8 @@ export interface Permitted {
    * upstream has not counted its input. Undefined where nothing is charged.
    */
   readonly inputEstimate?: number | undefined;
+  /** Types of hosted tools that are offered and have no price: they are left out. Undefined: none. */
+  readonly unpricedTools?: readonly string[] | undefined;
   /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
   readonly strict: boolean;
 }

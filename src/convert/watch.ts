@@ -16,6 +16,12 @@ export interface SeenEvent {
   readonly terminal: boolean;
 }
 
+/**
+ * What a client must be told in place of its upstream's count: the usage that it is charged for, where that count is
+ * missing or half. Undefined: the upstream has said it all.
+ */
+export type Untold = (counts: AttemptCounts) => Usage | undefined;
+
 export interface Watcher {
   /**
    * What differs in further frames like the last one that `see` has looked at, where that says nothing beside its text;

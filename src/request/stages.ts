@@ -138,9 +138,9 @@ export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: Pi
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
   const { outputLimit, openEnded } = permit;
-  const { inputEstimate } = permit.terms;
+  const { inputEstimate, unpricedTools } = permit.terms;
   const strict = request.headers.get("x-tollgate-strict") === "1";
-  const permitted = { outputLimit, openEnded, inputEstimate, strict };
+  const permitted = { outputLimit, openEnded, inputEstimate, unpricedTools, strict };
   const startedMs = parts.clock.monotonicMs();
   return (route) => {
     const asked = { protocol, model, stream, ...read };

@@ -26,6 +26,8 @@ interface ErrorFacts {
   readonly param?: string | undefined;
   /** One precise sentence about this very request; ends with a full stop. */
   readonly detail?: string | undefined;
+  /** What helps in this very case, in place of the row's remedy. */
+  readonly remedy?: string | undefined;
 }
 
 export interface ErrorRow {
@@ -41,6 +43,8 @@ export interface ErrorRow {
   readonly retryAfterS?: number;
   /** Whether the connection is closed after the answer. */
   readonly close?: boolean;
+  /** Whether the message begins with what this request did, because the summary alone sends people the wrong way. */
+  readonly detailFirst?: boolean;
 }
 
 const SPEC_403 = "Access to the upstream is forbidden, contact the administrator";
@@ -207,18 +211,21 @@ export const ERROR_ROWS = {
     "permission_error",
     SPEC_403,
     "Redeem a time card, or change the key to a pay-per-use group.",
+    { detailFirst: true },
   ),
   quota_used: row(
     403,
     "permission_error",
     SPEC_403,
     "Redeem another time card, or change the key to a pay-per-use group.",
+    { detailFirst: true },
   ),
   insufficient_balance: row(
     403,
     "permission_error",
     SPEC_403,
     "Top up the balance, or change the key to a time-card group.",
+    { detailFirst: true },
   ),
   requests: row(429, "rate_limit_error", "The limit of requests per minute is reached", BACK_OFF),
   tokens: row(429, "rate_limit_error", "The limit of tokens per minute is reached", BACK_OFF),
@@ -369,8 +376,8 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
     cause: refused.cause,
     message:
       refused.upstreamMessage ??
-      sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts),
-    remedy: found.remedy,
+      sentence(as503 ? "No upstream of the model could answer" : found.summary, refused.facts, found.detailFirst),
+    remedy: refused.facts.remedy ?? found.remedy,
     param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
     upstreamCode: refused.upstreamCode,
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
@@ -381,12 +388,31 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
   };
 }
 
-/** Summary, what this request did, and the names that a support request should contain. */
-function sentence(summary: string, facts: ErrorFacts): string {
-  const detail = facts.detail === undefined ? "" : ` ${quoted(facts.detail, 400)}`;
+/** Summary and what this request did, in this order or the other, and the names that a support request should contain. */
+function sentence(summary: string, facts: ErrorFacts, detailFirst = false): string {
+  const detail = facts.detail === undefined ? "" : quoted(facts.detail, 400);
+  const words = (detailFirst ? [detail, `${summary}.`] : [`${summary}.`, detail]).filter((one) => one !== "").join(" ");
   const model = facts.model === undefined ? "" : ` Model: "${quoted(facts.model)}".`;
   const group = facts.group === undefined ? "" : ` Group: "${quoted(facts.group)}".`;
-  return `${summary}.${detail}${model}${group}`;
+  return `${words}${model}${group}`;
+}
+
+/** What a key, a token or an address begins with, wherever it stands: such text is never repeated. */
+const SECRET = /(?:^|[^a-z0-9])(?:sk-|gw1\.|bearer|eyj|akia|gh[opsu]_|xox[abp]-)|:\/\/|data:|-----/i;
+const SHOWN_CHARS_MAX = 64;
+
+/**
+ * A wrong value as a refusal names it: clipped, and by its kind alone where it could be a secret, somebody's words (text with
+ * white space), or is too large to be shown.
+ */
+export function shownValue(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value !== "string") return "nothing";
+  if (value === "") return "an empty string";
+  if (/\s/.test(value) || SECRET.test(value)) return `a text of ${value.length} characters`;
+  return `"${quoted(value, SHOWN_CHARS_MAX)}"`;
 }
 
 /**

@@ -35,7 +35,8 @@ for (const protocol of PROTOCOL_NAMES) {
       if (protocol === "messages") {
         assert.equal(body.type, "error");
         assert.equal(body.request_id, "req_1");
-        assert.equal(body.error.type, row.identifier);
+        const funds = ["no_entitlement", "quota_used", "insufficient_balance"].includes(cause);
+        assert.equal(body.error.type, funds ? "billing_error" : row.identifier);
       } else {
         assert.equal(body.error.request_id, "req_1");
         assert.equal(body.error.param, "field");
@@ -58,6 +59,15 @@ test("the specification's identifiers and words stand in the rows that clients m
   for (const cause of ["group_mismatch", "insufficient_balance", "upstream_unavailable"] as const) {
     assert.equal(status(cause), 403);
     assert.match(ERROR_ROWS[cause].summary, /upstream is forbidden, contact the administrator/);
+  }
+  for (const cause of ["no_entitlement", "quota_used", "insufficient_balance"] as const) {
+    const { message } = answerOf(refusal(cause, { model: "M", group: "G", detail: "Because." }));
+    const words = "Because. Access to the upstream is forbidden, contact the administrator.";
+    assert.equal(
+      message,
+      `${words} Model: "M". Group: "G".`,
+      "the cause comes first, the specification's words follow",
+    );
   }
   for (const [cause, row] of ROWS) {
     if (row.status === 401) assert.equal(row.shouldRetry, false, cause);

@@ -2,6 +2,7 @@
 
 import type { Refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
+import { hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { type Met, member, type Visitor, visitConversation } from "./conversation.ts";
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
@@ -16,8 +17,7 @@ export class ConversationFacts implements Visitor {
   #mayWeigh = false;
 
   constructor(protocol: Protocol, json: JsonObject) {
-    this.tools = new HostedTools(protocol);
-    this.tools.seeTop(json);
+    this.tools = new HostedTools(protocol, json);
     visitConversation(protocol, json, this);
   }
 
@@ -36,19 +36,6 @@ export class ConversationFacts implements Visitor {
   }
 }
 
-/*
- * Tools that the upstream would run, and bill, by itself (ARCHITECTURE.md promise 14). The types that a client runs are
- * listed; every other type is taken for one that somebody bills.
- */
-
-/** Types of the tools that the client runs, or that cost nothing but tokens. */
-const OWN_TYPES: Readonly<Record<Protocol, RegExp>> = {
-  chat: /^(?:function|custom)$/,
-  messages:
-    /^(?:custom|(?:bash|text_editor|memory|computer|computer_toolset|browser_toolset)_\d{8}|tool_search_tool_(?:bm25|regex)(?:_\d{8})?)$/,
-  responses: /^(?:function|custom|namespace|local_shell|apply_patch)$/,
-};
-
 /** What `tool_choice` may say without naming a tool of the upstream's. */
 const OWN_CHOICES: Readonly<Record<Protocol, RegExp>> = {
   chat: /^(?:function|custom|allowed_tools)$/,
@@ -59,51 +46,65 @@ const OWN_CHOICES: Readonly<Record<Protocol, RegExp>> = {
 /** Gathers the types of the hosted tools that one body asks for, each once. */
 class HostedTools {
   readonly types = new Set<string>();
+  /** Those that the answer must use, or that stand where nothing can be left out. */
+  readonly demanded = new Set<string>();
+  hasOwn = false;
   readonly #protocol: Protocol;
-
-  constructor(protocol: Protocol) {
-    this.#protocol = protocol;
-  }
+  readonly #json: JsonObject;
+  /** The tools that items of the conversation offer at their top, once anybody has asked for them. */
+  #inItems: ReadonlySet<JsonObject> | undefined;
 
   /** Looks at the members at the top of a body. */
-  seeTop({ tools, tool_choice: choice }: JsonObject): void {
-    this.#seeAll(tools);
+  constructor(protocol: Protocol, json: JsonObject) {
+    this.#protocol = protocol;
+    this.#json = json;
+    const tools = toolsIn(json.tools);
+    for (const tool of tools) this.#see(tool);
+    this.hasOwn ||= Array.isArray(json.functions) && json.functions.length > 0;
+    this.#seeChoice(json.tool_choice, tools);
+  }
+
+  #seeChoice(choice: unknown, tools: readonly JsonObject[]): void {
     if (!isObject(choice)) return;
-    if (typeof choice.type === "string" && !OWN_CHOICES[this.#protocol].test(choice.type)) this.types.add(choice.type);
-    this.#seeAll(choice.tools);
-    this.#seeAll(member(choice.allowed_tools, "tools"));
+    const type = typeof choice.type === "string" ? choice.type : "";
+    if (type !== "" && !OWN_CHOICES[this.#protocol].test(type)) this.#demand(type);
+    // Messages names a hosted tool as it names the client's own.
+    if (this.#protocol === "messages" && type === "tool") {
+      for (const tool of tools) {
+        const hosted = tool.name === choice.name ? hostedType(this.#protocol, tool) : undefined;
+        if (hosted !== undefined) this.#demand(hosted);
+      }
+    }
+    for (const allowed of [choice.tools, member(choice.allowed_tools, "tools")]) {
+      const hosted = toolsIn(allowed).map((tool) => hostedType(this.#protocol, tool));
+      const onlyHosted = !hosted.includes(undefined);
+      for (const one of hosted) if (one !== undefined) onlyHosted ? this.#demand(one) : this.types.add(one);
+    }
   }
 
   /** Looks at one object of the conversation: some carry tools that are offered from there on. */
   see({ node, under }: Met): void {
-    if (under === "tools" || under === "definition") this.#see(node);
+    if (under !== "tools" && under !== "definition") return;
+    const type = this.#see(node);
+    if (type !== undefined && !this.#offeredInItems().has(node)) this.#demand(type);
   }
 
-  #seeAll(root: unknown): void {
-    const pending: unknown[] = [root];
-    while (pending.length > 0) {
-      const next = pending.pop();
-      if (Array.isArray(next)) for (let i = next.length - 1; i >= 0; i--) pending.push(next[i]);
-      else if (isObject(next)) {
-        this.#see(next);
-        if (next.type === "namespace") pending.push(next.tools);
-      }
-    }
+  #offeredInItems(): ReadonlySet<JsonObject> {
+    const items = this.#protocol === "responses" && Array.isArray(this.#json.input) ? this.#json.input : [];
+    this.#inItems ??= new Set(items.flatMap((item) => toolsIn(member(item, "tools"))));
+    return this.#inItems;
   }
 
-  #see(tool: JsonObject): void {
-    // What has no type is a function of the client's own.
-    if (tool.type === undefined || tool.type === null) return;
-    const type = typeof tool.type === "string" ? tool.type : "unknown";
-    if (!this.#isOwn(type, tool)) this.types.add(type);
+  #demand(type: string): void {
+    this.types.add(type);
+    this.demanded.add(type);
   }
 
-  #isOwn(type: string, tool: JsonObject): boolean {
-    if (OWN_TYPES[this.#protocol].test(type)) return true;
-    if (this.#protocol !== "responses") return false;
-    if (type === "tool_search") return tool.execution === "client";
-    // A container is the upstream's; a local environment, or none, is the client's own shell.
-    if (type !== "shell") return false;
-    return tool.environment === undefined || tool.environment === null || member(tool.environment, "type") === "local";
+  /** @returns the type of a hosted one. */
+  #see(tool: JsonObject): string | undefined {
+    const type = hostedType(this.#protocol, tool);
+    if (type !== undefined) this.types.add(type);
+    else if (tool.type !== "namespace") this.hasOwn = true;
+    return type;
   }
 }

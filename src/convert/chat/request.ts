@@ -35,7 +35,10 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   losses.leaveOut(hub.rest);
   const names = new NameBook("chat");
   const carriesHosted = (tool: HostedTool) =>
-    hub.client !== "messages" && capabilities.openaiNative && tool.hosted.startsWith("web_search");
+    hub.client !== "messages" &&
+    capabilities.openaiNative &&
+    tool.hosted.startsWith("web_search") &&
+    !permitted.unpricedTools?.includes(tool.hosted);
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: false }, names, losses);
   const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
   settleEnd(messages, hub, route);

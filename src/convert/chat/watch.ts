@@ -8,7 +8,7 @@ import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
+import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
 import { isOwnFinish, ownFinish } from "./reply-encode.ts";
@@ -32,6 +32,8 @@ interface ChatWatchOptions {
   readonly choices: number;
   /** Sees each chunk; undefined: nobody asks which model it is. */
   readonly answered?: AnsweredModel;
+  /** What the end has to say of the usage beside what was said. */
+  readonly untold?: Untold;
 }
 
 export class ChatWatcher implements Watcher {
@@ -109,7 +111,16 @@ export class ChatWatcher implements Watcher {
     this.#usage.end();
     if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
     this.#done = true;
-    return passed(event, false, true);
+    const usage = this.#usageChunk();
+    return usage
+      ? { bytes: Buffer.concat([usage, event.raw]), semantic: false, terminal: true }
+      : passed(event, false, true);
+  }
+
+  /** The chunk that the client asked for and the upstream has not sent, or only by half. */
+  #usageChunk(): Uint8Array | undefined {
+    const usage = this.#options.includeUsage ? this.#options.untold?.(this.counts()) : undefined;
+    return usage && this.#chunk({ choices: [], usage: writeUsage(usage) });
   }
 
   /** Whether so many choices, or all that have begun where they are more, have said why they stopped. */
@@ -152,7 +163,7 @@ export class ChatWatcher implements Watcher {
     }
     if (this.#finishSeen && this.#haveFinished(1)) {
       this.#done = true;
-      return sseFrame(DONE);
+      return Buffer.concat([this.#usageChunk() ?? Buffer.alloc(0), sseFrame(DONE)]);
     }
     this.#fault = TRUNCATED;
     return undefined;

@@ -1,29 +1,33 @@
 /** Errors as messages clients read them (docs/errors.md, docs/translation-rules.md rule 47). */
-import type { ErrorAnswer } from "../../values/errors.ts";
+import type { Cause, ErrorAnswer } from "../../values/errors.ts";
 import { tooLongSentence } from "../../values/upstream-refusals.ts";
 
 const TOO_LONG = "context_length_exceeded";
 
+/** Refusals for want of money: this protocol has a type of its own for them, others must do with that of the status. */
+const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>(["no_entitlement", "quota_used", "insufficient_balance"]);
+
 /** The body of an answer that is not 2xx. */
 export function renderError(answer: ErrorAnswer, requestId: string): string {
   const { cause, remedy } = answer;
+  const type = FUNDS_CAUSES.has(cause) ? "billing_error" : answer.identifier;
   return JSON.stringify({
     type: "error",
-    error: { type: answer.identifier, message: message(answer), cause, remedy },
+    error: { type, message: message(answer), cause, remedy },
     request_id: requestId,
   });
 }
 
 /**
- * The data of the `event: error` that ends a failed stream. `overloaded_error`: clients retry it, while `api_error` is
- * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8). A conversation that is too long is not retried
- * but compacted.
+ * The data of the `event: error` that ends a failed stream. `overloaded_error`, which clients retry, while `api_error` is
+ * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8); where the request is at fault, what they do not, and
+ * a conversation that is too long is compacted.
  * @param code of the upstream's own failure.
  */
 export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code?: string): string {
   const { cause, remedy } = answer;
   const isTooLong = code === TOO_LONG;
-  const type = isTooLong ? "invalid_request_error" : "overloaded_error";
+  const type = isTooLong || cause === "upstream_rejected" ? "invalid_request_error" : "overloaded_error";
   const said = isTooLong ? tooLongSentence(answer.message) : answer.message;
   return JSON.stringify({
     type: "error",

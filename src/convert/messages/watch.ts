@@ -7,8 +7,9 @@ import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
+import { NOTHING_PRODUCED } from "../produced.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
+import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
 import { ownStopReason } from "./reply-encode.ts";
@@ -21,6 +22,9 @@ const OPEN_BLOCKS_MAX = 64;
 const DELTA_EVENT_MEMBERS = 3;
 const TEXTS: ReadonlySet<string> = new Set(["text", "thinking", "partial_json"]);
 const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
+
+/** Before a message has begun. */
+const NOTHING_COUNTED: AttemptCounts = Object.freeze({ usage: undefined, final: false, produced: NOTHING_PRODUCED });
 
 export class MessagesWatcher implements Watcher {
   readonly #rename: string | undefined;
@@ -37,12 +41,18 @@ export class MessagesWatcher implements Watcher {
   #ended = false;
   /** The last event, if it had output. */
   #last: JsonObject | undefined;
+  readonly #untold: Untold | undefined;
+  /** A `message_delta` without a count that the bill can be made of: it waits for one, or for the end. */
+  #waiting: { readonly data: Uint8Array; readonly usage: JsonObject | undefined } | undefined;
+  #deltaSeen = false;
 
   /**
    * @param rename the client's model name, when the route renames it.
    * @param answered sees each event.
+   * @param untold what the last `message_delta` has to say of the usage beside what it says.
    */
-  constructor(rename: string | undefined, answered?: AnsweredModel) {
+  constructor(rename: string | undefined, answered?: AnsweredModel, untold?: Untold) {
+    this.#untold = untold;
     this.#rename = rename;
     this.#answered = answered;
   }
@@ -81,7 +91,7 @@ export class MessagesWatcher implements Watcher {
       this.#usage.countLast(payload);
       if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
       this.#ended = true;
-      return passed(event, false, true);
+      return this.#after(this.#settledDelta(), event, true);
     }
     const semantic = this.#output.see(type, payload);
     if (semantic) {
@@ -97,15 +107,50 @@ export class MessagesWatcher implements Watcher {
     this.#usage.count(payload.usage);
     const word = objectOf(payload.delta)?.stop_reason;
     const finish = finishOf(word);
-    if (typeof word !== "string" || finish === undefined) return passed(event, semantic);
+    if (typeof word !== "string" || finish === undefined) return this.#seeDelta(event, payload, semantic);
     if (finish === "failure") {
       this.#failed ??= word;
       return NOTHING;
     }
     this.#stopSeen = true;
-    if (ownStopReason(word) === undefined) return passed(event, semantic);
-    const bytes = Buffer.from(withOwnFinish(Buffer.from(event.raw).toString(), "stop_reason", ownStopReason));
-    return { bytes, semantic, terminal: false };
+    if (ownStopReason(word) === undefined) return this.#seeDelta(event, payload, semantic);
+    const own = (bytes: Uint8Array) =>
+      Buffer.from(withOwnFinish(Buffer.from(bytes).toString(), "stop_reason", ownStopReason));
+    return this.#seeDelta({ ...event, raw: own(event.raw), data: event.data && own(event.data) }, payload, semantic);
+  }
+
+  /** Clients read `usage` of this event without looking whether it is there. */
+  #seeDelta(event: SseEvent, payload: JsonObject, semantic: boolean): SeenEvent {
+    const before = this.#waiting && this.#settledDelta();
+    this.#deltaSeen = true;
+    const usage = objectOf(payload.usage);
+    if (event.data === undefined || !this.#untold || (usage && !this.#untold(this.counts()))) {
+      return this.#after(before, event, false, semantic);
+    }
+    this.#waiting = { data: event.data.slice(), usage };
+    return before || semantic ? { bytes: before, semantic, terminal: false } : NOTHING;
+  }
+
+  /** The event that waits, with the usage that is charged as far as it is known now; a new one where there was none at all. */
+  #settledDelta(): Uint8Array | undefined {
+    const counts = this.counts();
+    const usage = this.#untold?.(counts) ?? counts.usage;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (!usage || (!waiting && (this.#deltaSeen || !this.#untold))) return undefined;
+    const written = { ...waiting?.usage, ...writeUsage(usage) };
+    if (waiting) {
+      const spliced = spliceNested(waiting.data, ["usage"], JSON.stringify(written));
+      return sseFrame(Buffer.from(spliced).toString(), "message_delta");
+    }
+    const delta = { stop_reason: null, stop_sequence: null };
+    return sseFrame(JSON.stringify({ type: "message_delta", delta, usage: written }), "message_delta");
+  }
+
+  #after(before: Uint8Array | undefined, event: SseEvent, terminal: boolean, semantic = false): SeenEvent {
+    return before
+      ? { bytes: Buffer.concat([before, event.raw]), semantic, terminal }
+      : passed(event, semantic, terminal);
   }
 
   #noteBlock(type: unknown, index: unknown): void {
@@ -120,8 +165,11 @@ export class MessagesWatcher implements Watcher {
     this.#opened = true;
     this.#usage.begin(message.usage);
     const semantic = this.#output.see("message_start", payload);
-    if (this.#rename === undefined || event.data === undefined) return passed(event, semantic);
-    const spliced = spliceNested(event.data, ["message", "model"], JSON.stringify(this.#rename));
+    const usage = objectOf(message.usage) ? undefined : this.#untold?.(NOTHING_COUNTED);
+    if (event.data === undefined || (this.#rename === undefined && !usage)) return passed(event, semantic);
+    let spliced = event.data;
+    if (this.#rename !== undefined) spliced = spliceNested(spliced, ["message", "model"], JSON.stringify(this.#rename));
+    if (usage) spliced = spliceNested(spliced, ["message", "usage"], JSON.stringify(writeUsage(usage)));
     return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic, terminal: false };
   }
 
@@ -133,7 +181,7 @@ export class MessagesWatcher implements Watcher {
   finish(): Uint8Array | undefined {
     if (this.#ended) return undefined;
     if (this.#failed !== undefined) this.#fault = reported(undefined, this.#failed);
-    else if (this.#stopSeen) return STOP;
+    else if (this.#stopSeen) return Buffer.concat([this.#settledDelta() ?? Buffer.alloc(0), STOP]);
     else this.#fault = TRUNCATED;
     return undefined;
   }
@@ -151,7 +199,7 @@ export class MessagesWatcher implements Watcher {
   }
 
   truncate(usage: Usage): Uint8Array {
-    if (this.#stopSeen) return STOP;
+    if (this.#stopSeen) return Buffer.concat([this.#settledDelta() ?? Buffer.alloc(0), STOP]);
     const frame = (payload: JsonObject) => sseFrame(JSON.stringify(payload), String(payload.type));
     const closings = [...this.#openBlocks].map((index) => frame({ type: "content_block_stop", index }));
     const delta = { stop_reason: "max_tokens", stop_sequence: null };

@@ -6,14 +6,14 @@
 import { isRefusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import type { Usage } from "../../values/tokens/usage.ts";
+import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
 import { decodeUtf8, spliceNested } from "../../wire/json.ts";
 import { type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
 import { ownFinish } from "../chat/reply-encode.ts";
-import { readWholeUsage as readChatUsage } from "../chat/usage.ts";
+import { readWholeUsage as readChatUsage, writeUsage as writeChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
 import { withCount } from "../counted-fault.ts";
 import { DeltaTemplate } from "../delta-template.ts";
@@ -32,15 +32,15 @@ import type {
 } from "../exchange.ts";
 import { countContent } from "../messages/produced.ts";
 import { ownStopReason } from "../messages/reply-encode.ts";
-import { readUsage as readMessagesUsage } from "../messages/usage.ts";
+import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
 import { ownIncompleteReason } from "../responses/response.ts";
-import { readUsage as readResponsesUsage } from "../responses/usage.ts";
+import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import { translationHeader } from "../rules/losses.ts";
-import { invalid, OVERSIZED, reported, type SeenEvent, type Watcher } from "../watch.ts";
+import { invalid, OVERSIZED, reported, type SeenEvent, type Untold, type Watcher } from "../watch.ts";
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
@@ -56,19 +56,17 @@ class Passthrough implements Exchange {
   /** The client's model name when the upstream knows the model under another. */
   readonly #rename: string | undefined;
   readonly #openEnded: boolean;
+  readonly #untold: Untold;
   readonly #answered: AnsweredModel;
 
-  constructor(
-    request: ClientRequest,
-    route: RouteFacts,
-    permitted: Permitted,
-    { body, dropped, tier }: Pick<EncodedRequest, "body" | "dropped" | "tier">,
-  ) {
+  constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, encoded: EncodedRequest) {
     this.#request = request;
     this.#openEnded = permitted.openEnded === true;
+    this.#untold = untoldBeside(permitted.inputEstimate);
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
-    this.request = { body, dropped, unlisted: dropped.length, tier };
+    const { dropped } = encoded;
+    this.request = encoded;
     this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
   }
 
@@ -79,17 +77,38 @@ class Passthrough implements Exchange {
     const read = READ_WHOLE[this.#request.protocol](json);
     if ("reason" in read) return withCount(read, this.#request.protocol, json);
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
+    const untold = this.#untold(read);
+    const written = untold && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](untold) };
+    const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
-    return { body: withOwnEnd(renamed, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
+    return { body: withOwnEnd(told, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
   }
 
   stream(): StreamConverter {
-    const facts = { rename: this.#rename, openEnded: this.#openEnded, answered: this.#answered };
+    const facts = { rename: this.#rename, openEnded: this.#openEnded, answered: this.#answered, untold: this.#untold };
     return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
   }
 }
 
+/** The usage of a bill that is estimated (ARCHITECTURE.md promise 3), so that it is also what the client reads. */
+function untoldBeside(inputEstimate: number | undefined): Untold {
+  return (counts) => {
+    if (inputEstimate === undefined) return undefined;
+    const final = counts.final && counts.usage !== undefined;
+    const beside = { final, inputEstimate, outputEstimate: counts.produced.tokens };
+    const { usage, estimated } = billedUsage(counts.usage, beside);
+    return estimated ? usage : undefined;
+  };
+}
+
+const WRITE_USAGE: Readonly<Record<Protocol, (usage: Usage) => JsonObject>> = {
+  chat: writeChatUsage,
+  messages: writeMessagesUsage,
+  responses: writeResponsesUsage,
+};
+
 interface WatchFacts {
+  readonly untold: Untold;
   readonly rename: string | undefined;
   readonly openEnded: boolean;
   readonly answered: AnsweredModel;
@@ -98,15 +117,17 @@ interface WatchFacts {
 type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
 
 const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
-  chat: (request, { rename, answered }) =>
+  chat: (request, { rename, answered, untold }) =>
     new ChatWatcher({
       includeUsage: objectOf(request.json.stream_options)?.include_usage === true,
       rename,
       choices: typeof request.json.n === "number" ? request.json.n : 1,
       answered,
+      untold,
     }),
-  messages: (_request, { rename, answered }) => new MessagesWatcher(rename, answered),
-  responses: (_request, { rename, openEnded, answered }) => new ResponsesWatcher(rename, openEnded, answered),
+  messages: (_request, { rename, answered, untold }) => new MessagesWatcher(rename, answered, untold),
+  responses: (_request, { rename, openEnded, answered, untold }) =>
+    new ResponsesWatcher(rename, openEnded, answered, untold),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */

@@ -10,6 +10,7 @@ import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
+import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
@@ -17,11 +18,10 @@ import { withoutUnlisted } from "./unlisted.ts";
 const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
-export function spliceRequest(
-  request: ClientRequest,
-  route: RouteFacts,
-  permitted: Permitted,
-): Pick<EncodedRequest, "body" | "dropped" | "tier"> | Refusal {
+export function spliceRequest(asked: ClientRequest, route: RouteFacts, permitted: Permitted): EncodedRequest | Refusal {
+  const offered = withoutUnpriced(asked, permitted);
+  if (isRefusal(offered)) return offered;
+  const { request } = offered;
   const refused = refusedState(request) ?? refusedSwitch(request, route);
   if (refused) return refused;
   const listed = withoutUnlisted(request, route, permitted);
@@ -34,7 +34,7 @@ export function spliceRequest(
   Object.assign(set, withoutEnvelopes(request));
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
-  return { body, dropped, tier: tierOf(json)?.name };
+  return { body, dropped: [...offered.dropped, ...dropped], unlisted: dropped.length, tier: tierOf(json)?.name };
 }
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */

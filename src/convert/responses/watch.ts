@@ -8,7 +8,7 @@ import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Watcher } from "../watch.ts";
+import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
@@ -36,13 +36,16 @@ export class ResponsesWatcher implements Watcher {
   #last: JsonObject | undefined;
   /** What the client has of each item, in case that the stream must be ended here. */
   readonly #delivered: DeliveredItems | undefined;
+  readonly #untold: Untold | undefined;
 
   /**
    * @param rename the client's model name, when the route renames it.
    * @param openEnded whether `truncate` may be called, which must know all items of the stream.
    * @param answered sees each event.
+   * @param untold what the terminal event has to say of the usage beside what it says.
    */
-  constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel) {
+  constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel, untold?: Untold) {
+    this.#untold = untold;
     this.#rename = rename;
     this.#answered = answered;
     this.#delivered = openEnded ? new DeliveredItems() : undefined;
@@ -105,19 +108,28 @@ export class ResponsesWatcher implements Watcher {
     this.#response ??= response;
     const terminal = TERMINAL.has(type);
     if (terminal) this.#ended = true;
-    return { bytes: this.#renamed(event, type, response), semantic: this.#output.see(type, payload), terminal };
+    const semantic = this.#output.see(type, payload);
+    const usage = terminal ? this.#untold?.(this.counts()) : undefined;
+    return { bytes: this.#rewritten(event, type, response, usage), semantic, terminal };
   }
 
-  /** The event with the client's name of the model and, where it is incomplete, the protocol's own word for why. */
-  #renamed(event: SseEvent, type: unknown, response: JsonObject): Uint8Array {
+  /**
+   * The event with the client's name of the model, the usage that it lacks and, where it is incomplete, the protocol's own
+   * word for why.
+   */
+  #rewritten(event: SseEvent, type: unknown, response: JsonObject, usage: Usage | undefined): Uint8Array {
     const { data, raw } = event;
     const rename = typeof response.model === "string" ? this.#rename : undefined;
     const reason = type === "response.incomplete" ? ownIncompleteReason(response) : undefined;
-    if (data === undefined || (rename === undefined && reason === undefined)) return raw;
+    if (data === undefined || (rename === undefined && reason === undefined && !usage)) return raw;
     let spliced: Uint8Array = data;
     if (rename !== undefined) spliced = spliceNested(spliced, ["response", "model"], JSON.stringify(rename));
     const place = ["response", "incomplete_details", "reason"];
     if (reason !== undefined) spliced = spliceNested(spliced, place, JSON.stringify(reason));
+    if (usage) {
+      const told = { ...objectOf(response.usage), ...writeUsage(usage) };
+      spliced = spliceNested(spliced, ["response", "usage"], JSON.stringify(told));
+    }
     return sseFrame(Buffer.from(spliced).toString(), String(type));
   }
 

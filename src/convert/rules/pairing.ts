@@ -2,6 +2,7 @@
  * Calls and their results (docs/translation-rules.md rule 12): proven on the way in, in the client's terms, and brought
  * together on the way out for the protocols that want results directly after the calls.
  */
+import { shownValue } from "../../values/errors.ts";
 import type { AssistantTurn, ToolCallPart, ToolResult, ToolTurn, Turn } from "../hub.ts";
 import { refuse } from "./read.ts";
 
@@ -28,7 +29,7 @@ export function provePairs(turns: readonly Turn[], adjacent: boolean): void {
 
 function openCalls(turn: AssistantTurn, open: Map<string, string>, answered: Set<string>): void {
   for (const call of callsOf(turn)) {
-    if (open.has(call.id)) refuse("wrong_type", call.param, "Two tool calls have the same id.");
+    if (open.has(call.id)) refuse("wrong_type", call.param, `Two tool calls have the same id, ${shownValue(call.id)}.`);
     open.set(call.id, call.param);
     answered.delete(call.id);
   }
@@ -36,14 +37,19 @@ function openCalls(turn: AssistantTurn, open: Map<string, string>, answered: Set
 
 function closeCalls(turn: ToolTurn, open: Map<string, string>, answered: Set<string>): void {
   for (const result of turn.results) {
-    if (answered.has(result.callId)) refuse("wrong_type", result.param, "This tool call already has a result.");
-    if (!open.delete(result.callId)) refuse("wrong_type", result.param, "No tool call with this id stands before it.");
+    if (answered.has(result.callId))
+      refuse("wrong_type", result.param, `The tool call ${shownValue(result.callId)} already has a result.`);
+    if (!open.delete(result.callId)) {
+      refuse("wrong_type", result.param, `No tool call with the id ${shownValue(result.callId)} stands before it.`);
+    }
     answered.add(result.callId);
   }
 }
 
 function proveAnswered(open: ReadonlyMap<string, string>): void {
-  for (const param of open.values()) refuse("wrong_type", param, "This tool call has no result behind it.");
+  for (const [id, param] of open) {
+    refuse("wrong_type", param, `The tool call ${shownValue(id)} has no result behind it.`);
+  }
 }
 
 /**

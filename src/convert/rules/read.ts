@@ -2,13 +2,15 @@
  * Reading members of a stranger's JSON. `null` counts as absent, as all three protocols treat it; anything else of the
  * wrong type is refused with its path.
  */
-import { type Cause, type Refusal, refusal } from "../../values/errors.ts";
+import { type Cause, type Refusal, refusal, shownValue } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 
 /** A required object. */
 export function record(value: unknown, param: string): JsonObject {
   if (value === undefined || value === null) return refuse("missing_field", param, `${param} is required.`);
-  return isObject(value) ? value : refuse("wrong_type", param, `${param} must be an object.`);
+  return isObject(value)
+    ? value
+    : refuse("wrong_type", param, `${param} must be an object; it is ${shownValue(value)}.`);
 }
 
 /** An optional object. */
@@ -19,7 +21,9 @@ export function optionalRecord(value: unknown, param: string): JsonObject | unde
 /** A required string. */
 export function text(value: unknown, param: string): string {
   if (value === undefined || value === null) return refuse("missing_field", param, `${param} is required.`);
-  return typeof value === "string" ? value : refuse("wrong_type", param, `${param} must be a string.`);
+  return typeof value === "string"
+    ? value
+    : refuse("wrong_type", param, `${param} must be a string; it is ${shownValue(value)}.`);
 }
 
 /** An optional string. */
@@ -30,34 +34,40 @@ export function optionalText(value: unknown, param: string): string | undefined 
 /** An optional boolean. */
 export function optionalFlag(value: unknown, param: string): boolean | undefined {
   if (value === undefined || value === null) return undefined;
-  return typeof value === "boolean" ? value : refuse("wrong_type", param, `${param} must be true or false.`);
+  return typeof value === "boolean"
+    ? value
+    : refuse("wrong_type", param, `${param} must be true or false; it is ${shownValue(value)}.`);
 }
 
 /** An optional number within [min, max]. */
 export function optionalNumber(value: unknown, param: string, min: number, max: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "number" && value >= min && value <= max) return value;
-  return refuse("wrong_type", param, `${param} must be a number from ${min} to ${max}.`);
+  return refuse("wrong_type", param, `${param} must be a number from ${min} to ${max}; it is ${shownValue(value)}.`);
 }
 
 /** An optional whole number of at least `min`. */
 export function optionalCount(value: unknown, param: string, min: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= min) return value;
-  return refuse("wrong_type", param, `${param} must be a whole number of at least ${min}.`);
+  return refuse("wrong_type", param, `${param} must be a whole number of at least ${min}; it is ${shownValue(value)}.`);
 }
 
 /** An optional array. */
 export function optionalList(value: unknown, param: string): readonly unknown[] | undefined {
   if (value === undefined || value === null) return undefined;
-  return Array.isArray(value) ? value : refuse("wrong_type", param, `${param} must be an array.`);
+  return Array.isArray(value)
+    ? value
+    : refuse("wrong_type", param, `${param} must be an array; it is ${shownValue(value)}.`);
 }
 
 /** An optional member of a closed set of words (docs/translation-rules.md rule 4). */
 export function optionalWord<W extends string>(value: unknown, param: string, words: readonly W[]): W | undefined {
   if (value === undefined || value === null) return undefined;
   const found = words.find((word) => word === value);
-  return found ?? refuse("wrong_type", param, `${param} must be one of ${words.join(", ")}.`);
+  return (
+    found ?? refuse("wrong_type", param, `${param} must be one of ${words.join(", ")}; it is ${shownValue(value)}.`)
+  );
 }
 
 /** Whether a member is there and not null. */

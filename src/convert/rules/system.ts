@@ -29,9 +29,12 @@ export function reminder(turn: SystemTurn): string {
   return `<system-reminder>\n${joinTexts(turn.parts)}\n</system-reminder>`;
 }
 
+/** Anything but white space. A byte order mark is no white space to the servers that refuse blank text, but is to `trim`. */
+const INK = /[\S\ufeff]/;
+
 /** Whether a text is empty or whitespace only: what messages refuses (rule 15). */
 export function isBlank(text: string): boolean {
-  return text.trim() === "";
+  return !INK.test(text);
 }
 
 /** The text of a failed tool result, where the target has no flag for it (rule 18). */

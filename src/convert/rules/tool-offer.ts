@@ -87,7 +87,8 @@ const HOSTED_FAMILIES = [
   "programmatic_tool_calling",
 ] as const;
 
-function familyOf(hosted: string): string {
+/** What a loss of a hosted tool is named after. */
+export function familyOf(hosted: string): string {
   return HOSTED_FAMILIES.find((family) => hosted.startsWith(family)) ?? "hosted";
 }
 

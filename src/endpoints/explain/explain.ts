@@ -178,7 +178,12 @@ function outlooks(
   const asAsked = limit === undefined && !stream ? terms.outputLimit : undefined;
   const outputLimit = granted ? granted.outputLimit : asAsked;
   const request = { protocol: question.protocol, model: model.name, stream: read.envelope.stream, ...read };
-  const permitted = { outputLimit, openEnded: granted?.openEnded, strict: question.strict };
+  const permitted = {
+    outputLimit,
+    openEnded: granted?.openEnded,
+    unpricedTools: terms.unpricedTools,
+    strict: question.strict,
+  };
   const encode = encoderFor(openExchange, request, { model, group }, permitted, contextOf(parts, seen.view.key));
   const standings = new Map(parts.dispatcher.report().map(({ name, standing }) => [name, standing]));
   return [...model.routes]

@@ -42,6 +42,10 @@ export interface Envelope {
   readonly tierParam: string | undefined;
   /** Types of the tools that the upstream would run and bill (promise 14). */
   readonly hostedTools: readonly string[];
+  /** Those of them that the answer must use, or that stand where nothing can be left out. */
+  readonly demandedTools: readonly string[];
+  /** Whether any tool that the client runs itself is offered. */
+  readonly hasOwnTools: boolean;
   /** Members that buy something beside tokens, or another model (promise 14). */
   readonly options: readonly string[];
   /** Chat: whether the client asked for the usage chunk itself. */

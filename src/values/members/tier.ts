@@ -23,16 +23,23 @@ const STANDARD: ReadonlySet<string> = new Set(["auto", "default", "standard", "s
 /** Between the names of tiers that are asked for at once. */
 const JOINT = "+";
 
+interface TierFault {
+  readonly param: string;
+  readonly demand: string;
+  /** What stands there instead. */
+  readonly value: unknown;
+}
+
 /** A member that names a tier and is no word. */
-export function tierFault(json: JsonObject): { readonly param: string; readonly demand: string } | undefined {
+export function tierFault(json: JsonObject): TierFault | undefined {
   for (const { param, read } of TIERS) {
     const value = read(json);
-    if (!isAbsent(value) && typeof value !== "string") return { param, demand: "must be a string" };
+    if (!isAbsent(value) && typeof value !== "string") return { param, demand: "must be a string", value };
   }
   const { modalities } = json;
   if (isAbsent(modalities)) return undefined;
   const words = Array.isArray(modalities) && modalities.every((word) => typeof word === "string");
-  return words ? undefined : { param: "modalities", demand: "must be a list of words" };
+  return words ? undefined : { param: "modalities", demand: "must be a list of words", value: modalities };
 }
 
 /** The tier that a body asks for, a client's or one that goes upstream; undefined for the standard one. */

@@ -59,6 +59,8 @@ export async function request(caller: Caller, gateway: Running, parts: ClientPar
         tierParam: undefined,
         stream: true,
         hostedTools: [],
+        demandedTools: [],
+        hasOwnTools: true,
         options: [],
         thinkingBudget: 0,
         textTokens: 0,

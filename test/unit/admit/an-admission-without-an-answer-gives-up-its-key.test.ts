@@ -38,6 +38,8 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     serviceTier: undefined,
     tierParam: undefined,
     hostedTools: [],
+    demandedTools: [],
+    hasOwnTools: true,
     options: [],
     thinkingBudget: 0,
     textTokens: 0,

@@ -31,7 +31,15 @@ const PRICED: Model = {
 const FACTS: Envelope = {
   ...{ protocol: "chat", model: MODEL.name, stream: true, choices: 1, textBytes: 3_000, media: [], compacts: false },
   ...{ limit: { field: "max_tokens", value: 100 }, serviceTier: undefined, tierParam: undefined },
-  ...{ hostedTools: [], options: [], thinkingBudget: 0, textTokens: 0, includeUsage: false },
+  ...{
+    hostedTools: [],
+    demandedTools: [],
+    hasOwnTools: true,
+    options: [],
+    thinkingBudget: 0,
+    textTokens: 0,
+    includeUsage: false,
+  },
 };
 
 function measured(facts: Partial<Envelope>): Terms & { readonly paying: OfferedTerms; readonly double: OfferedTerms } {

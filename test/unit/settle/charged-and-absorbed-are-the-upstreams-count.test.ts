@@ -152,6 +152,8 @@ function factsOf(limit: number, textBytes: number) {
     serviceTier: undefined,
     tierParam: undefined,
     hostedTools: [],
+    demandedTools: [],
+    hasOwnTools: true,
     options: [],
     thinkingBudget: 0,
     textTokens: 0,

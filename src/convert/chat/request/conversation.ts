@@ -1,5 +1,6 @@
 /** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
 
+import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
@@ -34,7 +35,11 @@ export function decodeMessages(value: unknown): ChatConversation {
     } else if (role === "tool") list.pushResults([toolResult(message, param)], param);
     else if (role === "function") list.pushResults([functionResult(message, param, functions)], param);
     else {
-      refuse("wrong_type", `${param}.role`, "The role must be developer, system, user, assistant, tool or function.");
+      refuse(
+        "wrong_type",
+        `${param}.role`,
+        `The role must be developer, system, user, assistant, tool or function; it is ${shownValue(role)}.`,
+      );
     }
   }
   provePairs(list.turns, true);
@@ -84,7 +89,11 @@ function userPart(raw: unknown, path: string): UserPart {
   if (part.type === "image_url") return imagePart(part, path);
   if (part.type === "file") return filePart(part, path);
   if (part.type === "input_audio") return { type: "audio", param: path };
-  return refuse("wrong_type", `${path}.type`, "The part must be text, image_url, input_audio or file.");
+  return refuse(
+    "wrong_type",
+    `${path}.type`,
+    `The part must be text, image_url, input_audio or file; it is ${shownValue(part.type)}.`,
+  );
 }
 
 function imagePart(part: JsonObject, path: string): ImagePart {

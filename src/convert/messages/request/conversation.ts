@@ -1,5 +1,6 @@
 /** Messages of the messages protocol as turns (docs/translation-rules.md rules 10 to 21). */
 
+import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
@@ -60,7 +61,8 @@ export class MessagesConversation {
     if (role === "user") this.#readUser(blocks, typeof message.content === "string", param);
     else if (role === "assistant") this.#readAssistant(blocks, param);
     else if (role === "system") this.#readSystem(message, blocks, param);
-    else refuse("wrong_type", `${param}.role`, "The role must be user, assistant or system.");
+    else
+      refuse("wrong_type", `${param}.role`, `The role must be user, assistant or system; it is ${shownValue(role)}.`);
   }
 
   #readUser(blocks: readonly unknown[], plain: boolean, param: string): void {

@@ -1,5 +1,6 @@
 /** The items of a responses request as turns (docs/translation-rules.md rules 9 to 21). */
 
+import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
 import type {
@@ -99,7 +100,7 @@ export class ResponsesConversation {
     if (REFUSED_ITEMS.has(type)) {
       refuse("unsupported_parameter", `${param}.type`, "Items of this type cannot be carried to this model.");
     }
-    return refuse("wrong_type", `${param}.type`, "The type of this item is not known.");
+    return refuse("wrong_type", `${param}.type`, `The type of this item, ${shownValue(type)}, is not known.`);
   }
 
   #readMessage(item: JsonObject, param: string): void {
@@ -113,7 +114,12 @@ export class ResponsesConversation {
       const parts = systemParts(item.content, path);
       if (this.#list.isEmpty) for (const part of parts) this.#system.push(part);
       else this.#list.pushSystem(parts, param);
-    } else refuse("wrong_type", `${param}.role`, "The role must be user, assistant, system or developer.");
+    } else
+      refuse(
+        "wrong_type",
+        `${param}.role`,
+        `The role must be user, assistant, system or developer; it is ${shownValue(role)}.`,
+      );
   }
 
   #readCall(type: string, item: JsonObject, param: string): void {
@@ -237,7 +243,11 @@ function inputPart(part: JsonObject, path: string): UserPart {
   if (part.type === "input_image") return imagePart(part, path);
   if (part.type === "input_file") return filePart(part, path);
   if (part.type === "input_audio") return { type: "audio", param: path };
-  return refuse("wrong_type", `${path}.type`, "The part must be input_text, input_image or input_file.");
+  return refuse(
+    "wrong_type",
+    `${path}.type`,
+    `The part must be input_text, input_image or input_file; it is ${shownValue(part.type)}.`,
+  );
 }
 
 function textPartOf(part: JsonObject, path: string): TextPart {

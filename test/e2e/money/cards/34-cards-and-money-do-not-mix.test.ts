@@ -110,3 +110,24 @@ test("the card that ends first pays, through the whole gateway, until it cannot 
   const charged = (await usageLines(here, account)).reduce((sum, line) => sum + line.amount, 0n);
   assert.equal(spent(sooner) + spent(later), charged);
 });
+
+test("a refusal for funds begins with its cause, the specification's words follow, and its type is the protocol's own", async () => {
+  const poor = await here.account({ usd: "0", group: "money" });
+  const cardless = await here.account({ usd: "10", group: "cards" });
+  const used = await here.account({ usd: "0", group: "cards" });
+  await redeem(used, card({ quota: 1n }));
+  const expected = [
+    [poor, "insufficient_balance", "The balance does not cover the least that this request can cost."],
+    [cardless, "no_entitlement", "No time card of this group that includes the model is running."],
+    [used, "quota_used", "The running time card does not have enough quota left for this request."],
+  ] as const;
+  for (const [account, cause, first] of expected) {
+    for (const protocol of PROTOCOL_LIST) {
+      const refused = await refusalOf(account, protocol);
+      assert.deepEqual([refused.status, refused.cause], [403, cause]);
+      const words = `${first} Access to the upstream is forbidden, contact the administrator. Model: "${protocol}-1".`;
+      assert.ok(refused.message.startsWith(words), refused.message);
+      assert.equal(refused.type, protocol === "messages" ? "billing_error" : "permission_error");
+    }
+  }
+});

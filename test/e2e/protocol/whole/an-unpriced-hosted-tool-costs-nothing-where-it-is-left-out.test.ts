@@ -1,46 +1,217 @@
 /**
- * ARCHITECTURE.md promise 14 and docs/translation-rules.md rule 33: a hosted tool without a price is refused where it
- * could run, else left out and named.
+ * ARCHITECTURE.md promise 14 and docs/translation-rules.md rule 33: a hosted tool without a price that is offered beside
+ * others is left out and named, on every route; where it is demanded, or the only one, and could run, it is refused.
  */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
-import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import { ask, assertAtRest, errorOf, type Fields } from "./asking.ts";
 
 let here: GatewayHere;
+let account: TestAccount;
 before(async () => {
-  here = await startGatewayHere();
+  here = await startGatewayHere({
+    config: (places) =>
+      testConfig(places, ({ models }) => ({
+        models: { "responses-alias": { price: { ...models["responses-alias"].price, tools: { web_search: "0.01" } } } },
+      })),
+  });
+  account = await here.account();
 });
 after(() => here.close());
 
+const OWN = { type: "function", name: "shell", parameters: { type: "object", properties: {} }, strict: false };
+const SEARCH = { type: "web_search", external_web_access: false };
 /** Tools as Codex offers them in every request. */
-const TOOLS = [
-  { type: "function", name: "shell", parameters: { type: "object", properties: {} }, strict: false },
-  { type: "web_search", external_web_access: false },
-];
+const TOOLS = [OWN, SEARCH];
 
-async function ask(model: string): Promise<Response> {
-  const { key } = await here.account();
-  return fetch(`${here.url}/v1/responses`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model, input: "hi", tools: TOOLS, max_output_tokens: 50 }),
-  });
-}
+const sent = () => JSON.parse(here.simulator.requests.at(-1)?.body.toString() ?? "") as Record<string, unknown>;
 
-test("on a route that could run it: 400 names the tools, and nothing goes upstream", async () => {
-  const before = here.simulator.count;
-  const reply = await ask("responses-1");
-  assert.equal(reply.status, 400);
-  const { error } = (await reply.json()) as { error: { cause: string; param: string } };
-  assert.deepEqual([error.cause, error.param], ["unsupported_parameter", "tools"]);
-  assert.equal(here.simulator.count, before);
-});
-
-for (const model of ["chat-1", "messages-1"]) {
-  test(`on ${model}, whose server never gets it: 200, and the loss is named`, async () => {
-    const reply = await ask(model);
+for (const model of ["responses-1", "chat-1", "messages-1"]) {
+  test(`offered beside others, on ${model}: 200, the loss is named, and no server gets it`, async () => {
+    const reply = await ask(here, "responses", account.key, { model, tools: TOOLS });
     assert.equal(reply.status, 200, await reply.clone().text());
     assert.equal(reply.headers.get("x-tollgate-translation"), "lossy; dropped=tools.web_search");
     assert.ok(!here.simulator.requests.at(-1)?.body.toString().includes("web_search"));
+    await assertAtRest(here, account);
   });
 }
+
+test("with a price it is carried, and nothing is named", async () => {
+  const reply = await ask(here, "responses", account.key, { model: "responses-alias", tools: TOOLS });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  assert.equal(reply.headers.get("x-tollgate-translation"), null);
+  assert.deepEqual(sent().tools, TOOLS);
+});
+
+test("what Codex sends by default works on a responses model without prices of tools; other bytes stay", async () => {
+  const golden = new URL("../../../golden/clients/codex-exec.responses.json", import.meta.url);
+  const body = JSON.parse(readFileSync(golden, "utf8")) as Fields & { tools: { type: string }[] };
+  assert.ok(body.tools.some(({ type }) => type === "web_search"));
+  const raw = JSON.stringify({ ...body, model: "responses-1", max_output_tokens: 500 });
+  const reply = await ask(here, "responses", account.key, {}, { raw });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  assert.equal(reply.headers.get("x-tollgate-translation"), "lossy; dropped=tools.web_search");
+  await reply.text();
+  const search = JSON.stringify(body.tools.find(({ type }) => type === "web_search"));
+  const expected = raw.includes(`,${search}`) ? raw.replace(`,${search}`, "") : raw.replace(`${search},`, "");
+  assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
+});
+
+/** The fields of a request, and what of them goes upstream. */
+const LEFT_OUT: readonly (readonly [string, Protocol, Fields, Fields])[] = [
+  [
+    "in a namespace, which stays with what else it has",
+    "responses",
+    { tools: [{ type: "namespace", name: "n", description: "d", tools: [SEARCH, OWN] }] },
+    { tools: [{ type: "namespace", name: "n", description: "d", tools: [OWN] }] },
+  ],
+  [
+    "alone in a namespace, which goes",
+    "responses",
+    { tools: [OWN, { type: "namespace", name: "n", description: "d", tools: [SEARCH] }] },
+    { tools: [OWN] },
+  ],
+  [
+    "in an item that adds tools",
+    "responses",
+    {
+      input: [
+        { type: "additional_tools", role: "developer", tools: [SEARCH, OWN] },
+        { role: "user", content: "1.50" },
+      ],
+    },
+    {
+      input: [
+        { type: "additional_tools", role: "developer", tools: [OWN] },
+        { role: "user", content: "1.50" },
+      ],
+    },
+  ],
+  [
+    "alone in an item that adds tools, which goes",
+    "responses",
+    {
+      tools: [OWN],
+      input: [
+        { type: "additional_tools", role: "developer", tools: [SEARCH] },
+        { role: "user", content: "x" },
+      ],
+    },
+    { tools: [OWN], input: [{ role: "user", content: "x" }] },
+  ],
+  [
+    "among allowed tools",
+    "responses",
+    {
+      tools: TOOLS,
+      tool_choice: {
+        type: "allowed_tools",
+        mode: "required",
+        tools: [{ type: "function", name: "shell" }, { type: "web_search" }],
+      },
+    },
+    {
+      tools: [OWN],
+      tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "shell" }] },
+    },
+  ],
+  [
+    "of a server's own memory",
+    "responses",
+    { tools: [OWN, { type: "file_search", vector_store_ids: ["vs_1"] }] },
+    { tools: [OWN] },
+  ],
+  [
+    "on messages, while another tool is demanded",
+    "messages",
+    {
+      tools: [
+        { name: "f", input_schema: { type: "object" } },
+        { type: "web_search_20250305", name: "web_search" },
+      ],
+      tool_choice: { type: "tool", name: "f" },
+    },
+    { tools: [{ name: "f", input_schema: { type: "object" } }], tool_choice: { type: "tool", name: "f" } },
+  ],
+  [
+    "on chat",
+    "chat",
+    { tools: [{ type: "function", function: { name: "f" } }, { type: "web_search" }] },
+    { tools: [{ type: "function", function: { name: "f" } }] },
+  ],
+];
+
+for (const [name, protocol, fields, upstream] of LEFT_OUT) {
+  test(`left out: ${name}`, async () => {
+    const reply = await ask(here, protocol, account.key, fields);
+    assert.equal(reply.status, 200, await reply.clone().text());
+    assert.match(reply.headers.get("x-tollgate-translation") ?? "", /^lossy; dropped=tools\.(web|file)_search$/);
+    const body = sent();
+    for (const member of ["tools", "tool_choice", ...("input" in fields ? ["input"] : [])]) {
+      assert.deepEqual(body[member], upstream[member], member);
+    }
+    await assertAtRest(here, account);
+  });
+}
+
+const DEMANDED: readonly (readonly [string, Protocol, Fields])[] = [
+  ["the choice is its type", "responses", { tools: TOOLS, tool_choice: { type: "web_search" } }],
+  ["the choice is another version of it", "responses", { tools: TOOLS, tool_choice: { type: "web_search_preview" } }],
+  [
+    "it is the only one that is allowed",
+    "responses",
+    { tools: TOOLS, tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "web_search" }] } },
+  ],
+  ["no other tool is offered", "responses", { tools: [SEARCH] }],
+  [
+    "the choice is its name",
+    "messages",
+    {
+      tools: [
+        { name: "f", input_schema: { type: "object" } },
+        { type: "web_search_20250305", name: "web_search" },
+      ],
+      tool_choice: { type: "tool", name: "web_search" },
+    },
+  ],
+  [
+    "it stands where nothing is left out",
+    "responses",
+    { tools: [OWN], input: [{ role: "user", content: [{ type: "input_text", text: "x", tools: [SEARCH] }] }] },
+  ],
+];
+
+for (const [name, protocol, fields] of DEMANDED) {
+  test(`refused: ${name}`, async () => {
+    const before = here.simulator.count;
+    const reply = await ask(here, protocol, account.key, fields);
+    const error = await errorOf(reply);
+    assert.deepEqual([reply.status, error.cause], [400, "unsupported_parameter"]);
+    assert.match(error.message, /The hosted tool "web_search[^"]*" is not offered for this model\./);
+    assert.match(error.remedy, /web_search = "disabled" in Codex/, "names the client's own setting");
+    assert.equal(here.simulator.count, before, "nothing went upstream");
+    await assertAtRest(here, account);
+  });
+}
+
+test("who wants nothing left out gets a 400", async () => {
+  const before = here.simulator.count;
+  const reply = await ask(here, "responses", account.key, { tools: TOOLS }, { headers: { "x-tollgate-strict": "1" } });
+  assert.deepEqual([reply.status, (await errorOf(reply)).param], [400, "tools"]);
+  assert.equal(here.simulator.count, before);
+  await assertAtRest(here, account);
+});
+
+test("explain says what is left out", async () => {
+  const reply = await fetch(`${here.url}/v1/explain?protocol=responses`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${account.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "responses-1", input: "hi", tools: TOOLS, max_output_tokens: 50 }),
+  });
+  const text = await reply.text();
+  assert.equal(reply.status, 200, text);
+  assert.match(text, /tools\.web_search/);
+});

@@ -117,6 +117,10 @@ test("check says what is good and what is wrong, with line and key", async () =>
     const passed = await check("--config", good);
     assert.equal(passed.code, 0, passed.stderr);
     assert.match(passed.stdout, /is good: \d+ models/);
+    assert.ok(!passed.stderr.includes("models.big-1."), "its tools have prices");
+    const warned = JSON.parse((await check("--json", "--config", good)).stdout) as { warnings: string[] };
+    const unpriced = warned.warnings.map((one) => `${good}: warning: ${one}\n`).join("");
+    assert.equal(passed.stderr, unpriced);
     const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
     const least = /^## Configuration\n[\s\S]*?^```yaml\n(?<text>[\s\S]*?)^```$/m.exec(readme)?.groups?.text ?? "";
     assert.match(least, /^models:/m);

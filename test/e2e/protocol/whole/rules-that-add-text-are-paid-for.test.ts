@@ -35,6 +35,8 @@ const FACTS: Envelope = {
   serviceTier: undefined,
   tierParam: undefined,
   hostedTools: [],
+  demandedTools: [],
+  hasOwnTools: true,
   options: [],
   thinkingBudget: 0,
   textTokens: 0,

@@ -65,3 +65,9 @@ test("rule 14: refusals in history are text", () => {
   const sent = messagesOf([user, { role: "assistant", content: null, refusal: "no" }, user]) as { content: unknown }[];
   assert.deepEqual(sent[1]?.content, [text("no")]);
 });
+
+test("rule 15: a byte order mark alone is text, for which nothing is refused or left out", () => {
+  assert.deepEqual(messagesOf([{ role: "user", content: "\ufeff" }]), [{ role: "user", content: [text("\ufeff")] }]);
+  const mixed = { role: "user", content: [text("a"), text(" \ufeff\n"), text("\u00a0\u3000")] };
+  assert.deepEqual(messagesOf([mixed]), [{ role: "user", content: [text("a"), text(" \ufeff\n")] }]);
+});

@@ -1,0 +1,92 @@
+/**
+ * Hosted tools that are offered without having a price, on a route of the client's own protocol: they are left out and
+ * named, as a translation does with tools that its target does not run (docs/translation-rules.md rule 33). Admission has
+ * refused those that the answer must use.
+ */
+import { type Refusal, refusal } from "../../values/errors.ts";
+import { isObject } from "../../values/json-object.ts";
+import { withoutHosted } from "../../values/members/hosted-tools.ts";
+import { elementSpans, isJsonFault, memberValue, scanJson, spliceJson } from "../../wire/json.ts";
+import type { ClientRequest, Permitted } from "../exchange.ts";
+import { familyOf } from "../rules/tool-offer.ts";
+
+interface Left {
+  /** The request itself where nothing is left out. */
+  readonly request: ClientRequest;
+  /** What is left out, as `x-tollgate-translation` names it. */
+  readonly dropped: readonly string[];
+}
+
+/** The request without hosted tools that have no price; a refusal where the client wants nothing left out. */
+export function withoutUnpriced(
+  request: ClientRequest,
+  { unpricedTools = [], strict }: Pick<Permitted, "unpricedTools" | "strict">,
+): Left | Refusal {
+  if (unpricedTools.length === 0) return { request, dropped: [] };
+  if (strict) {
+    const detail = `The hosted tool "${unpricedTools[0]}" is not offered for this model, and nothing may be left out.`;
+    return refusal("unsupported_parameter", { param: "tools", detail });
+  }
+  const dropped = [...new Set(unpricedTools.map((type) => `tools.${familyOf(type)}`))];
+  return { request: edited(request, editsOf(request, new Set(unpricedTools))), dropped };
+}
+
+/** The members that change, as raw JSON; undefined: the member goes. */
+type Edits = Map<string, string | undefined>;
+
+function editsOf({ protocol, json, body, scan }: ClientRequest, types: ReadonlySet<string>): Edits {
+  const edits: Edits = new Map();
+  const leave = (tools: unknown) => withoutHosted(protocol, tools, types);
+  /** Elements that stay as they are keep their bytes. */
+  const edit = (name: string, list: readonly unknown[], change: (element: unknown) => unknown) => {
+    const left = list.map(change);
+    if (left.every((element, index) => element === list[index])) return;
+    const raw = memberValue(body, scan, name) ?? new Uint8Array();
+    const spans = [...elementSpans(raw)].map(({ start, end }) => Buffer.from(raw.subarray(start, end)).toString());
+    const texts = left.map((element, index) => (element === list[index] ? spans[index] : JSON.stringify(element)));
+    const kept = texts.filter((text) => text !== undefined);
+    edits.set(name, kept.length === 0 && name === "tools" ? undefined : `[${kept.join(",")}]`);
+  };
+  if (Array.isArray(json.tools)) edit("tools", json.tools, leave);
+  else if (leave(json.tools) !== json.tools) edits.set("tools", undefined);
+  if (protocol === "responses" && Array.isArray(json.input)) edit("input", json.input, (item) => itemLeft(item, leave));
+  const choice = choiceLeft(json.tool_choice, leave);
+  if (choice !== json.tool_choice) edits.set("tool_choice", JSON.stringify(choice));
+  return edits;
+}
+
+function itemLeft(item: unknown, leave: (tools: unknown) => unknown): unknown {
+  if (!isObject(item) || item.tools === undefined) return item;
+  const tools = leave(item.tools);
+  if (tools === item.tools) return item;
+  const isEmpty = tools === undefined || (Array.isArray(tools) && tools.length === 0);
+  // An item that offers nothing is none; one that answers a call still does.
+  return isEmpty && item.type === "additional_tools" ? undefined : { ...item, tools: tools ?? [] };
+}
+
+/** A choice among tools without those that are no longer offered. */
+function choiceLeft(choice: unknown, leave: (tools: unknown) => unknown): unknown {
+  if (!isObject(choice)) return choice;
+  const tools = leave(choice.tools);
+  if (tools !== choice.tools) return { ...choice, tools };
+  const { allowed_tools: allowed } = choice;
+  if (!isObject(allowed)) return choice;
+  const among = leave(allowed.tools);
+  return among === allowed.tools ? choice : { ...choice, allowed_tools: { ...allowed, tools: among } };
+}
+
+function edited(request: ClientRequest, edits: Edits): ClientRequest {
+  if (edits.size === 0) return request;
+  const set: Record<string, string> = {};
+  const remove: string[] = [];
+  const json: Record<string, unknown> = { ...request.json };
+  for (const [name, text] of edits) {
+    if (text === undefined) remove.push(name);
+    else set[name] = text;
+    json[name] = text === undefined ? undefined : JSON.parse(text);
+  }
+  const body = spliceJson(request.body, request.scan, { set, remove });
+  const scan = scanJson(body);
+  if (isJsonFault(scan)) throw new Error("a body lost its form when a tool was taken out");
+  return { ...request, body, scan, json };
+}

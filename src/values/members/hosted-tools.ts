@@ -1,0 +1,62 @@
+/**
+ * Tools that the upstream would run, and bill, by itself (ARCHITECTURE.md promise 14). The types that a client runs are
+ * listed; every other type is taken for one that somebody bills.
+ */
+import { isObject, type JsonObject } from "../json-object.ts";
+import type { Protocol } from "../protocol.ts";
+
+/** Types of the tools that the client runs, or that cost nothing but tokens. */
+const OWN_TYPES: Readonly<Record<Protocol, RegExp>> = {
+  chat: /^(?:function|custom)$/,
+  messages:
+    /^(?:custom|(?:bash|text_editor|memory|computer|computer_toolset|browser_toolset)_\d{8}|tool_search_tool_(?:bm25|regex)(?:_\d{8})?)$/,
+  responses: /^(?:function|custom|namespace|local_shell|apply_patch)$/,
+};
+
+/** The type of a tool that the upstream would run; undefined: the client runs it. */
+export function hostedType(protocol: Protocol, tool: JsonObject): string | undefined {
+  // What has no type is a function of the client's own.
+  if (tool.type === undefined || tool.type === null) return undefined;
+  const type = typeof tool.type === "string" ? tool.type : "unknown";
+  return isOwn(protocol, type, tool) ? undefined : type;
+}
+
+function isOwn(protocol: Protocol, type: string, tool: JsonObject): boolean {
+  if (OWN_TYPES[protocol].test(type)) return true;
+  if (protocol !== "responses") return false;
+  if (type === "tool_search") return tool.execution === "client";
+  // A container is the upstream's; a local environment, or none, is the client's own shell.
+  if (type !== "shell") return false;
+  const { environment } = tool;
+  return environment === undefined || environment === null || (isObject(environment) && environment.type === "local");
+}
+
+/** The tools of a list, with those in namespaces and in lists inside it. */
+export function toolsIn(root: unknown): JsonObject[] {
+  const tools: JsonObject[] = [];
+  const pending: unknown[] = [root];
+  while (pending.length > 0) {
+    const next = pending.pop();
+    if (Array.isArray(next)) for (let i = next.length - 1; i >= 0; i--) pending.push(next[i]);
+    else if (isObject(next)) {
+      tools.push(next);
+      if (next.type === "namespace") pending.push(next.tools);
+    }
+  }
+  return tools;
+}
+
+/** A list of tools without those hosted ones, also in namespaces; the list itself where it has none of them. */
+export function withoutHosted(protocol: Protocol, tools: unknown, types: ReadonlySet<string>): unknown {
+  if (Array.isArray(tools)) {
+    const left = tools.map((tool) => withoutHosted(protocol, tool, types));
+    return left.every((tool, index) => tool === tools[index]) ? tools : left.filter((tool) => tool !== undefined);
+  }
+  if (!isObject(tools)) return tools;
+  const type = hostedType(protocol, tools);
+  if (type !== undefined && types.has(type)) return undefined;
+  if (tools.type !== "namespace") return tools;
+  const left = withoutHosted(protocol, tools.tools, types);
+  if (left === tools.tools) return tools;
+  return left === undefined || (Array.isArray(left) && left.length === 0) ? undefined : { ...tools, tools: left };
+}
