@@ -7,7 +7,7 @@ import { readEnvelope } from "../../../src/accept/envelope.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 
 const LIST = "1,2,3,".repeat(20_000);
-const PROSE = readFileSync("README.md", "utf8");
+const PROSE = readFileSync("docs/configuration.md", "utf8");
 const CODE = readFileSync("src/gateway.ts", "utf8");
 
 const jsonOf = (content: unknown) =>

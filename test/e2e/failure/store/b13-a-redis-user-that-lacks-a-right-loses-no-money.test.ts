@@ -36,9 +36,9 @@ async function guarded(t: TestContext): Promise<Guarded> {
   return { redis, url: `redis://tollgate:secret@127.0.0.1:${redis.port}`, rule };
 }
 
-test("README.md has the shipped user as a command", () => {
-  const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
-  const said = /ACL SETUSER tollgate on '>[^']+' (?<rules>[^`]+?)\n```/.exec(readme)?.groups?.rules ?? "";
+test("docs/configuration.md has the shipped user as a command", () => {
+  const document = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8");
+  const said = /ACL SETUSER tollgate on '>[^']+' (?<rules>[^`]+?)\n```/.exec(document)?.groups?.rules ?? "";
   const words = said.replaceAll("\\\n", " ").replaceAll("'", "").trim().split(/\s+/);
   assert.deepEqual(words, RULES);
 });
