@@ -18,7 +18,6 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
   ["context_length_exceeded", "context_length_exceeded"],
   // llama.cpp
   ["exceed_context_size_error", "context_length_exceeded"],
-  ["string_above_max_length", "context_length_exceeded"],
   ["content_policy_violation", "content_policy_violation"],
   // Azure OpenAI, Alibaba
   ["content_filter", "content_policy_violation"],
@@ -45,7 +44,7 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
     new RegExp(
       [
         "prompt is too long|input is too long|prompt exceeds max length|too many tokens: ",
-        "maximum (?:context|prompt|model) length|longer than the (?:model's )?(?:context|maximum)",
+        "maximum (?:context|prompt|model) length|longer than the (?:model's context|maximum model) length",
         "exceeds? (?:the |your )?(?:available |model'?s? )?(?:context (?:window|size|length|limit)|token limit)",
         "exceeded model token limit|context window exceeds|exceeds the context window|exceed context limit",
         "input token count[^.]{0,40} exceeds|range of input length should be|`inputs` tokens \\+ `max_new_tokens`",

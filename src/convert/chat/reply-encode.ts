@@ -4,7 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
-import { finishOf } from "../rules/finish-words.ts";
+import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -130,7 +130,7 @@ export function isOwnFinish(word: string): boolean {
 
 /** JSON text of the protocol's own word for a foreign one (rule 43): `null` for a failure, which is no end. */
 export function ownFinish(word: string): string | undefined {
-  const finish = isOwnFinish(word) ? undefined : finishOf(word);
+  const finish = isOwnFinish(word) ? undefined : knownFinish(word);
   if (finish === undefined) return undefined;
   return finish === "failure" ? "null" : JSON.stringify(FINISH_REASONS[finish]);
 }

@@ -5,7 +5,7 @@ import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
-import { finishOf } from "../rules/finish-words.ts";
+import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { writeUsage } from "./usage.ts";
@@ -108,7 +108,7 @@ const OWN: ReadonlySet<string> = new Set(Object.values(STOP_REASONS));
 
 /** JSON text of the protocol's own word for a foreign stop reason (rule 43): `null` for a failure, which is no end. */
 export function ownStopReason(word: string): string | undefined {
-  const finish = OWN.has(word) ? undefined : finishOf(word);
+  const finish = OWN.has(word) ? undefined : knownFinish(word);
   if (finish === undefined) return undefined;
   return finish === "failure" ? "null" : JSON.stringify(STOP_REASONS[finish]);
 }

@@ -4,7 +4,7 @@ import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import { type ReplyPlan, type Stop, stopFor } from "../hub.ts";
-import { finishOf } from "../rules/finish-words.ts";
+import { knownFinish } from "../rules/finish-words.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -58,7 +58,7 @@ const OWN_REASONS: ReadonlySet<unknown> = new Set(["max_output_tokens", "content
 /** The protocol's own word for a foreign reason why a response is incomplete (rule 43); undefined for its own words. */
 export function ownIncompleteReason(response: JsonObject): string | undefined {
   const said = objectOf(response.incomplete_details)?.reason;
-  const finish = OWN_REASONS.has(said) ? undefined : finishOf(said);
+  const finish = OWN_REASONS.has(said) ? undefined : knownFinish(said);
   return finish === undefined || finish === "failure" ? undefined : incompleteReason(stopFor(finish));
 }
 

@@ -18,6 +18,9 @@ const WORDS: ReadonlyMap<string, Finish> = new Map([
   ["stop", "end"],
   ["end_turn", "end"],
   ["complete", "end"],
+  ["completed", "end"],
+  ["eos", "end"],
+  ["eos_token", "end"],
   ["stop_sequence", "stop-sequence"],
   ["tool_calls", "tool-calls"],
   ["tool_call", "tool-calls"],
@@ -54,15 +57,27 @@ const NO_REASON: ReadonlySet<string> = new Set(["", "null", "none", "unspecified
  * @returns undefined when it is none; a plain end for a word that says nothing to us.
  */
 export function finishOf(value: unknown): Finish | undefined {
-  if (typeof value !== "string") return undefined;
-  const known = WORDS.get(value);
-  if (known !== undefined) return known;
-  const reasons = value
+  const reasons = reasonsIn(value);
+  return reasons.length === 0 ? undefined : (gravest(reasons) ?? "end");
+}
+
+/** The same, but undefined for a word that says nothing to us: what it means is left to its reader. */
+export function knownFinish(value: unknown): Finish | undefined {
+  return gravest(reasonsIn(value));
+}
+
+function reasonsIn(value: unknown): readonly string[] {
+  if (typeof value !== "string") return [];
+  if (WORDS.has(value)) return [value];
+  return value
     .split(/[\s:;,|/]+/)
     .map(plain)
     .filter((word) => !NO_REASON.has(word));
-  if (reasons.length === 0) return undefined;
-  return reasons.map(meaningOf).reduce(graver);
+}
+
+function gravest(reasons: readonly string[]): Finish | undefined {
+  const meant = reasons.map(meaningOf).filter((finish) => finish !== undefined);
+  return meant.length === 0 ? undefined : meant.reduce(graver);
 }
 
 /** The one of two reasons that counts. */
@@ -78,8 +93,8 @@ function plain(word: string): string {
   return snake.replace(/^(?:finish|stop)_?reason[._]/, "");
 }
 
-function meaningOf(word: string): Finish {
-  return WORDS.get(word) ?? PARTS.find(([part]) => part.test(word))?.[1] ?? "end";
+function meaningOf(word: string): Finish | undefined {
+  return WORDS.get(word) ?? PARTS.find(([part]) => part.test(word))?.[1];
 }
 
 /**

@@ -66,5 +66,7 @@ test("codes and types mean the same as sentences", () => {
 test("a prompt that is quoted further on decides nothing", () => {
   const quotes = `messages.0: unknown member. ${"x".repeat(300)} prompt is too long`;
   assert.equal(refusalMeaning(["invalid_request_error"], quotes), undefined);
+  const name = "Invalid 'tools[0].name': longer than the maximum of 64 characters.";
+  assert.equal(refusalMeaning(["invalid_request_error", "string_above_max_length"], name), undefined);
   assert.equal(refusalMeaning(["invalid_request_error", 7, {}], { text: "prompt is too long" }), undefined);
 });
