@@ -79,7 +79,7 @@ export async function assertRefused({ here, account }: Scene, count: number, wit
       return performance.now() - startMs;
     }),
   );
-  const limitMs = withinMs + 4 * Math.max(...busyMs);
+  const limitMs = withinMs + 8 * Math.max(...busyMs);
   const protocols = Array.from({ length: count }, (_, i) => PROTOCOL_LIST[i % 3] as Protocol);
   await Promise.all(
     protocols.map(async (protocol) => {
