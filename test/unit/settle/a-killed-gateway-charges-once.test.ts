@@ -204,5 +204,8 @@ test("killed between FINAL and the settlement: charged once, exactly what the cl
 test("a second gateway on the same journal refuses to start", async (t) => {
   const { start } = await scene(t, "redis");
   await start();
-  await assert.rejects(start(), /has the journal in/);
+  await assert.rejects(
+    start(),
+    /another process \(\d+\) has the folder \S+ with the journal; give each process its own journal\.dir/,
+  );
 });
