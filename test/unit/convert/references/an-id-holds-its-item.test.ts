@@ -1,0 +1,98 @@
+/** docs/decisions/references-carry-what-they-name.md: what is put into an id comes back from it, and only for its account. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { KeptItems, keptNative, SealedIds, withSealedIds } from "../../../../src/convert/responses/references.ts";
+import { openReasoning, originOf } from "../../../../src/convert/rules/envelope.ts";
+import { createSealing } from "../../../../src/request/sealing.ts";
+import { Secret } from "../../../../src/values/secret.ts";
+import { routeTo } from "../request/translate.ts";
+import { CALL, contextOf, type Item, MESSAGE, OWN, placed, refer } from "./rig.ts";
+
+const idOf = (item: Item, context = OWN) => new SealedIds(context).of(item.id, item) ?? "";
+
+function carrierOf(...items: readonly Item[]): Item {
+  const kept = new KeptItems();
+  for (const item of items) kept.add(item);
+  return kept.carrier(OWN) ?? {};
+}
+
+test("a whole reply's id is its item, of the same kind", async () => {
+  const id = idOf(MESSAGE);
+  assert.match(id, /^msg_gw1\.[A-Za-z0-9_-]+$/);
+  assert.deepEqual(await placed(["hi", refer(id), { role: "user", content: "x" }]), [
+    "hi",
+    MESSAGE,
+    { role: "user", content: "x" },
+  ]);
+});
+
+test("the type of a reference may be absent", async () => {
+  assert.deepEqual(await placed([{ id: idOf(CALL) }]), [CALL]);
+});
+
+test("a stream's short ids are found in the item that carries them, wherever it stands, and it is gone", async () => {
+  const carrier = carrierOf(MESSAGE, CALL);
+  assert.deepEqual([carrier.type, carrier.summary], ["reasoning", []]);
+  const input = [refer("msg_1"), refer("fc_1"), refer(carrier.id), { type: "function_call_output", call_id: "call_1" }];
+  const expected = [MESSAGE, CALL, { type: "function_call_output", call_id: "call_1" }];
+  assert.deepEqual(await placed(input), expected);
+  assert.deepEqual(
+    await placed([carrier, ...input.slice(0, 2), ...input.slice(3)]),
+    expected,
+    "brought back as it was",
+  );
+});
+
+test("items that come back whole get their short ids again, for their servers know no other", async () => {
+  const other = { ...MESSAGE, id: idOf(MESSAGE), content: "changed by its client" };
+  assert.deepEqual(await placed([other]), [{ ...other, id: "msg_1" }]);
+  const strange = { ...CALL, id: idOf(CALL, contextOf("another")) };
+  const { id: _, ...nameless } = strange;
+  assert.deepEqual(await placed([strange]), [nameless], "an id that cannot be opened is none");
+});
+
+test("what is not of this account, was changed, or is made up stays a reference, and so does all that is beside it", async () => {
+  const id = idOf(MESSAGE);
+  const at = id.length - 8;
+  const flipped = `${id.slice(0, at)}${id[at] === "A" ? "B" : "A"}${id.slice(at + 1)}`;
+  const another = idOf(MESSAGE, contextOf("another"));
+  const otherKey = createSealing([new Secret("a-key-of-another-gateway-of-others")]);
+  const elsewhere = idOf(MESSAGE, contextOf("own", otherKey));
+  for (const bad of [another, flipped, elsewhere, "msg_1", "msg_gw1.", `msg_${"gw1.A".repeat(9)}`, `${id}A`, ""]) {
+    assert.equal(await placed([refer(id), refer(bad)]), "as it is", bad.slice(0, 40));
+  }
+});
+
+test("a sealed reasoning is no item, and the other way round", async () => {
+  const reasoning = OWN.seal(Buffer.from("{}"), "reasoning:messages");
+  assert.equal(await placed([refer(`rs_${reasoning}`)]), "as it is");
+  const asSignature = idOf(MESSAGE).slice("msg_".length);
+  assert.equal(openReasoning(asSignature, originOf(routeTo("messages")), OWN), undefined);
+});
+
+test("reasoning goes back to its own model as its server wrote it, and is left out where nobody could read it", async () => {
+  const native = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "opaque" };
+  const route = routeTo("responses");
+  const [restored] = (await placed([refer(idOf(keptNative(native, route, OWN)))])) as Item[];
+  assert.deepEqual(openReasoning(String(restored?.encrypted_content), originOf(route), OWN), [native]);
+  const { encrypted_content: _, ...bare } = native;
+  assert.deepEqual(await placed([MESSAGE, refer(idOf(keptNative(bare, route, OWN)))]), [MESSAGE]);
+});
+
+test("probabilities are not kept: no model reads them", async () => {
+  const content = [{ type: "output_text", text: "a", annotations: [], logprobs: [{ token: "a", logprob: -1 }] }];
+  const [kept] = (await placed([refer(idOf({ ...MESSAGE, content }))])) as Item[];
+  assert.deepEqual(kept?.content, [{ type: "output_text", text: "a", annotations: [], logprobs: [] }]);
+});
+
+test("a whole reply keeps every byte but its ids", () => {
+  const text = `{ "id":"resp_1", "big":12345678901234567890, "output": [ ${JSON.stringify(MESSAGE)} , {"type":"x"} ] }`;
+  const body = withSealedIds(Buffer.from(text), JSON.parse(text), { keep: (item) => item, context: OWN });
+  const id = /msg_gw1\.[A-Za-z0-9_-]+/.exec(Buffer.from(body).toString())?.[0] ?? "";
+  const expected = `{ "id":"resp_1", "big":12345678901234567890, "output": [${JSON.stringify(MESSAGE)},{"type":"x"}] }`;
+  assert.equal(Buffer.from(body).toString().replace(id, "msg_1"), expected);
+});
+
+test("a short item costs few bytes", () => {
+  assert.ok(idOf(CALL).length < 180, `${idOf(CALL).length} for ${JSON.stringify(CALL).length}`);
+});
