@@ -23,7 +23,13 @@ import { nanoUsd } from "../values/money.ts";
 import { PROTOCOLS } from "../values/protocol.ts";
 import { Secret } from "../values/secret.ts";
 import { contextOf } from "./context.ts";
-import { type AttemptConversion, encoderFor, forwardedHeaders, inspector } from "./conversion.ts";
+import {
+  type AttemptConversion,
+  encoderFor,
+  encoderWithoutReasoning,
+  forwardedHeaders,
+  inspector,
+} from "./conversion.ts";
 import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import { withReferences } from "./references.ts";
@@ -130,7 +136,11 @@ function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } 
 }
 
 /** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
-type Convert = (route: Route) => AttemptRequest<AttemptConversion> | Refusal;
+interface Convert {
+  readonly first: (route: Route) => AttemptRequest<AttemptConversion> | Refusal;
+  /** Without the reasoning that the upstream has refused; undefined where it has none. */
+  readonly withoutReasoning: (route: Route) => AttemptRequest<AttemptConversion> | Refusal | undefined;
+}
 
 /** How the request is converted, for any route. */
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
@@ -141,12 +151,16 @@ export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: Pi
   const strict = request.headers.get("x-tollgate-strict") === "1";
   const permitted = { outputLimit, openEnded, inputEstimate, unpricedTools, strict };
   const startedMs = parts.clock.monotonicMs();
-  return (route) => {
-    const asked = { protocol, model, stream, ...read };
-    const encoded = encoderFor(endpoint.open, asked, permit, permitted, contextOf(parts, permit))(route);
-    run.record.converted(startedMs);
-    return isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+  const asked = { protocol, model, stream, ...read };
+  const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encode: (route: Route) => E) => {
+    return (route: Route) => {
+      const encoded = encode(route);
+      run.record.converted(startedMs);
+      return encoded === undefined || isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+    };
   };
+  const details = [endpoint.open, asked, permit, permitted, contextOf(parts, permit)] as const;
+  return { first: made(encoderFor(...details)), withoutReasoning: made(encoderWithoutReasoning(...details)) };
 }
 
 /** Picks routes until an upstream answers; undefined when the client left meanwhile. */
@@ -168,7 +182,8 @@ export async function pickUpstream(
     signal: request.signal,
     owner: { account: permit.tag, key: permit.keyId },
     conversation: conversationOf(run, permit, read),
-    encodeFor: convert,
+    encodeFor: convert.first,
+    withoutReasoning: convert.withoutReasoning,
     inspector,
   });
   run.attempts = result.attempts;
