@@ -218,18 +218,17 @@ export async function withItemsInPlace(
   bytesMax: number,
   rest: Rest = () => undefined,
 ): Promise<Uint8Array | "too_large"> {
-  const input = arrayOf(json.input).map(objectOf);
+  if (!Array.isArray(json.input)) return body;
+  const input = json.input.map(objectOf);
   const opened = new OpenedIds(context, bytesMax);
-  const known = new Map<string, JsonObject>();
   for (const item of input) {
-    const held = typeof item?.id === "string" ? opened.open(item.id) : undefined;
-    if (held && "items" in held) for (const one of held.items) if (typeof one.id === "string") known.set(one.id, one);
+    if (typeof item?.id === "string") opened.open(item.id);
     if (opened.exceeded) return "too_large";
     await rest();
   }
-  const places = input.map((item) => item && placeOf(item, opened, known));
+  const places = placesOf(input, opened);
   // The route refuses what cannot be opened, and names its place: it is looked for where the client has written it.
-  if (places.includes("unknown")) return body;
+  if (places.includes("unknown") || places.every((place) => place === "as it is")) return body;
   let bytes = 0;
   const edited = editElements(body, ["input"], (raw, index) => {
     const place = places[index];
@@ -245,10 +244,33 @@ export async function withItemsInPlace(
 /** What takes the place of an item: another, the same with another id (raw JSON; undefined: none), or nothing. */
 type Place = { readonly item: JsonObject } | { readonly id: string | undefined } | "as it is" | "left out" | "unknown";
 
-function placeOf(item: JsonObject, opened: OpenedIds, known: ReadonlyMap<string, JsonObject>): Place {
+/**
+ * A short id is looked for in the next item that carries others, since it stands after those that it carries: some servers
+ * number their items anew in each reply. One that no later item has is looked for in those before.
+ */
+function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds): readonly Place[] {
+  const known = new Map<string, JsonObject>();
+  const places: Place[] = [];
+  const seen = new Set<unknown>();
+  for (let index = input.length - 1; index >= 0; index--) {
+    const item = input[index];
+    const held = typeof item?.id === "string" ? opened.open(item.id) : undefined;
+    // Once for each, so that many copies of one that is large cost nothing.
+    if (held && "items" in held && !seen.has(held)) {
+      seen.add(held);
+      for (const one of held.items) if (typeof one.id === "string") known.set(one.id, one);
+    }
+    places[index] = item ? placeOf(item, held, known) : "as it is";
+  }
+  return places.map((place, index) => {
+    const item = input[index];
+    return place === "unknown" && item ? placeOf(item, undefined, known) : place;
+  });
+}
+
+function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<string, JsonObject>): Place {
   const { id } = item;
   if (typeof id !== "string") return "as it is";
-  const held = opened.open(id);
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
     if (held === undefined) return { id: undefined };

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
+import OpenAI from "openai";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, errorOf, framesOf } from "./asking.ts";
 
@@ -110,6 +111,32 @@ test("funds that cover the reference and not its item lower the output limit", a
 });
 
 for (const model of ["responses-1", "chat-1", "messages-1"]) {
+  for (const stream of [false, true]) {
+    test(`${model}: an official SDK sends back what it got${stream ? " of a stream" : ""}, and its server sees no id of ours`, async () => {
+      const { key } = await here.account();
+      const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: key, maxRetries: 0 });
+      const turn = (input: OpenAI.Responses.ResponseInputItem[]) =>
+        stream
+          ? sdk.responses.stream({ model, input, max_output_tokens: 400 }).finalResponse()
+          : sdk.responses.create({ model, input, max_output_tokens: 400 });
+      here.simulator.program({ text: SECRET, tools: [{ name: "look", arguments: { part: "roof" } }] });
+      const first = { role: "user" as const, content: "Look." };
+      const { output } = await turn([first]);
+      assert.deepEqual(
+        output.map(({ type }) => type),
+        ["message", "function_call"],
+      );
+      assert.equal(JSON.stringify(output).includes("gw1."), !stream);
+      const [call] = output.flatMap((item) => (item.type === "function_call" ? [item.call_id] : []));
+      here.simulator.program({ text: "All is well." });
+      const result = { type: "function_call_output" as const, call_id: call ?? "", output: "fine" };
+      const final = await turn([first, ...(output as OpenAI.Responses.ResponseInputItem[]), result]);
+      assert.equal(final.output_text, "All is well.");
+      const sent = JSON.stringify(here.simulator.requests.at(-1)?.json);
+      assert.ok(sent.includes(SECRET) && sent.includes("roof") && !sent.includes("gw1."));
+    });
+  }
+
   test(`${model}: a stream has short ids, and one item at its end that opens them`, async () => {
     const { key } = await here.account();
     here.simulator.program({ text: SECRET, tools: [{ name: "look", arguments: { part: "roof" } }] });

@@ -1,7 +1,13 @@
 /** docs/decisions/references-carry-what-they-name.md: what is put into an id comes back from it, and only for its account. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { KeptItems, keptNative, SealedIds, withSealedIds } from "../../../../src/convert/responses/references.ts";
+import {
+  KeptItems,
+  keptNative,
+  SealedIds,
+  withItemsInPlace,
+  withSealedIds,
+} from "../../../../src/convert/responses/references.ts";
 import { openReasoning, originOf } from "../../../../src/convert/rules/envelope.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
 import { Secret } from "../../../../src/values/secret.ts";
@@ -41,6 +47,22 @@ test("a stream's short ids are found in the item that carries them, wherever it 
     expected,
     "brought back as it was",
   );
+});
+
+test("servers that number their items anew in each reply are understood", async () => {
+  const [first, second] = ["one", "two"].map((text) => ({ ...MESSAGE, content: [{ type: "output_text", text }] }));
+  const [a, b] = [carrierOf(first as Item), carrierOf(second as Item)];
+  const input = [refer("msg_1"), refer(a.id), { role: "user", content: "x" }, refer("msg_1"), refer(b.id)];
+  assert.deepEqual(await placed(input), [first, { role: "user", content: "x" }, second]);
+  assert.deepEqual(await placed([refer(a.id), refer("msg_1")]), [first], "what carries it may stand before it");
+});
+
+test("words that look like an id change nothing", async () => {
+  for (const input of ["say msg_gw1.AAAA", [{ role: "user", content: "say msg_gw1.AAAA" }], []]) {
+    const text = `{ "model":"m", "input" : ${JSON.stringify(input)} }`;
+    const body = Buffer.from(text);
+    assert.equal(await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, 1_000), body);
+  }
 });
 
 test("items that come back whole get their short ids again, for their servers know no other", async () => {
