@@ -193,10 +193,10 @@ export class Writer {
 
   /** Goes on to the segment that was kept ready. */
   async #advance(): Promise<void> {
+    if (this.#current) flush(this.#current);
     const next = await this.#spare.take();
     const last = this.#current;
     if (last) {
-      flush(last);
       this.#previous = { segment: last.number, offset: last.end };
       if (!this.#dirty.has(last) && !last.syncing) this.#retire(last);
     }
@@ -293,6 +293,8 @@ export class Writer {
     }
     this.#current = undefined;
     this.#dirty = new Set();
+    // A sync that has been asked for already proves nothing of what was written to a segment that is given up.
+    for (const ack of this.#acks) ack.segment = 0;
     if (this.#failures > 1) this.#break(error);
     else this.#rewrite();
   }
