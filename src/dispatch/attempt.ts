@@ -209,7 +209,7 @@ class Attempt<T> implements CallListener {
     const plain = unknownModel ? "model_not_found" : kindOfRefusal(status, words.meaning);
     const kind = plain === "rejected" && words.reasoningRefused ? "reasoning_refused" : plain;
     this.#fail(
-      failure(kind, `status ${status}`, {
+      failure(kind, kind === "reasoning_refused" ? `status ${status}, for reasoning of others` : `status ${status}`, {
         status,
         retryAfterS: askedPauseS(head, this.#clock.wallMs()),
         upstreamMessage: isRejection(kind) ? words.message : undefined,

@@ -57,6 +57,12 @@ test("servers that number their items anew in each reply are understood", async 
   assert.deepEqual(await placed([refer(a.id), refer("msg_1")]), [first], "what carries it may stand before it");
 });
 
+test("an approval names the item that asks for it by its short id", async () => {
+  const asks = { id: "mcpr_1", type: "mcp_approval_request", name: "delete", arguments: "{}", server_label: "files" };
+  const answer = { type: "mcp_approval_response", approve: true, approval_request_id: idOf(asks) };
+  assert.deepEqual(await placed([refer(idOf(asks)), answer]), [asks, { ...answer, approval_request_id: "mcpr_1" }]);
+});
+
 test("words that look like an id change nothing", async () => {
   for (const input of ["say msg_gw1.AAAA", [{ role: "user", content: "say msg_gw1.AAAA" }], []]) {
     const text = `{ "model":"m", "input" : ${JSON.stringify(input)} }`;
