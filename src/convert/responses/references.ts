@@ -275,8 +275,8 @@ function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds)
 }
 
 /** An answer to a request for approval names that item by its id. */
-function approvalPlace({ approval_request_id: id }: JsonObject, opened: OpenedIds): Place | undefined {
-  const held = typeof id === "string" ? opened.open(id) : undefined;
+function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: OpenedIds): Place | undefined {
+  const held = type === "mcp_approval_response" && typeof id === "string" ? opened.open(id) : undefined;
   return held && "item" in held ? { member: "approval_request_id", id: JSON.stringify(held.item.id) } : undefined;
 }
 
@@ -285,8 +285,8 @@ function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<st
   if (typeof id !== "string") return "as it is";
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
-    if (held === undefined) return { member: "id", id: undefined };
-    return "items" in held ? "left out" : { member: "id", id: JSON.stringify(held.item.id) };
+    if (held && "items" in held && item.type === "reasoning") return "left out";
+    return { member: "id", id: held && "item" in held ? JSON.stringify(held.item.id) : undefined };
   }
   if (held && "items" in held) return "left out";
   const named = held?.item ?? known.get(id);

@@ -1,6 +1,7 @@
 /** docs/decisions/references-carry-what-they-name.md: what is put into an id comes back from it, and only for its account. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import fc from "fast-check";
 import {
   KeptItems,
   keptNative,
@@ -111,6 +112,47 @@ test("probabilities are not kept: no model reads them", async () => {
   const content = [{ type: "output_text", text: "a", annotations: [], logprobs: [{ token: "a", logprob: -1 }] }];
   const [kept] = (await placed([refer(idOf({ ...MESSAGE, content }))])) as Item[];
   assert.deepEqual(kept?.content, [{ type: "output_text", text: "a", annotations: [], logprobs: [] }]);
+});
+
+test("whatever is in the input, nothing throws, what is no reference keeps its words, and no sealed id is left", async () => {
+  const ids = [
+    idOf(MESSAGE),
+    idOf(CALL),
+    String(carrierOf(MESSAGE, CALL).id),
+    "msg_1",
+    "fc_1",
+    "x",
+    7,
+    null,
+    idOf(CALL, contextOf("another")),
+  ];
+  const member = fc.oneof(fc.constantFrom(...ids), fc.jsonValue({ maxDepth: 2 }));
+  const item = fc.record(
+    {
+      id: member,
+      type: fc.constantFrom("item_reference", "message", "reasoning", "function_call", null, 5, undefined),
+      role: fc.constantFrom("user", undefined),
+      content: fc.jsonValue({ maxDepth: 2 }),
+      approval_request_id: member,
+    },
+    { requiredKeys: [] },
+  );
+  const input = fc.array(fc.oneof(item, fc.jsonValue({ maxDepth: 2 })), { maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(input, async (given) => {
+      const said = JSON.parse(JSON.stringify(given)) as unknown[];
+      const result = await placed(said);
+      if (!Array.isArray(result)) return assert.equal(result, "as it is");
+      for (const one of result as Item[]) {
+        assert.ok(!/^[a-z]+_gw1\./.test(String(one?.id)) || one === null, "an id of ours");
+        assert.ok(one?.type !== "item_reference" || typeof one.id !== "string", "a reference");
+      }
+      const words = (list: readonly unknown[]) =>
+        list.filter((one) => (one as Item | null)?.type === "message" && (one as Item).content !== undefined).length;
+      assert.ok(words(result) >= words(said), "a message is gone");
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("a whole reply keeps every byte but its ids", () => {
