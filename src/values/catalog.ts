@@ -22,6 +22,8 @@ export interface Capabilities {
   readonly customTools: boolean;
   readonly namespaceTools: boolean;
   readonly reasoningContent: "off" | "read" | "roundtrip";
+  /** Whose signature a chat server demands on calls, also on those that it did not make (docs/translation-rules.md rule 38). */
+  readonly callSignatures: "none" | "google" | "vertex";
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
   readonly openaiNative: boolean;
@@ -50,6 +52,7 @@ export function defaultCapabilities(protocol: Protocol): Capabilities {
     customTools: protocol === "responses",
     namespaceTools: false,
     reasoningContent: "read",
+    callSignatures: "none",
     maxTokensField: "max_tokens",
     systemRole: "system",
     openaiNative: false,

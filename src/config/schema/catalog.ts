@@ -68,6 +68,13 @@ const capabilities = (description: string) =>
           "roundtrip",
         ]),
       ),
+      call_signatures: optional(
+        oneOf({ description: "Whose thought signatures a chat upstream demands on calls (Gemini 3)." }, [
+          "none",
+          "google",
+          "vertex",
+        ]),
+      ),
       max_tokens_field: optional(
         oneOf({ description: "The limit's name at a chat upstream." }, ["max_tokens", "max_completion_tokens"]),
       ),

@@ -10,6 +10,7 @@ import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } fro
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
+import { RETURNED, ReturnedParts } from "./returned.ts";
 import { readWholeUsage } from "./usage.ts";
 
 /**
@@ -45,8 +46,15 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
   const text = contentText(message.content);
   const refusal = textOf(message.refusal);
   const items: ReplyItem[] = [];
-  if (reasoning)
-    items.push({ type: "reasoning", text: reasoning, opaque: undefined, native: reasoning, redacted: false });
+  const returned = new ReturnedParts(UNCOUNTED);
+  const carry = (readable: string) => {
+    if (readable === "" && returned.isEmpty) return;
+    const native = returned.take(readable);
+    const opaque = typeof native === "string" ? undefined : RETURNED;
+    items.push({ type: "reasoning", text: readable, opaque, native, redacted: readable === "" });
+  };
+  if (plan.reasoning.envelope) returned.seeMessage(message);
+  if (reasoning || text) carry(reasoning ?? "");
   if (text) {
     const citations = arrayOf(message.annotations).flatMap((one) => urlCitation(one) ?? []);
     const logprobs = logprobList(objectOf(choice.logprobs)?.content);
@@ -54,8 +62,17 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
   }
   if (refusal) items.push({ type: "refusal", text: refusal });
   const callIds = new ReplyCallIds(plan, ids);
-  return [...items, ...callsOf(message).flatMap((call) => callItem(call, plan, callIds))];
+  for (const [place, call] of callsOf(message).entries()) {
+    if (plan.reasoning.envelope) returned.seeCall(call, callIds.kept(textOf(call.id)), place);
+    carry("");
+    for (const item of callItem(call, plan, callIds)) items.push(item);
+  }
+  carry("");
+  return items;
 }
+
+/** A whole reply is bounded as a whole; what nests too deep in it is not sealed. */
+const UNCOUNTED = Object.freeze({ keep() {}, exceed() {} });
 
 /** The calls of a message or delta; the deprecated `function_call` is one without an id. */
 export function callsOf(message: JsonObject): readonly JsonObject[] {

@@ -10,6 +10,7 @@ import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
 import { callIdentity, callText, contentText, finishOfChoice, reasoningOf, stopOf } from "./reply-decode.ts";
+import { RETURNED, ReturnedParts } from "./returned.ts";
 import { ChatStreamUsage } from "./usage.ts";
 import { saysNothing } from "./watch.ts";
 
@@ -21,6 +22,8 @@ import { saysNothing } from "./watch.ts";
 export class ChatStreamDecoder extends StreamDecoder {
   protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
+  /** What the server wants back and the client has not got yet; collected where the client carries such things. */
+  readonly #returned = new ReturnedParts(this.sink);
   /** One choice is asked for in every protocol. */
   readonly #counted = new ChatStreamUsage(1);
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
@@ -82,6 +85,7 @@ export class ChatStreamDecoder extends StreamDecoder {
 
   /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
   #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
+    if (this.#isCarried) this.#returned.seeMessage(delta);
     const reasoning = reasoningOf(delta);
     if (reasoning !== undefined) this.#reasoning().append(reasoning);
     const text = contentText(delta.content);
@@ -89,19 +93,39 @@ export class ChatStreamDecoder extends StreamDecoder {
     const refusal = textOf(delta.refusal);
     if (refusal !== undefined) this.#refusal().append(refusal);
     this.#cite(delta);
-    const beforeNew = () => this.#endProse();
     for (const one of arrayOf(delta.tool_calls)) {
       const entry = objectOf(one);
-      if (entry) this.#calls.take(entry, beforeNew);
+      if (entry) this.#takeCall(entry);
     }
     const deprecated = objectOf(delta.function_call);
-    if (deprecated) this.#calls.takeDeprecated(deprecated, beforeNew);
+    if (deprecated) this.#calls.takeDeprecated(deprecated, () => this.#endProse());
+  }
+
+  /** What belongs to a call is sealed before it, so that no reply ends with reasoning where that can be helped. */
+  #takeCall(entry: JsonObject): void {
+    this.#calls.take(entry, (call, place) => {
+      if (call === undefined) this.#endProse();
+      const id = call === undefined ? this.sink.callIds.kept(textOf(entry.id)) : call.clientId;
+      if (this.#isCarried) this.#returned.seeCall(entry, id, place);
+      if (call === undefined) this.#carry();
+    });
+  }
+
+  /** Whether the client brings back what is sealed for it. */
+  get #isCarried(): boolean {
+    return this.sink.plan.reasoning.envelope;
+  }
+
+  /** Gives the client what it has to bring back, in a stretch of reasoning without words. */
+  #carry(): void {
+    if (!this.#returned.isEmpty) new ReasoningBlock(this.sink).end(RETURNED, this.#returned.take(""), true);
   }
 
   #text(): TextBlock {
     if (this.#prose?.kind !== "text") {
       this.#endProse();
       this.#calls.leave();
+      this.#carry();
       this.#prose = new TextBlock(this.sink, true);
     }
     return this.#prose;
@@ -137,13 +161,18 @@ export class ChatStreamDecoder extends StreamDecoder {
   #endProse(): void {
     const prose = this.#prose;
     this.#prose = undefined;
-    if (prose?.kind === "reasoning") prose.end(undefined, prose.text());
-    else prose?.end();
+    if (prose?.kind !== "reasoning") {
+      prose?.end();
+      return;
+    }
+    const native = this.#returned.take(prose.text());
+    prose.end(typeof native === "string" ? undefined : RETURNED, native);
   }
 
   protected override closeBlocks(): void {
     this.#endProse();
     this.#calls.endAll();
+    this.#carry();
   }
 }
 
@@ -169,10 +198,12 @@ class ChatCalls {
 
   /**
    * Takes one entry of `delta.tool_calls`.
-   * @param beforeNew is called before a call that was not known comes to be.
+   * @param before is called first, with the call, undefined for one that now comes to be, and its place among the calls.
    */
-  take(entry: JsonObject, beforeNew: () => void): void {
-    const call = this.#known(entry) ?? this.#begin(entry, beforeNew);
+  take(entry: JsonObject, before: (call: CallBlock | undefined, place: number) => void): void {
+    const known = this.#known(entry);
+    before(known, known ? this.#calls.indexOf(known) : this.#calls.length);
+    const call = known ?? this.#begin(entry);
     if (call !== this.#last) this.leave();
     this.#last = call;
     const id = textOf(entry.id);
@@ -218,8 +249,7 @@ class ChatCalls {
     return isNamed && call.isNamed && call.isComplete ? undefined : call;
   }
 
-  #begin(entry: JsonObject, beforeNew: () => void): CallBlock {
-    beforeNew();
+  #begin(entry: JsonObject): CallBlock {
     const call = this.#add();
     const index = indexOf(entry);
     if (index !== undefined) this.#byIndex.set(index, call);

@@ -152,6 +152,7 @@ export class CallBlock {
   #id: string | undefined;
   #identity: CallIdentity | undefined;
   #restored: RestoredCall | undefined;
+  #clientId: string | undefined;
   #emitted = false;
   #ended = false;
 
@@ -167,6 +168,11 @@ export class CallBlock {
   /** The upstream's id, as far as it has said one. */
   get upstreamId(): string | undefined {
     return this.#id;
+  }
+
+  /** The id that the client knows the call by, once it has begun. */
+  get clientId(): string | undefined {
+    return this.#clientId;
   }
 
   get isNamed(): boolean {
@@ -205,6 +211,7 @@ export class CallBlock {
     if (this.#ended || this.#restored !== undefined || this.#identity === undefined) return;
     this.#restored = restoreCall(this.#sink.plan, this.#identity);
     const id = this.#sink.callIds.take(this.#id);
+    this.#clientId = id;
     this.#sink.emit({ type: "tool-start", key: this.#key, id, tool: this.#restored.tool });
     this.#emit(this.#input.text());
   }
