@@ -1,12 +1,13 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
 
-import { type JsonObject, parseObject, textOf } from "../../values/json-object.ts";
+import { type JsonObject, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts, Usage } from "../../values/tokens/usage.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import type { OutputCounter } from "../produced.ts";
+import { parseWithDigits } from "../rules/json-exact.ts";
 import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
@@ -66,7 +67,7 @@ export abstract class StreamDecoder {
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === DONE) this.readDone();
     else {
-      const payload = parseObject(text);
+      const payload = parseWithDigits(text);
       if (payload) {
         this.hasOutput = this.output.see(textOf(payload.type) ?? event.event, payload);
         this.#answered.see(payload);

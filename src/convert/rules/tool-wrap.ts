@@ -7,6 +7,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { Grammar, ToolRef } from "../hub.ts";
 import { nestsWithin } from "../reply/depth.ts";
+import { parseExact } from "./json-exact.ts";
 
 /** The schema of a freeform tool's one argument. */
 export const FREEFORM_SCHEMA: JsonObject = {
@@ -60,7 +61,7 @@ export function unwrapInput(tool: ToolRef, upstreamArguments: string): string {
 
 function parse(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseExact(json);
   } catch {
     return undefined;
   }
