@@ -21,6 +21,7 @@ import type {
   AttemptCounts,
   ClientFrames,
   ClientRequest,
+  ConvertContext,
   EncodedRequest,
   Exchange,
   OpenExchange,
@@ -35,7 +36,7 @@ import { ownStopReason } from "../messages/reply-encode.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
-import { ownIncompleteReason } from "../responses/response.ts";
+import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
@@ -44,9 +45,9 @@ import { invalid, OVERSIZED, reported, type SeenEvent, type Untold, type Watcher
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
-export const openPassthrough: OpenExchange = (request, route, permitted) => {
+export const openPassthrough: OpenExchange = (request, route, permitted, context) => {
   const spliced = spliceRequest(request, route, permitted);
-  return isRefusal(spliced) ? spliced : new Passthrough(request, route, permitted, spliced);
+  return isRefusal(spliced) ? spliced : new Passthrough(request, route, permitted, spliced, context);
 };
 
 class Passthrough implements Exchange {
@@ -58,9 +59,17 @@ class Passthrough implements Exchange {
   readonly #openEnded: boolean;
   readonly #untold: Untold;
   readonly #answered: AnsweredModel;
+  readonly #context: ConvertContext;
 
-  constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, encoded: EncodedRequest) {
+  constructor(
+    request: ClientRequest,
+    route: RouteFacts,
+    permitted: Permitted,
+    encoded: EncodedRequest,
+    context: ConvertContext,
+  ) {
     this.#request = request;
+    this.#context = context;
     this.#openEnded = permitted.openEnded === true;
     this.#untold = untoldBeside(permitted.inputEstimate);
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
@@ -85,7 +94,13 @@ class Passthrough implements Exchange {
   }
 
   stream(): StreamConverter {
-    const facts = { rename: this.#rename, openEnded: this.#openEnded, answered: this.#answered, untold: this.#untold };
+    const facts = {
+      rename: this.#rename,
+      openEnded: this.#openEnded,
+      answered: this.#answered,
+      untold: this.#untold,
+      context: this.#context,
+    };
     return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
   }
 }
@@ -112,6 +127,7 @@ interface WatchFacts {
   readonly rename: string | undefined;
   readonly openEnded: boolean;
   readonly answered: AnsweredModel;
+  readonly context: ConvertContext;
 }
 
 type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
@@ -126,8 +142,8 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
       untold,
     }),
   messages: (_request, { rename, answered, untold }) => new MessagesWatcher(rename, answered, untold),
-  responses: (_request, { rename, openEnded, answered, untold }) =>
-    new ResponsesWatcher(rename, openEnded, answered, untold),
+  responses: ({ model }, { rename, openEnded, answered, untold, context }) =>
+    new ResponsesWatcher(rename, openEnded, answered, untold, () => responseBegun(model, context)),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */
