@@ -445,7 +445,7 @@ export type BlockKey = string;
 
 /**
  * The upstream's stream, event by event. Order: one `reply-start`; blocks, each `-start`, `-delta`s, `-end`; any number of
- * `usage-update`s; then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
+ * `usage-update`s, pings and `reply-stopping`s; then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
  */
 export type ReplyEvent =
   | {
@@ -484,6 +484,8 @@ export type ReplyEvent =
   | { readonly type: "tool-end"; readonly key: BlockKey; readonly input: string }
   /** A cumulative snapshot: replaces the one before, never adds (rule 44). */
   | { readonly type: "usage-update"; readonly usage: Usage }
+  /** The upstream has said why it stops, and all blocks have ended; its count, or even another block, may follow. */
+  | { readonly type: "reply-stopping"; readonly stop: Stop }
   | { readonly type: "reply-stop"; readonly stop: Stop }
   /** The upstream's own terminal marker has been seen. */
   | { readonly type: "reply-end" }

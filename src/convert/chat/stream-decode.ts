@@ -57,6 +57,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     }
     this.#counted.see(chunk, this.hasOutput);
     this.#tellUsage();
+    if (this.#calls.outOfOrder) this.refuse(invalid("arguments came for a call that had ended"));
   }
 
   #tellUsage(): void {
@@ -80,7 +81,18 @@ export class ChatStreamDecoder extends StreamDecoder {
     if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
     const finish = finishOfChoice(choice);
     if (finish === "failure") this.failAtEnd(String(choice.finish_reason));
-    else if (finish !== undefined) this.stop = stopOf(finish);
+    else if (finish !== undefined) {
+      this.stop = stopOf(finish);
+      this.#closeWhole();
+      if (this.#calls.areEnded) this.announce(stopOf(finish));
+    }
+  }
+
+  /** Ends what is whole once the upstream has said why it stopped, so that nobody waits for its count, or for its marker. */
+  #closeWhole(): void {
+    this.#endProse();
+    this.#calls.endWhole();
+    this.#carry();
   }
 
   /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
@@ -89,7 +101,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     const reasoning = reasoningOf(delta);
     if (reasoning !== undefined) this.#reasoning().append(reasoning);
     const text = contentText(delta.content);
-    if (text !== "") this.#text().append(text, logprobs);
+    if (text !== "") this.#text(text).append(text, logprobs);
     const refusal = textOf(delta.refusal);
     if (refusal !== undefined) this.#refusal().append(refusal);
     this.#cite(delta);
@@ -121,10 +133,10 @@ export class ChatStreamDecoder extends StreamDecoder {
     if (!this.#returned.isEmpty) new ReasoningBlock(this.sink).end(RETURNED, this.#returned.take(""), true);
   }
 
-  #text(): TextBlock {
+  #text(text: string): TextBlock {
     if (this.#prose?.kind !== "text") {
       this.#endProse();
-      this.#calls.leave();
+      this.#calls.leave(text.trim() !== "");
       this.#carry();
       this.#prose = new TextBlock(this.sink, true);
     }
@@ -181,6 +193,12 @@ export class ChatStreamDecoder extends StreamDecoder {
  * (docs/translation-rules.md rule 54).
  */
 
+/**
+ * A call without arguments may yet get them, as some servers send the names of all calls first. It is waited for until a
+ * later call has more characters than this, or is whole and another one begins.
+ */
+const WAITING_CHARS_MAX = 256;
+
 class ChatCalls {
   readonly #sink: EventSink;
   /** In order of appearance, which for well-behaved servers is the order of their indices. */
@@ -191,9 +209,19 @@ class ChatCalls {
   #last: CallBlock | undefined;
   /** The deprecated single call. */
   #deprecated: CallBlock | undefined;
+  /** Calls that ended without arguments because something else went on; none may come for them any more. */
+  readonly #endedBlank = new Set<CallBlock>();
+  /** How many calls, from the first on, are not waited for any more where they have no arguments. */
+  #settled = 0;
+  #outOfOrder = false;
 
   constructor(sink: EventSink) {
     this.#sink = sink;
+  }
+
+  /** Whether arguments have come for a call that ended without any: which call they are for is not believed then. */
+  get outOfOrder(): boolean {
+    return this.#outOfOrder;
   }
 
   /**
@@ -209,7 +237,27 @@ class ChatCalls {
     const id = textOf(entry.id);
     call.identify(id, callIdentity(entry));
     if (id !== undefined) this.#byId.set(id, call);
-    call.append(callText(entry));
+    this.#append(call, callText(entry));
+  }
+
+  #append(call: CallBlock, text: string): void {
+    if (text.trim() !== "") this.#outOfOrder ||= this.#endedBlank.has(call);
+    call.append(text);
+    if (call.inputChars > WAITING_CHARS_MAX) this.#endBlanksBefore(this.#calls.indexOf(call));
+  }
+
+  /** Ends the calls before this place that have no arguments; the first of them keeps everything behind it waiting. */
+  #endBlanksBefore(place: number): void {
+    for (; this.#settled < place; this.#settled++) {
+      const call = this.#calls[this.#settled];
+      if (call) this.#endBlank(call);
+    }
+  }
+
+  #endBlank(call: CallBlock): void {
+    if (call.ended || !call.isBlank || !call.isNamed) return;
+    this.#endedBlank.add(call);
+    call.end();
   }
 
   /** Takes `delta.function_call`: there is one, and it never has an id. */
@@ -221,12 +269,28 @@ class ChatCalls {
     const call = this.#deprecated;
     call.identify(undefined, callIdentity({ function: entry }));
     call.startWithoutId();
-    call.append(callText({ function: entry }));
+    this.#append(call, callText({ function: entry }));
   }
 
-  /** Something else goes on: the call that was fed last ends if its arguments are whole, so that nobody waits for it. */
-  leave(): void {
+  /**
+   * Something else goes on: the call that was fed last ends if its arguments are whole, so that nobody waits for it.
+   * @param forGood whether a call that has no arguments yet gets none.
+   */
+  leave(forGood = false): void {
     if (this.#last?.isComplete) this.#last.end();
+    else if (forGood && this.#last) this.#endBlank(this.#last);
+  }
+
+  /** The upstream has stopped: calls with all of their arguments end, and those that never got any. */
+  endWhole(): void {
+    for (const call of this.#calls) {
+      if (call.isComplete) call.end();
+      else this.#endBlank(call);
+    }
+  }
+
+  get areEnded(): boolean {
+    return this.#calls.every((call) => call.ended || !call.isNamed);
   }
 
   endAll(): void {
@@ -250,6 +314,7 @@ class ChatCalls {
   }
 
   #begin(entry: JsonObject): CallBlock {
+    this.#endBlanksBefore(this.#calls.findLastIndex((one) => one.isComplete));
     const call = this.#add();
     const index = indexOf(entry);
     if (index !== undefined) this.#byIndex.set(index, call);

@@ -123,6 +123,11 @@ export abstract class StreamDecoder {
     this.#stop = stop;
   }
 
+  /** Tells the client's side why the upstream stops; no block may be open. */
+  protected announce(stop: Stop): void {
+    this.sink.emit({ type: "reply-stopping", stop: settledStop(stop, this.sink.calls) });
+  }
+
   protected get started(): boolean {
     return this.#started;
   }
