@@ -361,6 +361,8 @@ export interface ReplyReasoning {
   readonly summary: boolean;
   /** Whether an envelope is sent along: messages always, responses when included, chat never. */
   readonly envelope: boolean;
+  /** Whether the chat upstream leaves reasoning in its text; undefined: it does not. */
+  readonly inText?: "none" | "tags" | "unopened" | undefined;
 }
 
 /** A request in the upstream's protocol. */

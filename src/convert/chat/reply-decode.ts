@@ -11,6 +11,7 @@ import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
+import { splitThinking } from "./think-tags.ts";
 import { readWholeUsage } from "./usage.ts";
 
 /**
@@ -42,8 +43,9 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
 
 /** Reasoning, text, refusal, calls: chat's members have no order of their own (rule 39). */
 function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
-  const reasoning = reasoningOf(message);
-  const text = contentText(message.content);
+  const split = splitThinking(plan.reasoning.inText ?? "none", contentText(message.content));
+  const reasoning = (reasoningOf(message) ?? "") + split.reasoning;
+  const { text } = split;
   const refusal = textOf(message.refusal);
   const items: ReplyItem[] = [];
   const returned = new ReturnedParts(UNCOUNTED);
@@ -54,7 +56,7 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
     items.push({ type: "reasoning", text: readable, opaque, native, redacted: readable === "" });
   };
   if (plan.reasoning.envelope) returned.seeMessage(message);
-  if (reasoning || text) carry(reasoning ?? "");
+  if (reasoning || text) carry(reasoning);
   if (text) {
     const citations = arrayOf(message.annotations).flatMap((one) => urlCitation(one) ?? []);
     const logprobs = logprobList(objectOf(choice.logprobs)?.content);
@@ -109,9 +111,19 @@ export function callText(call: JsonObject): string {
   return objectOf(value) ? (compactJson(value) ?? "") : "";
 }
 
-/** Reasoning under either of its names (rule 38); servers that send both repeat themselves. */
+/**
+ * Reasoning under either of its names, or as parts of the content (rule 38); servers that send it more than once repeat
+ * themselves.
+ */
 export function reasoningOf(message: JsonObject): string | undefined {
-  return textOf(message.reasoning_content) ?? textOf(message.reasoning);
+  return textOf(message.reasoning_content) ?? textOf(message.reasoning) ?? textOf(thinkingText(message.content));
+}
+
+/** Mistral's parts of type `thinking`, whose own content is a text or a list of texts. */
+function thinkingText(content: unknown): string {
+  if (!Array.isArray(content)) return "";
+  const parts = content.map((one) => objectOf(one));
+  return parts.map((part) => (part?.type === "thinking" ? contentText(part.thinking) : "")).join("");
 }
 
 /** The text of `content`: a string, or the text parts of a list, which some servers send. */

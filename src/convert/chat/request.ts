@@ -11,7 +11,7 @@ import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
 import { joinTexts } from "../rules/system.ts";
-import { effortIsLost, openaiEffort } from "../rules/thinking.ts";
+import { chatThinking, effortIsLost } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { offerTools } from "../rules/tool-offer.ts";
 import { writeTurns } from "./request/turns.ts";
@@ -58,7 +58,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0]),
     stop: stop.sent,
     ...openaiSampling(hub, route, losses),
-    reasoning_effort: openaiEffort(hub.reasoning, capabilities),
+    ...chatThinking(hub.reasoning, capabilities),
     response_format: format.native && responseFormat(format.native),
     logprobs: hub.logprobs && true,
     top_logprobs: hub.logprobs?.top,

@@ -11,6 +11,7 @@ import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
 import { callIdentity, callText, contentText, finishOfChoice, reasoningOf, stopOf } from "./reply-decode.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
+import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
 import { saysNothing } from "./watch.ts";
 
@@ -27,12 +28,16 @@ export class ChatStreamDecoder extends StreamDecoder {
   /** One choice is asked for in every protocol. */
   readonly #counted = new ChatStreamUsage(1);
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
+  /** Undefined where all text is text. */
+  readonly #splitter: ThinkSplitter | undefined;
   /** A count from before the stop reason may be a running one. */
   protected override usageIsWhole = false;
 
   constructor(plan: ReplyPlan, ids: Ids) {
     super(plan, ids);
     this.#calls = new ChatCalls(this.sink);
+    const { inText = "none" } = plan.reasoning;
+    this.#splitter = inText === "none" ? undefined : new ThinkSplitter(inText);
   }
 
   protected override read(chunk: JsonObject, name: string): void {
@@ -90,6 +95,7 @@ export class ChatStreamDecoder extends StreamDecoder {
 
   /** Ends what is whole once the upstream has said why it stopped, so that nobody waits for its count, or for its marker. */
   #closeWhole(): void {
+    this.#sayHeld();
     this.#endProse();
     this.#calls.endWhole();
     this.#carry();
@@ -101,22 +107,31 @@ export class ChatStreamDecoder extends StreamDecoder {
     const reasoning = reasoningOf(delta);
     if (reasoning !== undefined) this.#reasoning().append(reasoning);
     const text = contentText(delta.content);
-    if (text !== "") this.#text(text).append(text, logprobs);
+    if (text !== "") this.#say(text, logprobs);
     const refusal = textOf(delta.refusal);
-    if (refusal !== undefined) this.#refusal().append(refusal);
+    if (refusal !== undefined) {
+      this.#sayHeld();
+      this.#refusal().append(refusal);
+    }
     this.#cite(delta);
     for (const one of arrayOf(delta.tool_calls)) {
       const entry = objectOf(one);
       if (entry) this.#takeCall(entry);
     }
     const deprecated = objectOf(delta.function_call);
-    if (deprecated) this.#calls.takeDeprecated(deprecated, () => this.#endProse());
+    if (deprecated) {
+      this.#sayHeld();
+      this.#calls.takeDeprecated(deprecated, () => this.#endProse());
+    }
   }
 
   /** What belongs to a call is sealed before it, so that no reply ends with reasoning where that can be helped. */
   #takeCall(entry: JsonObject): void {
     this.#calls.take(entry, (call, place) => {
-      if (call === undefined) this.#endProse();
+      if (call === undefined) {
+        this.#sayHeld();
+        this.#endProse();
+      }
       const id = call === undefined ? this.sink.callIds.kept(textOf(entry.id)) : call.clientId;
       if (this.#isCarried) this.#returned.seeCall(entry, id, place);
       if (call === undefined) this.#carry();
@@ -131,6 +146,21 @@ export class ChatStreamDecoder extends StreamDecoder {
   /** Gives the client what it has to bring back, in a stretch of reasoning without words. */
   #carry(): void {
     if (!this.#returned.isEmpty) new ReasoningBlock(this.sink).end(RETURNED, this.#returned.take(""), true);
+  }
+
+  /** Text, with the reasoning that the server has left in it. */
+  #say(text: string, logprobs: readonly unknown[] | undefined): void {
+    this.#append(this.#splitter?.push(text) ?? { reasoning: "", text }, logprobs);
+  }
+
+  /** What may have been a tag is none, since something else comes. */
+  #sayHeld(): void {
+    if (this.#splitter) this.#append(this.#splitter.end(), undefined);
+  }
+
+  #append(said: { reasoning: string; text: string }, logprobs: readonly unknown[] | undefined): void {
+    if (said.reasoning !== "") this.#reasoning().append(said.reasoning);
+    if (said.text !== "") this.#text(said.text).append(said.text, logprobs);
   }
 
   #text(text: string): TextBlock {
@@ -182,6 +212,7 @@ export class ChatStreamDecoder extends StreamDecoder {
   }
 
   protected override closeBlocks(): void {
+    this.#sayHeld();
     this.#endProse();
     this.#calls.endAll();
     this.#carry();

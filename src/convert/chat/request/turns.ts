@@ -123,15 +123,31 @@ function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject |
   if (content === "" && calls.length === 0) return undefined;
   const isWhole = natives.every((list) => list !== undefined);
   const details = isWhole ? mergedDetails(sealed.flatMap((one) => one.details)) : [];
+  // The details hold the words, too.
+  const thought = isWhole && details.length === 0 ? restoredText(natives, scribe) : undefined;
   return {
     role: "assistant",
-    content: content === "" ? null : content,
-    // The details hold the words, too.
-    reasoning_content: isWhole && details.length === 0 ? restoredText(natives, scribe) : undefined,
+    ...spoken(content, thought, scribe.route),
     reasoning_details: details.length > 0 ? details : undefined,
     ...Object.assign({}, ...sealed.map((one) => one.message)),
     tool_calls: calls.length > 0 ? calls : undefined,
   };
+}
+
+/** What was said, and what was thought before it, where the server looks for it (rule 38). */
+function spoken(content: string, thought: string | undefined, { capabilities }: RouteFacts): JsonObject {
+  const said = content === "" ? null : content;
+  if (thought === undefined) return { content: said };
+  switch (capabilities.reasoningField) {
+    case "thinking_parts": {
+      const thinking = { type: "thinking", thinking: [{ type: "text", text: thought }], closed: true };
+      return { content: [thinking, ...(content === "" ? [] : [{ type: "text", text: content }])] };
+    }
+    case "think_tags":
+      return { content: `<think>\n${thought.trim()}\n</think>\n\n${content}` };
+    default:
+      return { content: said, [capabilities.reasoningField]: thought };
+  }
 }
 
 /** Calls with what their server wants back with them. */
