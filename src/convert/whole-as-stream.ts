@@ -10,9 +10,9 @@ import type { Usage } from "../values/tokens/usage.ts";
 import { decodeUtf8 } from "../wire/json.ts";
 import { sseFrame } from "../wire/sse.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
+import { parseWithDigits } from "./json-exact.ts";
 import { nestsWithin } from "./reply/depth.ts";
 import type { Emit } from "./responses/item-writer.ts";
-import { parseWithDigits } from "./rules/json-exact.ts";
 import { beyondLimit, invalid } from "./watch.ts";
 
 /** The longest object that is read in place of a stream; whole replies that were asked for may be as long. */

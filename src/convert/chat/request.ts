@@ -11,11 +11,12 @@ import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
 import { joinTexts } from "../rules/system.ts";
-import { chatThinking, effortIsLost } from "../rules/thinking.ts";
+import { effortIsLost } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { offerTools } from "../rules/tool-offer.ts";
 import { writeTurns } from "./request/turns.ts";
 import { encodeTool, encodeToolChoice } from "./shape.ts";
+import { chatThinking } from "./thinking.ts";
 
 export { decodeRequest } from "./request/decode.ts";
 

@@ -190,32 +190,6 @@ export function openaiEffort(wish: ReasoningWish, capabilities: Capabilities): E
   return wanted === undefined ? undefined : nearestEffort(wanted, capabilities.efforts);
 }
 
-/**
- * The members that tell a chat server whether to think, and how hard: which one is the switch differs from maker to maker
- * (rule 27), and beside another switch the effort says no more than how hard. Nothing where the client left it open.
- */
-export function chatThinking(wish: ReasoningWish, capabilities: Capabilities): JsonObject {
-  const effort = openaiEffort(wish, capabilities);
-  const { thinkingSwitch } = capabilities;
-  if (thinkingSwitch === "reasoning_effort") return { reasoning_effort: effort };
-  const on = !wish.off;
-  if (on && wantedEffort(wish) === undefined && wish.thinking === undefined) return {};
-  if (thinkingSwitch === "reasoning") return { reasoning: on ? routerReasoning(wish, effort) : { effort: "none" } };
-  const switched = {
-    thinking: { thinking: { type: on ? "enabled" : "disabled" } },
-    enable_thinking: { enable_thinking: on },
-    // Templates of conversations read either name, and none that they do not know.
-    chat_template_kwargs: { chat_template_kwargs: { enable_thinking: on, thinking: on } },
-  };
-  return { ...switched[thinkingSwitch], reasoning_effort: on ? effort : undefined };
-}
-
-/** OpenRouter's member takes one of a budget, an effort and a bare switch. */
-function routerReasoning({ budgetTokens }: ReasoningWish, effort: Effort | undefined): JsonObject {
-  if (budgetTokens !== undefined) return { max_tokens: budgetTokens };
-  return effort === undefined ? { enabled: true } : { effort };
-}
-
 /** Whether the client asked for something that this upstream has no word for. */
 export function effortIsLost(wish: ReasoningWish, capabilities: Capabilities): boolean {
   return wantedEffort(wish) !== undefined && !wish.off && capabilities.efforts.every((effort) => effort === "none");

@@ -6,9 +6,9 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { Grammar, ToolRef } from "../hub.ts";
+import { parseExact } from "../json-exact.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { freeformText } from "../reply/freeform-input.ts";
-import { parseExact } from "./json-exact.ts";
 
 /** The schema of a freeform tool's one argument. */
 export const FREEFORM_SCHEMA: JsonObject = {

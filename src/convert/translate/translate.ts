@@ -27,6 +27,7 @@ import type {
   WholeReply,
 } from "../exchange.ts";
 import type { HubFacts, HubReply, HubRequest, ReplyPlan, TranslatedRequest } from "../hub.ts";
+import { parseWithDigits, withDigits } from "../json-exact.ts";
 import { decodeReply as decodeMessagesReply } from "../messages/reply-decode.ts";
 import { encodeReply as encodeMessagesReply } from "../messages/reply-encode.ts";
 import * as messagesRequest from "../messages/request.ts";
@@ -40,7 +41,6 @@ import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.t
 import * as responsesRequest from "../responses/request.ts";
 import { ResponsesStreamDecoder } from "../responses/stream-decode.ts";
 import { ResponsesStreamEncoder } from "../responses/stream-encode.ts";
-import { parseWithDigits, withDigits } from "../rules/json-exact.ts";
 import { translationHeader } from "../rules/losses.ts";
 import { refusedOff } from "../rules/thinking.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";

@@ -4,7 +4,7 @@
  * digits that were read (docs/translation-rules.md rule 36). Everywhere else a number is a number.
  */
 
-import { isObject, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
+import { isObject, type JsonObject, objectOf, parseObject } from "../values/json-object.ts";
 
 /** Members whose value is nobody's here but the tool's. */
 const TOOLS_OWN: ReadonlySet<string> = new Set([
