@@ -128,7 +128,7 @@ export interface SystemTurn {
   readonly param: Param;
 }
 
-interface UserTurn {
+export interface UserTurn {
   readonly role: "user";
   readonly parts: readonly UserPart[];
   /** True when the client wrote one string and not a list. */

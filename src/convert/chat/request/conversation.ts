@@ -2,7 +2,7 @@
 
 import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
-import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
+import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart, UserTurn } from "../../hub.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
@@ -82,8 +82,6 @@ function breakpoint(part: JsonObject, path: string): TextPart["cache"] {
   const mark = optionalRecord(part.prompt_cache_breakpoint, `${path}.prompt_cache_breakpoint`);
   return mark === undefined ? undefined : { ttl: mark.ttl === "12h" ? "long" : "short" };
 }
-
-type UserTurn = Extract<Turn, { role: "user" }>;
 
 function userTurn(message: JsonObject, param: string): UserTurn {
   const { content } = message;

@@ -78,6 +78,11 @@ const REPLIES: Readonly<Record<string, Reply>> = {
     ],
     again: { reasoning_details: DETAILS, tool_calls: [call("c1")] },
   },
+  "a signature of the second call": {
+    message: { content: null, tool_calls: [call("c1"), call("c2", signed("second"))] },
+    deltas: [{ tool_calls: [call("c1"), call("c2", signed("second"))] }],
+    again: { tool_calls: [call("c1"), call("c2", signed("second"))] },
+  },
   "a signature that comes after its call": {
     message: { content: null, tool_calls: [call("c1", signed("late"))] },
     deltas: [
