@@ -7,6 +7,9 @@
 const OPENING = ["<think>", "<thought>"] as const;
 const CLOSING = ["</think>", "</thought>"] as const;
 
+/** How many blanks may stand before a tag: they wait, and are looked at again with each piece (docs/failure-model.md row 68). */
+const BLANKS_MAX = 256;
+
 /** What a piece of the text is; the reasoning comes first. */
 interface SplitText {
   readonly reasoning: string;
@@ -46,7 +49,8 @@ export class ThinkSplitter {
   #open(): boolean {
     const begun = this.#held.trimStart();
     const tag = OPENING.find((one) => begun.startsWith(one));
-    if (tag === undefined && OPENING.some((one) => one.startsWith(begun))) return false;
+    const isBlank = begun === "" && this.#held.length > BLANKS_MAX;
+    if (tag === undefined && !isBlank && OPENING.some((one) => one.startsWith(begun))) return false;
     if (tag !== undefined) this.#held = begun.slice(tag.length);
     this.#state = tag !== undefined || this.#opensInside ? "thinking" : "text";
     return true;

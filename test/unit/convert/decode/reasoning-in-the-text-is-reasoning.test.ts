@@ -98,3 +98,12 @@ test("Mistral's parts: thinking is reasoning, text is text, in deltas and whole"
   const { events } = decodePayloads([...pieces, chunk({}, "stop"), "[DONE]"], plan);
   assert.deepEqual(heard(gather(events).items), ["hm", "Yes."]);
 });
+
+test("a flood of blanks waits for no tag, and is text", () => {
+  const blanks = Array.from({ length: 300 }, () => chunk({ content: " " }));
+  const { events } = decodePayloads(
+    [...blanks, chunk({ content: "<think>x</think>" }), chunk({}, "stop"), "[DONE]"],
+    planOf("tags"),
+  );
+  assert.deepEqual(heard(gather(events).items), ["", `${" ".repeat(300)}<think>x</think>`]);
+});
