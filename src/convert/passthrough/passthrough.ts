@@ -36,6 +36,7 @@ import { ownStopReason } from "../messages/reply-encode.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
+import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references.ts";
 import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
@@ -46,8 +47,8 @@ import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
 export const openPassthrough: OpenExchange = (request, route, permitted, context) => {
-  const spliced = spliceRequest(request, route, permitted);
-  return isRefusal(spliced) ? spliced : new Passthrough(request, route, permitted, spliced, context);
+  const spliced = spliceRequest(request, route, permitted, context);
+  return isRefusal(spliced) ? spliced : new Passthrough(request, { route, context }, permitted, spliced);
 };
 
 class Passthrough implements Exchange {
@@ -60,16 +61,19 @@ class Passthrough implements Exchange {
   readonly #untold: Untold;
   readonly #answered: AnsweredModel;
   readonly #context: ConvertContext;
+  /** Responses: how the items of the reply are put into their ids. Undefined: they are not. */
+  readonly #keeping: Keeping | undefined;
 
   constructor(
     request: ClientRequest,
-    route: RouteFacts,
+    { route, context }: { readonly route: RouteFacts; readonly context: ConvertContext },
     permitted: Permitted,
     encoded: EncodedRequest,
-    context: ConvertContext,
   ) {
     this.#request = request;
     this.#context = context;
+    const isReferable = request.protocol === "responses" && mayBeReferredTo(request.json);
+    this.#keeping = isReferable ? { keep: (item) => keptNative(item, route, context), context } : undefined;
     this.#openEnded = permitted.openEnded === true;
     this.#untold = untoldBeside(permitted.inputEstimate);
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
@@ -90,7 +94,8 @@ class Passthrough implements Exchange {
     const written = untold && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](untold) };
     const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
-    return { body: withOwnEnd(told, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
+    const named = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
+    return { body: withOwnEnd(named, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
   }
 
   stream(): StreamConverter {
@@ -100,6 +105,7 @@ class Passthrough implements Exchange {
       answered: this.#answered,
       untold: this.#untold,
       context: this.#context,
+      keeping: this.#keeping,
     };
     return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
   }
@@ -128,6 +134,7 @@ interface WatchFacts {
   readonly openEnded: boolean;
   readonly answered: AnsweredModel;
   readonly context: ConvertContext;
+  readonly keeping: Keeping | undefined;
 }
 
 type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
@@ -142,8 +149,8 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
       untold,
     }),
   messages: (_request, { rename, answered, untold }) => new MessagesWatcher(rename, answered, untold),
-  responses: ({ model }, { rename, openEnded, answered, untold, context }) =>
-    new ResponsesWatcher(rename, openEnded, answered, untold, () => responseBegun(model, context)),
+  responses: ({ model }, { rename, openEnded, answered, untold, context, keeping }) =>
+    new ResponsesWatcher(rename, openEnded, answered, untold, keeping, () => responseBegun(model, context)),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */

@@ -99,6 +99,8 @@ export class Writer {
     if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
     if (this.#queue.length === 0 && this.#fits(frame)) {
       this.#put(entry, frame);
+      // The client has what this one is about: a kill in the same turn must not make it free.
+      if (entry.type === RECORD.checkpoint) this.#flush();
     } else {
       this.#queue.push(entry);
       this.#pump();

@@ -6,7 +6,7 @@ import { recover } from "../../../src/settle/recovery/charging.ts";
 import { createSettler } from "../../../src/settle/settler.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { askOf, ForgetfulStore, HurriedClock, idOf, openOn, turns, voidOf } from "./rig.ts";
+import { askOf, ForgetfulStore, HurriedClock, idOf, openOn, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
 async function recovered(disk: SimDisk, store: Pick<ForgetfulStore, "settle">) {
@@ -35,7 +35,6 @@ async function killed(work: (journal: Awaited<ReturnType<typeof openOn>>["journa
   const clock = new HurriedClock();
   const { journal } = await openOn(disk, clock);
   await work(journal);
-  await turns();
   clock.stop();
   return disk.afterKill();
 }

@@ -15,6 +15,7 @@ import {
   refusing,
 } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { mayBeReferredTo } from "../references.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { ResponsesConversation } from "./input.ts";
 
@@ -52,6 +53,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
       includeUsage: true,
       encryptedReasoning: include.includes("reasoning.encrypted_content"),
       deprecatedFunctions: false,
+      referable: mayBeReferredTo(json),
       echo: echoOf(json),
     },
     rest: decodeRest(json, conversation.hostedCalls),
