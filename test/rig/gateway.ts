@@ -154,6 +154,14 @@ class LogLines {
   }
 }
 
+/** The page of metrics once the store has every charge: it takes some a moment after their clients have their answers. */
+export async function settledMetrics(adminUrl: string): Promise<string> {
+  for (;;) {
+    const page = await (await fetch(`${adminUrl}/metrics`)).text();
+    if (/^tollgate_journal_unsettled 0$/m.test(page)) return page;
+  }
+}
+
 /** Settings from a text that must be good. */
 export function settingsOf(text: string): Settings {
   const loaded = loadConfig({ file: "test.yaml", text, env: {} });

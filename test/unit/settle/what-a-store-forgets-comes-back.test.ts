@@ -8,7 +8,7 @@ import test, { type TestContext } from "node:test";
 import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import type { AccountState } from "../../../src/store/records.ts";
 import { auditToEnd } from "../../rig/audit-to-end.ts";
-import { type GatewayHere, startGatewayHere } from "../../rig/gateway.ts";
+import { type GatewayHere, settledMetrics, startGatewayHere } from "../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";
 
 const RESTORED = "the store had lost a charge and has it again";
@@ -57,9 +57,7 @@ async function scene(t: TestContext): Promise<Scene> {
     },
     async save() {
       // A client has its answer when the charge is in the journal; the store may get it later.
-      const isSettled = async () =>
-        /^tollgate_journal_unsettled 0$/m.test(await (await fetch(`${here.adminUrl}/metrics`)).text());
-      while (!(await isSettled()));
+      await settledMetrics(here.adminUrl);
       assert.match(await redis.command("SAVE"), /^\+OK/);
     },
     async loseTheRest() {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { Behaviour } from "../../../../src/simulator/server.ts";
 import { formatUsd } from "../../../../src/values/money.ts";
-import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { type GatewayHere, settledMetrics, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import {
   ask,
   assertAtRest,
@@ -156,7 +156,7 @@ for (const [client, upstream] of DIRECTIONS) {
     assert.deepEqual([more.length, line?.debit, memoOf(line).ended], [0, "absorbed:no_output", "no_output"]);
     const [attempt] = memoOf(line).attempts as Fields[];
     assert.deepEqual([attempt?.paid_by, attempt?.why], ["absorbed", "no_output"]);
-    const metrics = await (await fetch(`${here.adminUrl}/metrics`)).text();
+    const metrics = await settledMetrics(here.adminUrl);
     assert.match(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="no_output"/);
     assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
   });

@@ -7,7 +7,13 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { type ConfigPlaces, type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import {
+  type ConfigPlaces,
+  type GatewayHere,
+  settledMetrics,
+  startGatewayHere,
+  type TestAccount,
+} from "../../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { card, sell } from "../cards/house.ts";
@@ -142,7 +148,7 @@ test("who pays by a time card without a quota may leave as often as they like", 
 
 /** Series of one group and model at their value now. */
 async function counted(name: string, labels: Readonly<Record<string, string>>): Promise<number> {
-  const text = await (await fetch(`${here.adminUrl}/metrics`)).text();
+  const text = await settledMetrics(here.adminUrl);
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   const found = text.split("\n").filter((line) => line.startsWith(`${name}{`) && wanted.every((w) => line.includes(w)));
   assert.ok(found.length <= 1, found.join("\n"));

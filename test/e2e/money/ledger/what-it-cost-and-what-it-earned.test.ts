@@ -13,6 +13,7 @@ import { utcDay } from "../../../../src/values/time.ts";
 import {
   type ConfigPlaces,
   type GatewayHere,
+  settledMetrics,
   startGatewayHere,
   type TestAccount,
   testConfig,
@@ -133,7 +134,7 @@ test("the ledger's lines say the same, and verification finds nothing", async ()
 });
 
 test("metrics count the cost by group, model and upstream", async () => {
-  const text = await (await fetch(`${here.adminUrl}/metrics`)).text();
+  const text = await settledMetrics(here.adminUrl);
   const value = (upstream: string) =>
     Number(
       new RegExp(`^tollgate_cost_usd_total\\{group="twice",model="duo",upstream="${upstream}"\\} (\\S+)$`, "m").exec(
