@@ -1,0 +1,223 @@
+/**
+ * What becomes of every member of a request on its way to another protocol, found out by sending it through the
+ * conversion: once without it and once with each of its values.
+ */
+import { openExchange } from "../../../src/convert/bridge.ts";
+import type { ClientRequest, Exchange, RouteFacts } from "../../../src/convert/exchange.ts";
+import { originOf, sealReasoning } from "../../../src/convert/rules/envelope.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import type { Protocol } from "../../../src/values/protocol.ts";
+import { isJsonFault, scanJson } from "../../../src/wire/json.ts";
+import { CONTEXT, PERMITTED, translate } from "../../unit/convert/request/translate.ts";
+import { COMPLETE, type Json, least, SEALED, valuesOf } from "./samples.ts";
+import type { Member, ObjectForm } from "./walk.ts";
+
+/**
+ * carried: its value stands in the upstream's body under its own name; mapped: the body, or what is done with the reply,
+ * says it in other words; named: it is left out and the header says so; refused: 400 with its name. `lost` is none of
+ * these, and a fault.
+ */
+export type Word = "carried" | "mapped" | "named" | "refused" | "lost";
+
+/** A member or a form at its place, with what becomes of it. */
+export interface Judged {
+  /** Names joined by dots; a form in brackets is an element of a list, in parentheses a value. */
+  readonly path: string;
+  readonly words: readonly Word[];
+  /** How many requests prove it; 0: it stands and falls with what holds it. */
+  readonly proofs: number;
+  /** What was tried when something was lost, or left out without its name. */
+  readonly fault?: string | undefined;
+}
+
+/** The way from the body to a member. */
+interface Step {
+  readonly form: ObjectForm;
+  readonly path: string;
+  readonly member: Member;
+  /** How the object below stands in the member. */
+  readonly isListed: boolean;
+}
+
+interface Outcome {
+  readonly refused: string | undefined;
+  readonly text: string;
+  readonly plan: string;
+  readonly left: readonly string[];
+}
+
+/** Judges every member that a root type reaches. */
+export class Judge {
+  readonly judged: Judged[] = [];
+  readonly #client: Protocol;
+  readonly #route: RouteFacts;
+  readonly #seen = new Map<string, Outcome>();
+
+  constructor(client: Protocol, route: RouteFacts) {
+    this.#client = client;
+    this.#route = route;
+  }
+
+  body(root: ObjectForm): readonly Judged[] {
+    this.#object(root, "", [], undefined, ["carried"]);
+    return this.judged;
+  }
+
+  /**
+   * @param fate what becomes of the whole object, where nothing in it can fare better.
+   * @param presence what becomes of an object that has but its least; its tag shares that.
+   */
+  #object(
+    form: ObjectForm,
+    path: string,
+    way: readonly Step[],
+    fate: Word | undefined,
+    presence: readonly Word[],
+  ): void {
+    for (const member of form.members) {
+      const here = path === "" ? member.name : `${path}.${member.name}`;
+      const step: Step = { form, path, member, isListed: false };
+      const isTag = member.forms.length === 1 && member.forms[0]?.kind === "literal" && !member.isOptional;
+      if (fate !== undefined || isTag) this.#note(here, fate === undefined ? presence : [fate], 0);
+      else this.#member(here, step, way);
+      this.#forms(here, step, way, fate);
+    }
+  }
+
+  #note(path: string, words: readonly Word[], proofs: number, fault?: string): void {
+    this.judged.push({ path, words, proofs, fault });
+  }
+
+  #member(here: string, step: Step, way: readonly Step[]): void {
+    const values = valuesOf(here, step.member);
+    if (values.length === 0) return;
+    const isAbsentAllowed = step.member.isOptional;
+    const base = this.#ask([...way, step], isAbsentAllowed ? undefined : values[0]);
+    const told = values.slice(isAbsentAllowed ? 0 : 1).map((value) => {
+      const outcome = this.#ask([...way, step], value);
+      return { value, word: this.#word(base, outcome, step.member.name, value) };
+    });
+    const words = [...new Set(told.map(({ word }) => word))];
+    const loud = words.filter((word) => word !== "lost");
+    // One of several words may be what happens anyway, and is then what the member's absence is.
+    const lost = told.find(
+      ({ word, value }) => word === "lost" && (loud.length === 0 || !(saysNothing(value) || !isAbsentAllowed)),
+    );
+    const fault = lost && JSON.stringify(lost.value);
+    this.#note(here, lost ? words : loud, told.length, fault);
+  }
+
+  #forms(here: string, step: Step, way: readonly Step[], fate: Word | undefined): void {
+    const objects = step.member.forms.flatMap((form) => {
+      if (form.kind === "object") return [{ form, isListed: false }];
+      if (form.kind !== "list") return [];
+      return form.of.filter((one) => one.kind === "object").map((one) => ({ form: one, isListed: true }));
+    });
+    for (const { form, isListed } of objects) {
+      if (way.some((above) => above.form === form) || step.form === form) continue; // A type that holds itself.
+      const name = nameOf(
+        form,
+        objects.map((one) => one.form),
+      );
+      const path = here + (isListed ? `[${name}]` : name === "" ? "" : `(${name})`);
+      const down = [...way, { ...step, isListed }];
+      const presence = fate ? [fate] : this.#presence(path, down, form);
+      const whole = presence.find((word) => word !== "carried" && word !== "mapped");
+      this.#object(form, path, down, fate ?? whole, presence);
+    }
+  }
+
+  /** What becomes of an object with the least it can have; nothing where that is empty and says nothing. */
+  #presence(path: string, way: readonly Step[], form: ObjectForm): readonly Word[] {
+    const step = way.at(-1) as Step;
+    const value = least(form, path);
+    const base = this.#ask(way, undefined);
+    const outcome = this.#ask(way, step.isListed ? [value] : value);
+    const word = this.#word(base, outcome, step.member.name, value);
+    const isEmpty = word === "lost" && Object.keys(value).length === 0;
+    this.#note(path, isEmpty ? [] : [word], 1, word === "lost" && !isEmpty ? JSON.stringify(value) : undefined);
+    return isEmpty ? [] : [word];
+  }
+
+  #word(base: Outcome, { refused, text, plan, left }: Outcome, name: string, value: unknown): Word {
+    if (refused !== undefined) return "refused";
+    if (left.some((one) => !base.left.includes(one))) return "named";
+    if (text === base.text && plan === base.plan) return "lost";
+    const written = `"${name}":${JSON.stringify(value)}`;
+    return text.includes(written) && !base.text.includes(written) ? "carried" : "mapped";
+  }
+
+  /** Sends a request with this value at the end of the way; undefined: without it. */
+  #ask(way: readonly Step[], value: unknown): Outcome {
+    const sealed = sealReasoning([SEALED_NATIVE[this.#route.protocol]], originOf(this.#route), CONTEXT);
+    const built = COMPLETE[this.#client](built1(way, value));
+    const text = JSON.stringify({ model: "client-model", ...built }).replaceAll(SEALED, sealed);
+    const known = this.#seen.get(text) ?? this.#send(text);
+    this.#seen.set(text, known);
+    return known;
+  }
+
+  #send(text: string): Outcome {
+    const body = Buffer.from(text);
+    const scan = scanJson(body);
+    if (isJsonFault(scan)) throw new Error(`no JSON: ${text}`);
+    const json: Json = JSON.parse(text);
+    const model = String(json.model);
+    const request: ClientRequest = { protocol: this.#client, body, json, scan, model, stream: json.stream === true };
+    const exchange = openExchange(request, this.#route, PERMITTED, CONTEXT);
+    if (isRefusal(exchange)) {
+      return { refused: String(exchange.facts.param), text: "", plan: "", left: [] };
+    }
+    const encoded = translate(this.#client, json, this.#route);
+    const plan = isRefusal(encoded) ? "" : planText(encoded.plan);
+    return { refused: undefined, text: Buffer.from(exchange.request.body).toString(), plan, left: namesOf(exchange) };
+  }
+}
+
+/** The names that the header tells a client. */
+function namesOf({ translation = "" }: Pick<Exchange, "translation">): readonly string[] {
+  return translation.split(/[;,\s]+|\w+=/).filter((name) => !["", "exact", "lossy"].includes(name));
+}
+
+/** What the reply's translation does with the request; what it only repeats of it is no effect. */
+function planText({
+  echo: _,
+  tools,
+  ...plan
+}: {
+  readonly echo: Json;
+  readonly tools: ReadonlyMap<string, unknown>;
+}): string {
+  return JSON.stringify([plan, [...tools]]);
+}
+
+const SEALED_NATIVE: Readonly<Record<Protocol, unknown>> = {
+  chat: "thought",
+  messages: { type: "thinking", thinking: "thought", signature: "signed" },
+  responses: { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "secret" },
+};
+
+/** Values that ask for nothing: a server does the same without them. */
+function saysNothing(value: unknown): boolean {
+  return [false, null, "auto", "default", "none", "standard", "text", "disabled"].includes(value as never);
+}
+
+/** A form's name among its neighbours: its tag, with its type where several share one. */
+function nameOf(form: ObjectForm, forms: readonly ObjectForm[]): string {
+  const same = forms.filter((one) => one.tag === form.tag);
+  if (forms.length === 1) return form.tag ?? "";
+  return same.length > 1 ? [form.tag, form.name].filter((part) => part).join(":") : (form.tag ?? form.name);
+}
+
+function built1(way: readonly Step[], value: unknown): Json {
+  const [first, ...rest] = way;
+  if (!first) return {};
+  const object = least(first.form, first.path);
+  const last = rest.length === 0;
+  const inner = last ? value : built1(rest, value);
+  if (inner === undefined) {
+    const { [first.member.name]: _, ...without } = object;
+    return without;
+  }
+  return { ...object, [first.member.name]: !last && first.isListed ? [inner] : inner };
+}
