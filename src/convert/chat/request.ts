@@ -4,9 +4,11 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
+import { hasUserMarks } from "../rules/cache-marks.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
+import { ignoreNative } from "../rules/options.ts";
 import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
@@ -14,7 +16,7 @@ import { joinTexts } from "../rules/system.ts";
 import { effortIsLost, openaiEffort } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { offerTools } from "../rules/tool-offer.ts";
-import { writeTurns } from "./request/turns.ts";
+import { carriesMarks, writeTurns } from "./request/turns.ts";
 import { encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";
@@ -32,7 +34,7 @@ export function encodeRequest(
 function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const { capabilities } = route;
   const losses = new Losses(permitted.strict);
-  losses.leaveOut(hub.rest);
+  losses.leaveOut(hub.rest, "chat");
   const names = new NameBook("chat");
   const carriesHosted = (tool: HostedTool) =>
     hub.client !== "messages" &&
@@ -40,7 +42,10 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     tool.hosted.startsWith("web_search") &&
     !permitted.unpricedTools?.includes(tool.hosted);
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: false }, names, losses);
-  const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
+  const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
+  if (hub.client === "responses" && !carriesMarks(hub, route) && hasUserMarks(hub)) {
+    losses.ignore("input.content.prompt_cache_breakpoint");
+  }
   settleEnd(messages, hub, route);
   const carries = (one: OutputFormat) => one.type === "json_object" || capabilities.structuredOutputs;
   const format = planFormat(hub, carries, losses);
@@ -55,7 +60,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     tools: hasTools ? offer.tools.map((tool) => encodeTool(tool, capabilities.customTools)) : undefined,
     tool_choice: hasTools ? encodeToolChoice(offer.choice, (tool) => names.nameOf(tool), isCustom) : undefined,
     parallel_tool_calls: hasTools && hub.parallelTools === false ? false : undefined,
-    web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0]),
+    web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0], losses),
     stop: stop.sent,
     ...openaiSampling(hub, route, losses),
     reasoning_effort: openaiEffort(hub.reasoning, capabilities),
@@ -98,8 +103,11 @@ function responseFormat(format: OutputFormat): JsonObject {
     : { type: "json_schema", json_schema: schemaMembers(format) };
 }
 
-/** A web search as chat writes it: the place nested once more than responses does. */
-function webSearchOptions(tool: HostedTool): JsonObject {
+/** A web search as chat writes it: the place nested once more than responses does, and nothing of what it may look at. */
+function webSearchOptions(tool: HostedTool, losses: Losses): JsonObject {
+  for (const name of ["filters", "external_web_access", "search_content_types"]) {
+    if (tool.native[name] !== undefined && tool.native[name] !== null) losses.drop(`tools.${name}`, tool.param);
+  }
   const { search_context_size, user_location: place } = tool.native;
   if (!isObject(place) || isObject(place.approximate)) return { search_context_size, user_location: place };
   const { type: _, ...approximate } = place;
@@ -119,6 +127,7 @@ function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): Json
       ...hub.promptCache,
     };
   }
+  ignoreNative(hub, losses);
   if (hub.verbosity !== undefined) losses.drop(hub.client === "responses" ? "text.verbosity" : "verbosity");
   if (tier !== undefined && tier !== "auto" && tier !== "default") losses.drop("service_tier");
   if (hub.moderation !== undefined) losses.drop("moderation");

@@ -5,6 +5,8 @@
  */
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";
+import type { HubRequest } from "../hub.ts";
+import type { Losses } from "./losses.ts";
 
 const VERSION = 1;
 const PREFIX = "gw1.";
@@ -62,6 +64,18 @@ export function openReasoning(
   if (parsed?.v !== VERSION || parsed.p !== origin.protocol || !Array.isArray(parsed.d)) return undefined;
   const readable = parsed.m === origin.upstreamModel && parsed.a === origin.account;
   return origin.protocol === "chat" || readable ? parsed.d : undefined;
+}
+
+/** Where each client keeps the reasoning of earlier turns. */
+const REASONING: Readonly<Record<Protocol, string>> = {
+  chat: "messages.reasoning_content",
+  messages: "messages.content.thinking",
+  responses: "input.reasoning",
+};
+
+/** Names reasoning that the upstream does not get back, since it is another's or does not want it. */
+export function ignoreReasoning({ hub, losses }: { readonly hub: HubRequest; readonly losses: Losses }): void {
+  losses.ignore(REASONING[hub.client]);
 }
 
 function parse(content: Uint8Array): { v?: unknown; p?: unknown; m?: unknown; a?: unknown; d?: unknown } | undefined {

@@ -95,16 +95,17 @@ export class Judge {
     const base = this.#ask([...way, step], isAbsentAllowed ? undefined : values[0]);
     const told = values.slice(isAbsentAllowed ? 0 : 1).map((value) => {
       const outcome = this.#ask([...way, step], value);
-      return { value, word: this.#word(base, outcome, step.member.name, value) };
+      const word = this.#word(base, outcome, step.member.name, value);
+      return { value, word, misnamed: misnamed(word, base, outcome, [...way, step]) };
     });
     const words = [...new Set(told.map(({ word }) => word))];
     const loud = words.filter((word) => word !== "lost");
-    // One of several words may be what happens anyway, and is then what the member's absence is.
-    const lost = told.find(
-      ({ word, value }) => word === "lost" && (loud.length === 0 || !(saysNothing(value) || !isAbsentAllowed)),
-    );
-    const fault = lost && JSON.stringify(lost.value);
-    this.#note(here, lost ? words : loud, told.length, fault);
+    // Of the words of a required member one is what it is compared with.
+    const lost = told.find(({ word, value }) => word === "lost" && isAbsentAllowed && !happensAnyway(here, value));
+    const fault = lost ?? (loud.length === 0 ? told.find(({ value }) => !happensAnyway(here, value)) : undefined);
+    const settled: readonly Word[] = loud.length === 0 ? ["mapped"] : loud;
+    const misled = told.find((one) => one.misnamed !== undefined)?.misnamed;
+    this.#note(here, fault ? [...loud, "lost"] : settled, told.length, fault ? JSON.stringify(fault.value) : misled);
   }
 
   #forms(here: string, step: Step, way: readonly Step[], fate: Word | undefined): void {
@@ -133,16 +134,28 @@ export class Judge {
     const value = least(form, path);
     const base = this.#ask(way, undefined);
     const outcome = this.#ask(way, step.isListed ? [value] : value);
-    const word = this.#word(base, outcome, step.member.name, value);
+    const word = this.#presenceWord(base, outcome, step.member.name, form, value);
     const isEmpty = word === "lost" && Object.keys(value).length === 0;
-    this.#note(path, isEmpty ? [] : [word], 1, word === "lost" && !isEmpty ? JSON.stringify(value) : undefined);
-    return isEmpty ? [] : [word];
+    const words: readonly Word[] = isEmpty ? [] : word === "lost" && happensAnyway(path, value) ? ["mapped"] : [word];
+    const misled = misnamed(word, base, outcome, way, form);
+    this.#note(path, words, 1, words[0] === "lost" ? JSON.stringify(value) : misled);
+    return words;
+  }
+
+  /** An object of which only some members are left out has not been left out itself. */
+  #presenceWord(base: Outcome, outcome: Outcome, name: string, form: ObjectForm, value: unknown): Word {
+    const isCarried = outcome.text !== base.text || outcome.plan !== base.plan;
+    const isOwn = (left: string) => form.members.some((member) => left.split(".").slice(1).includes(member.name));
+    const left = isCarried ? outcome.left.filter((one) => !isOwn(one)) : outcome.left;
+    return this.#word(base, { ...outcome, left }, name, value);
   }
 
   #word(base: Outcome, { refused, text, plan, left }: Outcome, name: string, value: unknown): Word {
     if (refused !== undefined) return "refused";
     if (left.some((one) => !base.left.includes(one))) return "named";
-    if (text === base.text && plan === base.plan) return "lost";
+    // What is named whatever its value is has a name in both.
+    if (text === base.text && plan === base.plan)
+      return left.some((one) => one.endsWith(`.${name}`)) ? "named" : "lost";
     const written = `"${name}":${JSON.stringify(value)}`;
     return text.includes(written) && !base.text.includes(written) ? "carried" : "mapped";
   }
@@ -174,6 +187,52 @@ export class Judge {
   }
 }
 
+/** Members whose newer name is told. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  output_format: ["format"],
+  user: ["safety_identifier"],
+  generate_summary: ["summary"],
+};
+
+/** The words by which a form is known: of its `type`, where it has several. */
+function tagsOf({ members }: ObjectForm): readonly string[] {
+  const type = members.find(({ name }) => name === "type" || name === "role");
+  return (type?.forms ?? []).flatMap((form) => (form.kind === "literal" ? [String(form.value)] : []));
+}
+
+/** What stands for several types of a protocol in a name. */
+const FAMILIES: Readonly<Record<string, RegExp>> = {
+  hosted_call: /_call(_output)?$|^mcp_|^tool_search_/,
+  server_tool_use: /_tool_result$|_tool_use$/,
+  hosted: /./,
+};
+
+/** The name under which a loss or a refusal is told, where it is not that of the member or of what holds it. */
+function misnamed(
+  word: Word,
+  base: Outcome,
+  outcome: Outcome,
+  way: readonly Step[],
+  form?: ObjectForm,
+): string | undefined {
+  const isNew = (name: string) => !base.left.includes(name);
+  const told = word === "refused" ? [String(outcome.refused)] : word === "named" ? outcome.left.filter(isNew) : [];
+  const forms = [...way.map((step) => step.form), ...(form ? [form] : [])];
+  const known = [...way.map((step) => step.member.name), ...forms.flatMap(tagsOf)].flatMap(
+    (name) => ALIASES[name] ?? [name],
+  );
+  const isAbout = (name: string) => {
+    const last =
+      name
+        .split(/[.[\]\d]+/)
+        .filter((part) => part !== "")
+        .at(-1) ?? "";
+    const isKnown = last !== "" && known.some((one) => one === last || (one !== "" && one.startsWith(last)));
+    return isKnown || last === "type" || known.some((one) => FAMILIES[last]?.test(one));
+  };
+  return told.length === 0 || told.some(isAbout) ? undefined : `told as ${told.join(" ")}`;
+}
+
 /** The names that the header tells a client. */
 function namesOf({ translation = "" }: Pick<Exchange, "translation">): readonly string[] {
   return translation.split(/[;,\s]+|\w+=/).filter((name) => !["", "exact", "lossy"].includes(name));
@@ -197,9 +256,42 @@ const SEALED_NATIVE: Readonly<Record<Protocol, unknown>> = {
   responses: { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "secret" },
 };
 
-/** Values that ask for nothing: a server does the same without them. */
-function saysNothing(value: unknown): boolean {
-  return [false, null, "auto", "default", "none", "standard", "text", "disabled"].includes(value as never);
+/** Values that ask for what happens anyway, by the end of their path: the upstream does the same without being told. */
+const ANYWAY: readonly (readonly [end: RegExp, value: unknown, why: string])[] = [
+  [/(store|include_obfuscation|async|defer_loading|eager_input_streaming|prewarm)$/, false, "nothing is wanted"],
+  [/(logprobs|stream|include_usage|is_error|disable_parallel_tool_use|background)$/, false, "nothing is wanted"],
+  [/(reasoning_effort|reasoning\.effort)$/, "none", "what has no switch is not asked; `thinking_off: reject` refuses"],
+  [/^service_tier$/, "default", "the standard prices"],
+  [/^service_tier$/, "standard_only", "the standard prices"],
+  [/^(speed|reasoning\.mode)$/, "standard", "the default"],
+  [/^truncation$/, "disabled", "the default"],
+  [/format\(json_schema\)(\.json_schema)?\.strict$/, true, "messages binds the model to every schema"],
+  [/\[reasoning\]\.(summary|content)\[/, undefined, "the sealed original counts, not the client's copy"],
+  [/citations\.enabled$/, false, "no citations are wanted"],
+  [/external_web_access$/, false, "the web is not asked"],
+  [/tools\[.*strict$/, false, "schemas of tools bind nobody unless asked"],
+  [/(detail|context|service_tier|context_compression)$/, "auto", "the server's choice"],
+  [/(function_call|tool_choice)$/, "auto", "the model's choice, which is the default"],
+  [/modalities$/, ["text"], "text is what every model gives"],
+  [/format(\(text\))?$/, { type: "text" }, "text is what every model gives"],
+  [/configuration_update\]\.text$/, { format: { type: "text" } }, "text is what every model gives"],
+  [/allowed_callers$/, ["direct"], "the model calls tools itself"],
+  [/caller\(direct\)$/, { type: "direct" }, "the model called it itself"],
+  [/tools\[custom\]\.type$/, "custom", "the type of a tool without a type"],
+  [/input\[message:[^\]]*\]\.type$/, "message", "the type of an item without a type"],
+  [/environment\(local\)$/, { type: "local" }, "the client's own machine"],
+  [/user_location\(approximate\)\.type$/, "approximate", "the only type there is"],
+  [/WebSearch[^.]*\.type$/, undefined, "dated names of one tool"],
+  [/^thinking\(adaptive\)$/, { type: "adaptive" }, "a model that reasons does so unasked"],
+  [/^thinking\(.*display$/, "summarized", "the default of a request that names none"],
+  [/oversized_image$/, "downsize", "the default"],
+  [/\[thinking\]\.thinking$/, undefined, "the sealed original counts, not the client's copy"],
+];
+
+function happensAnyway(path: string, value: unknown): boolean {
+  return ANYWAY.some(
+    ([end, same]) => end.test(path) && (same === undefined || JSON.stringify(same) === JSON.stringify(value)),
+  );
 }
 
 /** A form's name among its neighbours: its tag, with its type where several share one. */

@@ -41,15 +41,13 @@ function counted(directions: readonly Direction[]): string {
 
 const ORDER: readonly Word[] = ["carried", "mapped", "named", "refused", "lost"];
 
-/** What is in each cell: an object that says nothing by itself fares as its members do. */
-function cellsOf(judged: readonly Judged[]): ReadonlyMap<string, string> {
-  return new Map(
-    judged.map(({ path, words }) => {
-      const inner = judged.filter((row) => words.length === 0 && isBelow(row.path, path));
-      const all = [...words, ...inner.flatMap((row) => row.words)];
-      return [path, ORDER.filter((word) => all.includes(word)).join(", ")];
-    }),
-  );
+function inOrder(words: readonly Word[]): string {
+  return ORDER.filter((word) => words.includes(word)).join(", ");
+}
+
+/** An object that says nothing by itself fares as its members do. */
+function innerWords(path: string, judged: readonly Judged[]): string {
+  return inOrder(judged.filter((row) => isBelow(row.path, path)).flatMap((row) => row.words));
 }
 
 function isBelow(path: string, above: string): boolean {
@@ -58,11 +56,15 @@ function isBelow(path: string, above: string): boolean {
 
 /** Rows by the object that holds the members; an object that is refused or left out whole has one row with all below it. */
 function rowsOf(directions: readonly Direction[]): readonly Row[] {
-  const [first, second] = directions.map(({ judged }) => cellsOf(judged));
+  const paths = new Set(directions.flatMap(({ judged }) => judged.map(({ path }) => path)));
+  const all = directions.map(({ judged }) => new Map(judged.map((row) => [row.path, row])));
   const rows = new Map<string, Row>();
   const whole: Row[] = [];
-  for (const [path, here] of first ?? []) {
-    const words = [here, second?.get(path) ?? ""];
+  for (const path of paths) {
+    const words = directions.map(({ judged }, at) => {
+      const row = all[at]?.get(path);
+      return row && row.words.length > 0 ? inOrder(row.words) : innerWords(path, judged);
+    });
     const above = whole.find(({ place }) => path.startsWith(`${place}.`));
     const name = path.slice(path.lastIndexOf(".") + 1);
     if (above) {

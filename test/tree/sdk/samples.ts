@@ -34,13 +34,16 @@ const SPECIAL: readonly (readonly [end: RegExp, values: readonly unknown[]])[] =
   [/\[tool_search_call[^\]]*\]\.arguments$/, [{ query: "zqa" }, { query: "zqb" }]],
   [/logit_bias$/, [{ "50256": 5 }]],
   [/\.execution$/, ["client"]],
+  [/allowed_tools\.tools$/, ["lookup", "search"].map((name) => [{ type: "function", function: { name } }])],
 ];
 
 /** The values with which a member is tried; empty where only its objects are. */
 export function valuesOf(path: string, member: Member): readonly unknown[] {
   const special = SPECIAL.find(([end]) => end.test(path));
   if (special) return special[1];
-  return member.forms.flatMap((form) => plainValues(form));
+  const values = member.forms.flatMap((form) => plainValues(form));
+  // Where several roles are possible, the user's is the plainest.
+  return values.includes("user") ? ["user", ...values.filter((value) => value !== "user")] : values;
 }
 
 function plainValues(form: Form): readonly unknown[] {
@@ -58,6 +61,8 @@ const DEMANDED: readonly (readonly [end: RegExp, members: Json])[] = [
   [/\[file\]\.file$/, { file_data: "data:application/pdf;base64,QUFB", filename: "a.pdf" }],
   [/\[input_file[^\]]*\]$/, { file_data: "data:application/pdf;base64,QUFB", filename: "a.pdf" }],
   [/\[input_image[^\]]*\]$/, { image_url: "https://pictures.example/a.png" }],
+  [/messages\[system\]$/, { content: "a note" }],
+  [/\[function_call_output[^\]]*\]$/, { call_id: "call_1" }],
   [/\[(computer_screenshot)[^\]]*\]$/, { image_url: "https://pictures.example/a.png" }],
 ];
 
