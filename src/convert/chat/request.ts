@@ -5,6 +5,7 @@ import { isObject } from "../../values/json-object.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
 import { hasUserMarks } from "../rules/cache-marks.ts";
+import { ignoreReasoning } from "../rules/envelope.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
@@ -42,7 +43,8 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     tool.hosted.startsWith("web_search") &&
     !permitted.unpricedTools?.includes(tool.hosted);
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: false }, names, losses);
-  const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
+  const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
+  if (keepsNoReasoning(hub, messages)) ignoreReasoning({ hub, losses });
   if (hub.client === "responses" && !carriesMarks(hub, route) && hasUserMarks(hub)) {
     losses.ignore("input.content.prompt_cache_breakpoint");
   }
@@ -72,6 +74,13 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     stream_options: hub.stream && capabilities.streamUsage ? { include_usage: true } : undefined,
   };
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
+}
+
+/** Whether reasoning of an earlier turn is another's, or this server does not want it back. */
+function keepsNoReasoning({ turns }: HubRequest, messages: readonly JsonObject[]): boolean {
+  const had = turns.filter((turn) => turn.role === "assistant" && turn.parts.some(({ type }) => type === "reasoning"));
+  const kept = messages.filter((one) => one.reasoning_content !== undefined || one.reasoning_details !== undefined);
+  return had.length > kept.length;
 }
 
 /** All leading system text as one message, since some servers take no second one (docs/translation-rules.md rule 9). */

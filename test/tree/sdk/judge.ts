@@ -192,6 +192,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   output_format: ["format"],
   user: ["safety_identifier"],
   generate_summary: ["summary"],
+  redacted_thinking: ["thinking"],
 };
 
 /** The words by which a form is known: of its `type`, where it has several. */

@@ -13,9 +13,8 @@ import type {
   UserPart,
 } from "../../hub.ts";
 import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
-import { ignoreReasoning, openReasoning, originOf } from "../../rules/envelope.ts";
+import { openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
-import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { callsOf, settleResults } from "../../rules/pairing.ts";
 import { refuse } from "../../rules/read.ts";
@@ -30,7 +29,6 @@ interface ChatScribe {
   readonly context: ConvertContext;
   readonly names: NameBook;
   readonly ids: CallIds;
-  readonly losses: Losses;
 }
 
 type Media = ImagePart | FilePart;
@@ -165,13 +163,10 @@ function writtenCall(call: ToolCallPart, scribe: ChatScribe): JsonObject {
 
 /** The reasoning that a `roundtrip` upstream wants back: all of a turn's, or none (rule 38). */
 function restoredText(turn: AssistantTurn, scribe: ChatScribe): string | undefined {
+  if (scribe.route.capabilities.reasoningContent !== "roundtrip") return undefined;
   const parts = turn.parts.filter((part) => part.type === "reasoning");
-  if (parts.length === 0) return undefined;
-  const isWanted = scribe.route.capabilities.reasoningContent === "roundtrip";
-  const texts = isWanted ? parts.map((part) => readableText(part, scribe)) : [undefined];
-  if (texts.every((one) => one !== undefined)) return texts.join("\n\n");
-  ignoreReasoning(scribe);
-  return undefined;
+  const texts = parts.map((part) => readableText(part, scribe));
+  return texts.length > 0 && texts.every((one) => one !== undefined) ? texts.join("\n\n") : undefined;
 }
 
 /**
