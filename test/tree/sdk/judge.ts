@@ -1,15 +1,8 @@
 /**
- * What becomes of every member of a request on its way to another protocol, found out by sending it through the
- * conversion: once without it and once with each of its values.
+ * What becomes of every member on its way to another protocol, found out by trial: once without it and once with each of
+ * its values.
  */
-import { openExchange } from "../../../src/convert/bridge.ts";
-import type { ClientRequest, Exchange, RouteFacts } from "../../../src/convert/exchange.ts";
-import { originOf, sealReasoning } from "../../../src/convert/rules/envelope.ts";
-import { isRefusal } from "../../../src/values/errors.ts";
-import type { Protocol } from "../../../src/values/protocol.ts";
-import { isJsonFault, scanJson } from "../../../src/wire/json.ts";
-import { CONTEXT, PERMITTED, translate } from "../../unit/convert/request/translate.ts";
-import { COMPLETE, type Json, least, SEALED, valuesOf } from "./samples.ts";
+import { type Json, least, valuesOf } from "./samples.ts";
 import type { Member, ObjectForm } from "./walk.ts";
 
 /**
@@ -39,27 +32,40 @@ interface Step {
   readonly isListed: boolean;
 }
 
-interface Outcome {
+/** What came of one request, reply or event. */
+export interface Outcome {
+  /** What a refusal names, or why a reply is no answer; undefined: it went on. */
   readonly refused: string | undefined;
+  /** What the other side gets. */
   readonly text: string;
+  /** What else is done because of it. */
   readonly plan: string;
+  /** The names that were told. */
   readonly left: readonly string[];
+}
+
+/** What is tried, and where. */
+export interface Trial {
+  /** Sends an object. @param member the member of the root object that is tried; undefined where it is the object itself. */
+  send(built: Json, member: string): Outcome;
+  /** What becomes of a member whose absence makes no difference and which nobody names. */
+  readonly silent: Word;
+  /** Whether to go into the objects below this member. */
+  enters(path: string): boolean;
 }
 
 /** Judges every member that a root type reaches. */
 export class Judge {
   readonly judged: Judged[] = [];
-  readonly #client: Protocol;
-  readonly #route: RouteFacts;
-  readonly #seen = new Map<string, Outcome>();
+  readonly #trial: Trial;
 
-  constructor(client: Protocol, route: RouteFacts) {
-    this.#client = client;
-    this.#route = route;
+  constructor(trial: Trial) {
+    this.#trial = trial;
   }
 
-  body(root: ObjectForm): readonly Judged[] {
-    this.#object(root, "", [], undefined, ["carried"]);
+  /** @param at the path of the root itself; empty for a body. */
+  root(form: ObjectForm, at = ""): readonly Judged[] {
+    this.#object(form, at, [], undefined, ["carried"]);
     return this.judged;
   }
 
@@ -114,6 +120,7 @@ export class Judge {
       if (form.kind !== "list") return [];
       return form.of.filter((one) => one.kind === "object").map((one) => ({ form: one, isListed: true }));
     });
+    if (!this.#trial.enters(here)) return;
     for (const { form, isListed } of objects) {
       if (way.some((above) => above.form === form) || step.form === form) continue; // A type that holds itself.
       const name = nameOf(
@@ -135,7 +142,7 @@ export class Judge {
     const base = this.#ask(way, undefined);
     const outcome = this.#ask(way, step.isListed ? [value] : value);
     const word = this.#presenceWord(base, outcome, step.member.name, form, value);
-    const isEmpty = word === "lost" && Object.keys(value).length === 0;
+    const isEmpty = word === this.#trial.silent && Object.keys(value).length === 0;
     const words: readonly Word[] = isEmpty ? [] : word === "lost" && happensAnyway(path, value) ? ["mapped"] : [word];
     const misled = misnamed(word, base, outcome, way, form);
     this.#note(path, words, 1, words[0] === "lost" ? JSON.stringify(value) : misled);
@@ -155,35 +162,14 @@ export class Judge {
     if (left.some((one) => !base.left.includes(one))) return "named";
     // What is named whatever its value is has a name in both.
     if (text === base.text && plan === base.plan)
-      return left.some((one) => one.endsWith(`.${name}`)) ? "named" : "lost";
+      return left.some((one) => one.endsWith(`.${name}`)) ? "named" : this.#trial.silent;
     const written = `"${name}":${JSON.stringify(value)}`;
     return text.includes(written) && !base.text.includes(written) ? "carried" : "mapped";
   }
 
-  /** Sends a request with this value at the end of the way; undefined: without it. */
+  /** What comes of this value at the end of the way; undefined: of its absence. */
   #ask(way: readonly Step[], value: unknown): Outcome {
-    const sealed = sealReasoning([SEALED_NATIVE[this.#route.protocol]], originOf(this.#route), CONTEXT);
-    const built = COMPLETE[this.#client](built1(way, value));
-    const text = JSON.stringify({ model: "client-model", ...built }).replaceAll(SEALED, sealed);
-    const known = this.#seen.get(text) ?? this.#send(text);
-    this.#seen.set(text, known);
-    return known;
-  }
-
-  #send(text: string): Outcome {
-    const body = Buffer.from(text);
-    const scan = scanJson(body);
-    if (isJsonFault(scan)) throw new Error(`no JSON: ${text}`);
-    const json: Json = JSON.parse(text);
-    const model = String(json.model);
-    const request: ClientRequest = { protocol: this.#client, body, json, scan, model, stream: json.stream === true };
-    const exchange = openExchange(request, this.#route, PERMITTED, CONTEXT);
-    if (isRefusal(exchange)) {
-      return { refused: String(exchange.facts.param), text: "", plan: "", left: [] };
-    }
-    const encoded = translate(this.#client, json, this.#route);
-    const plan = isRefusal(encoded) ? "" : planText(encoded.plan);
-    return { refused: undefined, text: Buffer.from(exchange.request.body).toString(), plan, left: namesOf(exchange) };
+    return this.#trial.send(built(way, value), way[0]?.member.name ?? "");
   }
 }
 
@@ -217,7 +203,12 @@ function misnamed(
   form?: ObjectForm,
 ): string | undefined {
   const isNew = (name: string) => !base.left.includes(name);
-  const told = word === "refused" ? [String(outcome.refused)] : word === "named" ? outcome.left.filter(isNew) : [];
+  const told =
+    word === "refused"
+      ? [outcome.refused ?? ""].filter((one) => /^[\w.[\]]+$/.test(one))
+      : word === "named"
+        ? outcome.left.filter(isNew)
+        : [];
   const forms = [...way.map((step) => step.form), ...(form ? [form] : [])];
   const known = [...way.map((step) => step.member.name), ...forms.flatMap(tagsOf)].flatMap(
     (name) => ALIASES[name] ?? [name],
@@ -233,29 +224,6 @@ function misnamed(
   };
   return told.length === 0 || told.some(isAbout) ? undefined : `told as ${told.join(" ")}`;
 }
-
-/** The names that the header tells a client. */
-function namesOf({ translation = "" }: Pick<Exchange, "translation">): readonly string[] {
-  return translation.split(/[;,\s]+|\w+=/).filter((name) => !["", "exact", "lossy"].includes(name));
-}
-
-/** What the reply's translation does with the request; what it only repeats of it is no effect. */
-function planText({
-  echo: _,
-  tools,
-  ...plan
-}: {
-  readonly echo: Json;
-  readonly tools: ReadonlyMap<string, unknown>;
-}): string {
-  return JSON.stringify([plan, [...tools]]);
-}
-
-const SEALED_NATIVE: Readonly<Record<Protocol, unknown>> = {
-  chat: "thought",
-  messages: { type: "thinking", thinking: "thought", signature: "signed" },
-  responses: { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "secret" },
-};
 
 /** Values that ask for what happens anyway, by the end of their path: the upstream does the same without being told. */
 const ANYWAY: readonly (readonly [end: RegExp, value: unknown, why: string])[] = [
@@ -302,12 +270,12 @@ function nameOf(form: ObjectForm, forms: readonly ObjectForm[]): string {
   return same.length > 1 ? [form.tag, form.name].filter((part) => part).join(":") : (form.tag ?? form.name);
 }
 
-function built1(way: readonly Step[], value: unknown): Json {
+function built(way: readonly Step[], value: unknown): Json {
   const [first, ...rest] = way;
   if (!first) return {};
   const object = least(first.form, first.path);
   const last = rest.length === 0;
-  const inner = last ? value : built1(rest, value);
+  const inner = last ? value : built(rest, value);
   if (inner === undefined) {
     const { [first.member.name]: _, ...without } = object;
     return without;

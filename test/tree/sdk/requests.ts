@@ -4,6 +4,7 @@ import { type Capabilities, EFFORTS } from "../../../src/values/catalog.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
 import { routeTo } from "../../unit/convert/request/translate.ts";
 import { Judge, type Judged } from "./judge.ts";
+import { RequestTrial } from "./sent.ts";
 import { type ObjectForm, readSdkTypes } from "./walk.ts";
 
 /** What the best of servers can do: whatever its protocol has a word for arrives. */
@@ -62,7 +63,7 @@ function directions(route: (upstream: Protocol) => RouteFacts): readonly Directi
     PROTOCOL_NAMES.filter((upstream) => upstream !== client).map((upstream) => ({
       client,
       upstream,
-      judged: unique(ROOTS[client].flatMap((root) => new Judge(client, route(upstream)).body(root))),
+      judged: unique(ROOTS[client].flatMap((root) => new Judge(new RequestTrial(client, route(upstream))).root(root))),
     })),
   );
 }
