@@ -50,6 +50,8 @@ export interface Trial {
   send(built: Json, member: string): Outcome;
   /** What becomes of a member whose absence makes no difference and which nobody names. */
   readonly silent: Word;
+  /** Whether an element is compared with an empty list, and not with the absence of the list. */
+  readonly isListKept: boolean;
   /** Whether to go into the objects below this member. */
   enters(path: string): boolean;
 }
@@ -97,11 +99,12 @@ export class Judge {
   #member(here: string, step: Step, way: readonly Step[]): void {
     const values = valuesOf(here, step.member);
     if (values.length === 0) return;
-    const isAbsentAllowed = step.member.isOptional;
+    // A required member with one value only is compared with a request that lacks it, whatever becomes of that.
+    const isAbsentAllowed = step.member.isOptional || values.length === 1;
     const base = this.#ask([...way, step], isAbsentAllowed ? undefined : values[0]);
     const told = values.slice(isAbsentAllowed ? 0 : 1).map((value) => {
       const outcome = this.#ask([...way, step], value);
-      const word = this.#word(base, outcome, step.member.name, value);
+      const word = this.#word(base, outcome, step, value);
       return { value, word, misnamed: misnamed(word, base, outcome, [...way, step]) };
     });
     const words = [...new Set(told.map(({ word }) => word))];
@@ -139,10 +142,10 @@ export class Judge {
   #presence(path: string, way: readonly Step[], form: ObjectForm): readonly Word[] {
     const step = way.at(-1) as Step;
     const value = least(form, path);
-    const base = this.#ask(way, undefined);
+    const base = this.#ask(way, this.#trial.isListKept && step.isListed ? [] : undefined);
     const outcome = this.#ask(way, step.isListed ? [value] : value);
-    const word = this.#presenceWord(base, outcome, step.member.name, form, value);
-    const isEmpty = word === this.#trial.silent && Object.keys(value).length === 0;
+    const word = this.#presenceWord(base, outcome, step, form, value);
+    const isEmpty = word === this.#trial.silent && Object.values(value).every(isNothing);
     const words: readonly Word[] = isEmpty ? [] : word === "lost" && happensAnyway(path, value) ? ["mapped"] : [word];
     const misled = misnamed(word, base, outcome, way, form);
     this.#note(path, words, 1, words[0] === "lost" ? JSON.stringify(value) : misled);
@@ -150,19 +153,21 @@ export class Judge {
   }
 
   /** An object of which only some members are left out has not been left out itself. */
-  #presenceWord(base: Outcome, outcome: Outcome, name: string, form: ObjectForm, value: unknown): Word {
+  #presenceWord(base: Outcome, outcome: Outcome, step: Step, form: ObjectForm, value: unknown): Word {
     const isCarried = outcome.text !== base.text || outcome.plan !== base.plan;
     const isOwn = (left: string) => form.members.some((member) => left.split(".").slice(1).includes(member.name));
     const left = isCarried ? outcome.left.filter((one) => !isOwn(one)) : outcome.left;
-    return this.#word(base, { ...outcome, left }, name, value);
+    return this.#word(base, { ...outcome, left }, step, value);
   }
 
-  #word(base: Outcome, { refused, text, plan, left }: Outcome, name: string, value: unknown): Word {
+  #word(base: Outcome, { refused, text, plan, left }: Outcome, { form, member: { name } }: Step, value: unknown): Word {
     if (refused !== undefined) return "refused";
     if (left.some((one) => !base.left.includes(one))) return "named";
-    // What is named whatever its value is has a name in both.
-    if (text === base.text && plan === base.plan)
-      return left.some((one) => one.endsWith(`.${name}`)) ? "named" : this.#trial.silent;
+    if (text === base.text && plan === base.plan) {
+      // What is named whatever its value is, or with all that is around it, has a name in both.
+      const isNamed = left.some((one) => one.endsWith(`.${name}`) || one.endsWith(`.${form.tag}`));
+      return isNamed ? "named" : this.#trial.silent;
+    }
     const written = `"${name}":${JSON.stringify(value)}`;
     return text.includes(written) && !base.text.includes(written) ? "carried" : "mapped";
   }
@@ -171,6 +176,10 @@ export class Judge {
   #ask(way: readonly Step[], value: unknown): Outcome {
     return this.#trial.send(built(way, value), way[0]?.member.name ?? "");
   }
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** Members whose newer name is told. */

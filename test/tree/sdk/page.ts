@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { PROTOCOL_NAMES } from "../../../src/values/protocol.ts";
 import type { Judged, Word } from "./judge.ts";
+import { judgedReplies } from "./replies.ts";
 import { type Direction, judgedRequests } from "./requests.ts";
 
 export const FILE = "docs/translated-members.md";
@@ -18,25 +19,43 @@ interface Row {
 /** The whole document: the words before the first table as they stand, the rest as the gateway has it. */
 export function translatedMembersDocument(): string {
   const words = readFileSync(FILE, "utf8").split(FIRST_TABLE)[0] as string;
-  const directions = judgedRequests();
-  const tables = PROTOCOL_NAMES.map((client) => {
-    const own = directions.filter((direction) => direction.client === client);
-    const head = own.map(({ upstream }) => `to ${upstream}`);
-    const lines = rowsOf(own).map(({ place, members, words: cells }) =>
-      [`\`${place}\``, members.map((name) => `\`${name}\``).join(" "), ...cells].join(" | "),
-    );
-    return `\n## What a ${client} client sends\n\n| in | members | ${head.join(" | ")} |\n| --- | --- | --- | --- |\n${lines.map((line) => `| ${line} |\n`).join("")}`;
-  });
-  return `${words}${FIRST_TABLE}\n${counted(directions)}${tables.join("")}`;
+  const requests = judgedRequests();
+  const replies = judgedReplies();
+  const tables = [
+    ...PROTOCOL_NAMES.map((client) => {
+      const own = requests.filter((direction) => direction.client === client);
+      return table(`What a ${client} client sends`, own, ({ upstream }) => `to ${upstream}`);
+    }),
+    ...PROTOCOL_NAMES.map((upstream) => {
+      const own = replies.filter((direction) => direction.upstream === upstream);
+      return table(`What a ${upstream} server answers`, own, ({ client }) => `to a ${client} client`);
+    }),
+  ];
+  const counts = `${COUNTS_HEAD}${counted("request", requests)}${counted("reply", replies)}`;
+  return `${words}${FIRST_TABLE}\n${counts}${tables.join("")}`;
 }
 
-function counted(directions: readonly Direction[]): string {
+function table(title: string, directions: readonly Direction[], nameOf: (direction: Direction) => string): string {
+  const lines = rowsOf(directions).map(({ place, members, words: cells }) => {
+    const names = members.map((name) => `\`${name}\``).join(" ");
+    return `| ${[`\`${place}\``, names, ...cells].join(" | ")} |\n`;
+  });
+  const head = ["in", "members", ...directions.map(nameOf)].join(" | ");
+  return `\n## ${title}\n\n| ${head} |\n| --- | --- | --- | --- |\n${lines.join("")}`;
+}
+
+const COUNTS_HEAD =
+  "| what | from | to | members and forms | proved one by one | trials |\n| --- | --- | --- | --- | --- | --- |\n";
+
+/** How many there are, and how many of them have trials of their own; the others share the fate of what holds them. */
+function counted(what: "request" | "reply", directions: readonly Direction[]): string {
   const lines = directions.map(({ client, upstream, judged }) => {
     const proved = judged.filter(({ proofs }) => proofs > 0).length;
-    const requests = judged.reduce((sum, { proofs }) => sum + proofs, 0);
-    return `| ${client} to ${upstream} | ${judged.length} | ${proved} | ${requests} |\n`;
+    const trials = judged.reduce((sum, { proofs }) => sum + proofs, 0);
+    const way = what === "request" ? [client, upstream] : [upstream, client];
+    return `| ${[what, ...way, judged.length, proved, trials].join(" | ")} |\n`;
   });
-  return `| direction | members and forms | proved one by one | requests that prove them |\n| --- | --- | --- | --- |\n${lines.join("")}`;
+  return lines.join("");
 }
 
 const ORDER: readonly Word[] = ["carried", "mapped", "named", "refused", "lost"];

@@ -38,12 +38,13 @@ const types = readSdkTypes();
 
 /** The root types of a client's requests: beta versions have members of their own. */
 const ROOTS: Readonly<Record<Protocol, readonly ObjectForm[]>> = {
-  chat: one("chat request"),
-  messages: [...one("messages beta request"), ...one("messages request")],
-  responses: one("responses request"),
+  chat: rootsOf("chat request"),
+  messages: [...rootsOf("messages beta request"), ...rootsOf("messages request")],
+  responses: rootsOf("responses request"),
 };
 
-function one(name: keyof typeof types): readonly ObjectForm[] {
+/** The root types of a name. */
+export function rootsOf(name: keyof typeof types): readonly ObjectForm[] {
   const root = types[name];
   return "members" in root ? [root] : root;
 }
@@ -69,7 +70,7 @@ function directions(route: (upstream: Protocol) => RouteFacts): readonly Directi
 }
 
 /** One row a path; where two root types reach it, what both have shown. */
-function unique(judged: readonly Judged[]): readonly Judged[] {
+export function unique(judged: readonly Judged[]): readonly Judged[] {
   const rows = new Map<string, Judged>();
   for (const row of judged) {
     const known = rows.get(row.path);

@@ -81,6 +81,7 @@ function leastMembers(form: ObjectForm, path: string): Json {
 const FILLED = /\b(content|output|summary|parts|queries|commands|command|tools|tool_calls)$/;
 
 function leastValue(member: Member, path: string): unknown {
+  if (member.isNullable && !SPECIAL.some(([end]) => end.test(path))) return null;
   const [value] = valuesOf(path, member);
   if (value !== undefined) return value;
   const forms = member.forms;
@@ -135,7 +136,10 @@ export const COMPLETE: Readonly<Record<Protocol, (body: Json) => Json>> = {
         const content = answered.map(({ tool_use_id: id }) => ({ type: "tool_use", id, name: "lookup", input: {} }));
         messages.push({ role: "assistant", content });
       }
-      messages.push(message);
+      // Thinking that nothing follows is nobody's.
+      const isThought = message.role === "assistant" && blocks.every(({ type }) => /thinking$/.test(String(type)));
+      const said = isThought && blocks.length > 0 ? [{ type: "text", text: "so" }] : [];
+      messages.push(said.length > 0 ? { ...message, content: [...blocks, ...said] } : message);
       const calls = message.role === "assistant" ? blocks.filter((block) => block.type === "tool_use") : [];
       if (calls.length > 0) {
         const content = calls.map(({ id }) => ({ type: "tool_result", tool_use_id: id, content: "done" }));

@@ -11,6 +11,7 @@ import { COMPLETE, type Json, SEALED } from "./samples.ts";
 
 export class RequestTrial implements Trial {
   readonly silent = "lost";
+  readonly isListKept = false;
   readonly #client: Protocol;
   readonly #route: RouteFacts;
   readonly #seen = new Map<string, Outcome>();

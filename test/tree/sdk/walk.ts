@@ -34,6 +34,8 @@ export interface ObjectForm {
 export interface Member {
   readonly name: string;
   readonly isOptional: boolean;
+  /** Whether null may stand for it. */
+  readonly isNullable: boolean;
   readonly forms: readonly Form[];
 }
 
@@ -118,7 +120,9 @@ class Reader {
       const comment = symbol.getDocumentationComment(this.#checker);
       if (comment.startsWith("Header param:")) continue;
       const isOptional = (symbol.flags & SymbolFlags.Optional) !== 0;
-      members.push({ name: symbol.name, isOptional, forms: this.#forms(this.#typeOf(symbol)) });
+      const of = this.#typeOf(symbol);
+      const isNullable = of.isUnionType() && of.getTypes().some((one) => one.flags & TypeFlags.Null);
+      members.push({ name: symbol.name, isOptional, isNullable: Boolean(isNullable), forms: this.#forms(of) });
     }
     Object.assign(form, { tag: tagOf(members) });
     return form;
