@@ -4,6 +4,7 @@ import { PROTOCOL_NAMES } from "../../../src/values/protocol.ts";
 import type { Judged, Word } from "./judge.ts";
 import { judgedReplies } from "./replies.ts";
 import { type Direction, judgedRequests } from "./requests.ts";
+import { judgedEvents } from "./streamed.ts";
 
 export const FILE = "docs/translated-members.md";
 const BODY = "the body";
@@ -21,6 +22,7 @@ export function translatedMembersDocument(): string {
   const words = readFileSync(FILE, "utf8").split(FIRST_TABLE)[0] as string;
   const requests = judgedRequests();
   const replies = judgedReplies();
+  const events = judgedEvents();
   const tables = [
     ...PROTOCOL_NAMES.map((client) => {
       const own = requests.filter((direction) => direction.client === client);
@@ -30,8 +32,12 @@ export function translatedMembersDocument(): string {
       const own = replies.filter((direction) => direction.upstream === upstream);
       return table(`What a ${upstream} server answers`, own, ({ client }) => `to a ${client} client`);
     }),
+    ...PROTOCOL_NAMES.map((upstream) => {
+      const own = events.filter((direction) => direction.upstream === upstream);
+      return table(`What a ${upstream} server streams`, own, ({ client }) => `to a ${client} client`);
+    }),
   ];
-  const counts = `${COUNTS_HEAD}${counted("request", requests)}${counted("reply", replies)}`;
+  const counts = `${COUNTS_HEAD}${counted("request", requests)}${counted("reply", replies)}${counted("event", events)}`;
   return `${words}${FIRST_TABLE}\n${counts}${tables.join("")}`;
 }
 
@@ -48,7 +54,7 @@ const COUNTS_HEAD =
   "| what | from | to | members and forms | proved one by one | trials |\n| --- | --- | --- | --- | --- | --- |\n";
 
 /** How many there are, and how many of them have trials of their own; the others share the fate of what holds them. */
-function counted(what: "request" | "reply", directions: readonly Direction[]): string {
+function counted(what: "request" | "reply" | "event", directions: readonly Direction[]): string {
   const lines = directions.map(({ client, upstream, judged }) => {
     const proved = judged.filter(({ proofs }) => proofs > 0).length;
     const trials = judged.reduce((sum, { proofs }) => sum + proofs, 0);
