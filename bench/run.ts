@@ -24,8 +24,8 @@ import { type Running, SUBJECTS, type Subject } from "./subjects.ts";
 
 const ROUNDS = 9;
 const CONNECTIONS = 32;
-/** Rounds that are not counted: code is compiled, connections are opened. */
-const WARM_UP_ROUNDS = 2;
+/** Rounds that are not counted: code is compiled, which takes V8 some 25,000 requests, connections are opened. */
+const WARM_UP_ROUNDS = 6;
 /** Share of a round's requests in a smoke run. */
 const SMOKE_SHARE = 0.05;
 

@@ -9,6 +9,7 @@ import { framing } from "./framing.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 const FIRST_BUFFER_BYTES = 16_384;
+const NO_BYTES = new Uint8Array(0);
 
 /**
  * So much of a body is read before anybody has asked whether its key is good: what is admitted in one round trip to the
@@ -133,12 +134,13 @@ export class RequestBody {
  */
 class BodyBuffer {
   readonly #bytesMax: number;
-  #buffer: Buffer;
+  readonly #declared: number | undefined;
+  #buffer: Uint8Array = NO_BYTES;
   #length = 0;
 
   constructor(bytesMax: number, declared: number | undefined) {
     this.#bytesMax = bytesMax;
-    this.#buffer = Buffer.allocUnsafeSlow(Math.min(declared ?? FIRST_BUFFER_BYTES, FIRST_BUFFER_BYTES, bytesMax));
+    this.#declared = declared;
   }
 
   get length(): number {
@@ -149,8 +151,12 @@ class BodyBuffer {
   add(chunk: Uint8Array): boolean {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return false;
-    if (length > this.#buffer.length) this.#grow(length);
-    this.#buffer.set(chunk, this.#length);
+    // Most bodies come in one piece, which nobody else has.
+    if (this.#length === 0 && length === this.#declared) this.#buffer = chunk;
+    else {
+      if (length > this.#buffer.length) this.#grow(length);
+      this.#buffer.set(chunk, this.#length);
+    }
     this.#length = length;
     return true;
   }
@@ -160,7 +166,9 @@ class BodyBuffer {
   }
 
   #grow(least: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(least, this.#buffer.length * 2), this.#bytesMax));
+    const first = Math.min(this.#declared ?? FIRST_BUFFER_BYTES, FIRST_BUFFER_BYTES);
+    const wanted = Math.max(least, this.#buffer.length === 0 ? first : this.#buffer.length * 2);
+    const larger = Buffer.allocUnsafeSlow(Math.min(wanted, this.#bytesMax));
     larger.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = larger;
   }

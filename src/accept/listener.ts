@@ -229,9 +229,10 @@ export class Listener {
     res: ServerResponse,
     connection: Pick<ReplyContext, "mustClose" | "bodyPending">,
   ): Reply {
+    const standard = standardHeaders(id, protocol);
     return new Reply(res, {
-      id,
-      headers: { ...standardHeaders(id, protocol).headers, ...corsHeaders(this.#options.corsOrigins, headers) },
+      requestId: standard.requestId,
+      headers: { ...standard.headers, ...corsHeaders(this.#options.corsOrigins, headers) },
       ...connection,
       lingerMs: this.#limits.lingerMs,
       lingerBytesMax: this.#limits.lingerBytesMax,

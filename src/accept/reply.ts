@@ -16,7 +16,8 @@ export type ReplyHeaders = Readonly<Record<string, string>>;
 
 /** What a reply must know of the request that it answers. */
 export interface ReplyContext {
-  readonly id: RequestId;
+  /** As printed in `x-request-id`. */
+  readonly requestId: string;
   /** Headers of every answer to this request; the caller's own win. */
   readonly headers: ReplyHeaders;
   /** Whether the connection is to be closed after the answer for a reason of the listener's (drain). */
@@ -65,7 +66,7 @@ export class Reply {
   constructor(res: ServerResponse, context: ReplyContext) {
     this.#res = res;
     this.#context = context;
-    this.requestId = printRequestId(context.id);
+    this.requestId = context.requestId;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.finished = promise;
     this.#resolveFinished = resolve;

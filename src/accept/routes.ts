@@ -137,6 +137,8 @@ export function isOfAdmin(path: string): boolean {
 
 /** The protocol in whose shape an error about this path is written; works for paths that name nothing. */
 export function protocolOfTarget(path: string): Protocol {
+  const exact = protocolOfPath(path);
+  if (exact) return exact.name;
   const canonical = canonicalPath(path);
   if (canonical.includes("/messages")) return "messages";
   return canonical.includes("/responses") ? "responses" : "chat";

@@ -50,7 +50,7 @@ export function memoOf(facts: MemoFacts): string {
     reasoning: usage.reasoning,
     tool_calls: usage.toolCalls,
     unpaid_tool_calls: unpaidCalls?.length ? unpaidCalls : undefined,
-    ...Object.fromEntries(Object.entries(unitPrices(snapshot.prices)).map(([name, price]) => [`price_${name}`, price])),
+    ...pricesOf(snapshot.prices),
     price_tools: toolPrices(snapshot),
     multiplier: String(snapshot.multiplier),
     tier: facts.tier,
@@ -69,6 +69,18 @@ export function memoOf(facts: MemoFacts): string {
     answered_by: facts.answeredBy,
     attempts: attempts?.length ? attempts : undefined,
   });
+}
+
+/** Members of each price table that is in force, so that they are written down once. */
+const WRITTEN = new WeakMap<UnitPrices, Readonly<Record<string, string>>>();
+
+function pricesOf(prices: UnitPrices): Readonly<Record<string, string>> {
+  const known = WRITTEN.get(prices);
+  if (known) return known;
+  const named = Object.entries(unitPrices(prices)).map(([name, price]) => [`price_${name}`, price] as const);
+  const written = Object.fromEntries(named);
+  WRITTEN.set(prices, written);
+  return written;
 }
 
 export const COMPLETE = "complete";

@@ -123,22 +123,42 @@ class Observation {
 
 /** The last so many figures, and a high one among them. */
 class Samples {
+  /** In the order in which they came, the oldest overwritten first. */
   readonly #values: number[] = [];
+  /** The same in order of size. */
+  readonly #sorted: number[] = [];
   #next = 0;
+
   /** Undefined while there are too few. */
-  high: number | undefined = undefined;
+  get high(): number | undefined {
+    const { length } = this.#sorted;
+    return length < SAMPLES_MIN ? undefined : this.#sorted[Math.ceil(QUANTILE * length) - 1];
+  }
 
   add(value: number): void {
+    const oldest = this.#values[this.#next];
+    if (oldest !== undefined) this.#sorted.splice(placeIn(this.#sorted, oldest), 1);
+    this.#sorted.splice(placeIn(this.#sorted, value), 0, value);
     this.#values[this.#next] = value;
     this.#next = (this.#next + 1) % SAMPLES_MAX;
-    if (this.#values.length < SAMPLES_MIN) return;
-    const sorted = this.#values.toSorted((a, b) => a - b);
-    this.high = sorted[Math.ceil(QUANTILE * sorted.length) - 1];
   }
+}
+
+/** Where the first number stands that is not below this one. */
+function placeIn(sorted: readonly number[], value: number): number {
+  let from = 0;
+  let to = sorted.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((sorted[middle] as number) < value) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 const NEVER = new Observation();
 
 function keyOf({ upstream, upstreamModel }: ModelAtUpstream): string {
-  return JSON.stringify([upstream, upstreamModel]);
+  // The names of upstreams and models are of the configuration, and have no line breaks in them.
+  return `${upstream}\n${upstreamModel}`;
 }

@@ -60,10 +60,9 @@ function isList(value: object): boolean {
 }
 
 function destinationOf({ destination, pretty: forPeople }: LogOptions): DestinationStream {
-  const to = (destination ?? process.stdout) as DestinationStream;
-  if (!forPeople) return to;
+  if (!forPeople) return (destination ?? STANDARD_OUTPUT) as DestinationStream;
   return pretty({
-    destination: to as NodeJS.WritableStream,
+    destination: (destination ?? process.stdout) as NodeJS.WritableStream,
     colorize: destination === undefined && process.stdout.isTTY,
     translateTime: "SYS:HH:MM:ss.l",
     singleLine: true,
@@ -71,6 +70,29 @@ function destinationOf({ destination, pretty: forPeople }: LogOptions): Destinat
     ignore: "pid,hostname",
   });
 }
+
+/** Writes the lines of one turn of the loop in one piece, and what is left as the process ends. */
+class GatheredOutput {
+  #lines = "";
+
+  constructor() {
+    process.on("exit", () => this.#flush());
+  }
+
+  write(line: string): void {
+    if (this.#lines === "") setImmediate(() => this.#flush());
+    this.#lines += line;
+  }
+
+  #flush(): void {
+    const lines = this.#lines;
+    this.#lines = "";
+    if (lines !== "") process.stdout.write(lines);
+  }
+}
+
+/** Of the process, so that the lines of several logs stay in order. */
+const STANDARD_OUTPUT = new GatheredOutput();
 
 /* For what is tried again every second: logs a failure when its reason is new, else once a minute. */
 

@@ -2,7 +2,7 @@
  * API keys: `sk-` + 10 base62 of the account's tag + 32 of secret + 6 of checksum. The tag gives
  * the store's slot without a look-up; the checksum spares the store typos and noise and proves nothing.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -75,7 +75,7 @@ function checksum(first45: string): string {
  * find again.
  */
 export function derivedBase62(length: number, ...texts: readonly string[]): string {
-  const digest = createHash("sha256").update(JSON.stringify(texts)).digest("hex");
+  const digest = hash("sha256", JSON.stringify(texts), "hex");
   return base62(BigInt(`0x${digest}`) % 62n ** BigInt(length), length);
 }
 
@@ -101,7 +101,7 @@ export function newKey(
 
 /** What is stored of a key or a code. */
 export function hashKey(text: string): KeyHash {
-  return createHash("sha256").update(text).digest("hex") as KeyHash;
+  return hash("sha256", text, "hex") as KeyHash;
 }
 
 /**

@@ -47,7 +47,13 @@ export function parseDurationMs(text: string): number | undefined {
   return Number(match[1]) * (UNIT_MS[match[2] as string] as number);
 }
 
+const DAY_MS = 86_400_000;
+/** The day that was asked for last: most requests are of today. */
+let lastDay = { number: Number.NaN, text: "" };
+
 /** The UTC day of an instant, `YYYY-MM-DD`; per-day sums are filed under it. */
 export function utcDay(epochMs: number): string {
-  return new Date(epochMs).toISOString().slice(0, 10);
+  const number = Math.floor(epochMs / DAY_MS);
+  if (number !== lastDay.number) lastDay = { number, text: new Date(epochMs).toISOString().slice(0, 10) };
+  return lastDay.text;
 }

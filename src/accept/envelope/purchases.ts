@@ -48,17 +48,17 @@ const NESTED = [
 
 /** @returns the largest budget in tokens that the body names, whole and at least 0; a number as text counts as well. */
 export function thinkingBudgetOf(json: JsonObject): number {
-  const named = [
-    ...BUDGETS.map((name) => json[name]),
-    ...NESTED.map(([outer, inner]) => {
-      const object = json[outer];
-      return typeof object === "object" && object !== null ? (object as JsonObject)[inner] : undefined;
-    }),
-  ];
   let most = 0;
-  for (const value of named) {
-    const tokens = typeof value === "number" || typeof value === "string" ? Math.ceil(Number(value)) : 0;
-    if (tokens > most) most = Math.min(tokens, Number.MAX_SAFE_INTEGER);
+  for (const name of BUDGETS) most = Math.max(most, budgetOf(json[name]));
+  for (const [outer, inner] of NESTED) {
+    const object = json[outer];
+    if (typeof object === "object" && object !== null) most = Math.max(most, budgetOf((object as JsonObject)[inner]));
   }
   return most;
+}
+
+function budgetOf(value: unknown): number {
+  if (typeof value !== "number" && typeof value !== "string") return 0;
+  const tokens = Math.ceil(Number(value));
+  return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0;
 }

@@ -59,7 +59,11 @@ export function compileRequestHead(
     ...credential(settings),
     ...(settings.protocol === "messages" ? [["anthropic-version", MESSAGES_VERSION] as const] : []),
   ]);
-  return (stream, forwarded, edits) => {
+  const made = (
+    stream: boolean,
+    forwarded: readonly (readonly [string, string])[],
+    edits: readonly HeaderEdits[],
+  ): string[] => {
     const head = new Map(ours).set("accept", stream ? "text/event-stream" : "application/json");
     for (const [name, value] of forwarded) {
       if (mayForward(settings.protocol, name.toLowerCase(), value)) head.set(name.toLowerCase(), value);
@@ -69,6 +73,11 @@ export function compileRequestHead(
       if (!NEVER_CONFIGURED.has(name)) head.set(name, value);
     }
     return [...head].flat();
+  };
+  const plain = { streamed: made(true, [], []), whole: made(false, [], []) };
+  return (stream, forwarded, edits) => {
+    if (forwarded.length > 0 || edits.length > 0) return made(stream, forwarded, edits);
+    return [...(stream ? plain.streamed : plain.whole)];
   };
 }
 

@@ -49,6 +49,9 @@ export const PAYLOAD_BYTES_MAX = 32 * 1024;
 const VERSION = 1;
 const CRC_AT = 18;
 
+/** Bytes 4 to 17 of the frame that is being made: version, type, two zeros, length, at. */
+const CHECKED = Buffer.alloc(CRC_AT - MAGIC.length).fill(VERSION, 0, 1);
+
 /** A newer Tollgate wrote here; going on could lose charges that only it can read. */
 class NewerJournalError extends Error {
   override readonly name = "NewerJournalError";
@@ -57,14 +60,14 @@ class NewerJournalError extends Error {
 /** @throws RangeError when the payload is beyond PAYLOAD_BYTES_MAX. */
 export function encodeFrame(type: RecordType, atMs: number, payload: Buffer): Buffer {
   if (payload.length > PAYLOAD_BYTES_MAX) throw new RangeError(`a journal record of ${payload.length} bytes`);
-  const frame = Buffer.alloc(HEAD_BYTES + payload.length);
-  MAGIC.copy(frame, 0);
-  frame.writeUInt8(VERSION, 4);
-  frame.writeUInt8(type, 5);
-  frame.writeUInt32BE(payload.length, 8);
-  frame.writeUIntBE(Math.max(0, Math.trunc(atMs)), 12, 6);
-  payload.copy(frame, HEAD_BYTES);
-  frame.writeUInt32BE(checksum(frame, 0, frame.length), CRC_AT);
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + payload.length);
+  frame.set(MAGIC, 0);
+  CHECKED.writeUInt8(type, 1);
+  CHECKED.writeUInt32BE(payload.length, 4);
+  CHECKED.writeUIntBE(Math.max(0, Math.trunc(atMs)), 8, 6);
+  frame.set(CHECKED, 4);
+  frame.writeUInt32BE(crc32(payload, crc32(CHECKED)), CRC_AT);
+  frame.set(payload, HEAD_BYTES);
   return frame;
 }
 

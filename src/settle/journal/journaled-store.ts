@@ -10,6 +10,7 @@
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
 import { overlay } from "../../store/overlay.ts";
 import type { Account, Key, Redemption } from "../../store/records.ts";
+import type { AccountTag } from "../../values/key.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
 
 /** A record has 32 KiB, a code about 100 bytes. */
@@ -25,14 +26,17 @@ export function journaledStore(
   journal: Pick<Journal, "adminWrite">,
   onUnrecorded: (record: AdminRecord, error: unknown) => void,
 ): Store {
-  const writes = journaledWrites(store, async (kind, id, payload) => {
+  const writes = journaledWrites(store, async (kind, id, payload, isCopy = false) => {
     const record: AdminRecord = { kind, id, payload };
-    await journal.adminWrite(record).catch((error: unknown) => onUnrecorded(record, error));
+    await journal.adminWrite(record).catch((error: unknown) => {
+      if (!isCopy) onUnrecorded(record, error);
+    });
   });
   return overlay(store, writes);
 }
 
-type Note = (kind: AdminRecord["kind"], id: string, payload: AdminRecord["payload"]) => Promise<void>;
+/** `isCopy`: another record says the same, or will be missed in its place. */
+type Note = (kind: AdminRecord["kind"], id: string, payload: AdminRecord["payload"], isCopy?: boolean) => Promise<void>;
 type Writes = Pick<
   Store,
   | "createAccount"
@@ -52,12 +56,34 @@ function journaledWrites(store: Store, note: Note): Writes {
   return { ...accountWrites(store, note), ...cardWrites(store, note) };
 }
 
+function noteAccount(
+  note: Note,
+  { tag, name, plan, planRevision }: Account,
+  kind: "account_create" | "account_plan",
+  isCopy = false,
+): Promise<void> {
+  return note(kind, `${tag}:${planRevision}`, { tag, name, plan, revision: planRevision }, isCopy);
+}
+
+/**
+ * Notes what an account was given, and before it the account itself: the gateway that made it may have died before its
+ * journal had it, and what is given to an account that nobody can make again is lost with it.
+ */
+async function noteGiven(
+  store: Store,
+  note: Note,
+  tag: AccountTag,
+  ...record: readonly [AdminRecord["kind"], string, AdminRecord["payload"]]
+): Promise<void> {
+  // A store that does not answer now has taken the write all the same.
+  const account = await store.getAccount(tag).catch(() => undefined);
+  await Promise.all([account && noteAccount(note, account, "account_create", true), note(...record)]);
+}
+
 function accountWrites(
   store: Store,
   note: Note,
 ): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "setKeyGroup" | "revokeKey" | "credit"> {
-  const noteAccount = ({ tag, name, plan, planRevision }: Account, kind: "account_create" | "account_plan") =>
-    note(kind, `${tag}:${planRevision}`, { tag, name, plan, revision: planRevision });
   const noteKey = ({ tag, id, group, status, revision }: Key, kind: "key_group" | "key_revoke") =>
     note(kind, `${id}:${revision}`, { tag, id, group, status, revision });
   return {
@@ -66,21 +92,21 @@ function accountWrites(
         const made = answer === "exists" ? await store.findAccount(account.name) : answer;
         // Neither made nor there: the store has lost it in between, and the caller must ask again.
         if (!made) throw new StoreError("unavailable", "the account that was there a moment ago is gone");
-        await noteAccount(made, "account_create");
+        await noteAccount(note, made, "account_create");
       }),
     setPlan: (...ask) =>
-      noted(store.setPlan(...ask), async (account) => account && noteAccount(account, "account_plan")),
+      noted(store.setPlan(...ask), async (account) => account && noteAccount(note, account, "account_plan")),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {
         // The id of another key with the same hash: nothing was made.
-        if (key?.id === asked.id) await note("key_create", key.id, { tag, ...asked });
+        if (key?.id === asked.id) await noteGiven(store, note, tag, "key_create", key.id, { tag, ...asked });
       }),
     setKeyGroup: (...ask) => noted(store.setKeyGroup(...ask), async (key) => key && noteKey(key, "key_group")),
     revokeKey: (...ask) => noted(store.revokeKey(...ask), async (key) => key && noteKey(key, "key_revoke")),
     credit: (tag, payment) =>
       noted(store.credit(tag, payment), async ({ outcome }) => {
         const counted = outcome === "credited" || outcome === "duplicate";
-        if (counted) await note("credit", payment.id, { tag, ...payment });
+        if (counted) await noteGiven(store, note, tag, "credit", payment.id, { tag, ...payment });
       }),
   };
 }
@@ -92,7 +118,7 @@ function cardWrites(
   return {
     grant: (tag, asked) =>
       noted(store.grant(tag, asked), async (card) => {
-        if (card) await note("grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
+        if (card) await noteGiven(store, note, tag, "grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
       }),
     createCodes: (facts, codes) =>
       noted(store.createCodes(facts, codes), async () => {
@@ -108,11 +134,11 @@ function cardWrites(
     redeem: (ask) =>
       noted(store.redeem(ask), async (answer) => {
         const has = answer?.outcome === "redeemed" || answer?.outcome === "again";
-        if (has) await noteRedemption(note, { ...ask, code: answer.code, entitlement: answer.entitlement });
+        if (has) await noteRedemption(store, note, { ...ask, code: answer.code, entitlement: answer.entitlement });
       }),
     finishClaims: (limit, onFinished) =>
       store.finishClaims(limit, async (redemption) => {
-        await noteRedemption(note, redemption);
+        await noteRedemption(store, note, redemption);
         await onFinished?.(redemption);
       }),
   };
@@ -130,8 +156,8 @@ async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>
   }
 }
 
-function noteRedemption(note: Note, { tag, hash, code, entitlement }: Redemption): Promise<void> {
+function noteRedemption(store: Store, note: Note, { tag, hash, code, entitlement }: Redemption): Promise<void> {
   const { id, card, plan, group, lastsMs, starts, quota } = code;
   const facts = { card, plan, group, lastsMs, starts, quota };
-  return note("grant", id, { tag, hash, id, facts, fromMs: entitlement.fromMs });
+  return noteGiven(store, note, tag, "grant", id, { tag, hash, id, facts, fromMs: entitlement.fromMs });
 }

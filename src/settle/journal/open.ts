@@ -7,7 +7,7 @@ import type { Journal, JournalHealth } from "../journal.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { RECORD, type RecordType } from "./frame.ts";
-import { encode, type Progress } from "./payload.ts";
+import { encode, encodeCharge, type Progress } from "./payload.ts";
 import { judge, type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
 import { Writer } from "./writer.ts";
@@ -115,12 +115,8 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   await writer.start();
   started = true;
 
-  const make = (type: RecordType, payload: object): Entry => ({
-    type,
-    atMs: clock.wallMs(),
-    payload: encode(payload),
-    segment: 0,
-  });
+  const entryOf = (type: RecordType, payload: Buffer): Entry => ({ type, atMs: clock.wallMs(), payload, segment: 0 });
+  const make = (type: RecordType, payload: object): Entry => entryOf(type, encode(payload));
 
   function health(): JournalHealth {
     const fillRatio = bytesTotal() / bytesMax;
@@ -163,18 +159,18 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
 
   const journal: Journal = {
     open({ voided, hold }) {
-      const entry = make(RECORD.open, { ask: voided, hold });
+      const entry = entryOf(RECORD.open, encodeCharge(voided, { hold }));
       unsettled.add(voided.requestId, entry);
       writer.append(entry);
     },
     checkpoint(ask) {
       if (!unsettled.isRunning(ask.requestId)) return;
-      const entry = make(RECORD.checkpoint, { ask });
+      const entry = entryOf(RECORD.checkpoint, encodeCharge(ask, {}));
       unsettled.add(ask.requestId, entry);
       writer.append(entry);
     },
     final(ask, orphan = false) {
-      const entry = make(RECORD.final, orphan ? { ask, orphan } : { ask });
+      const entry = entryOf(RECORD.final, encodeCharge(ask, orphan ? { orphan } : {}));
       unsettled.add(ask.requestId, entry);
       return writer.write(entry);
     },

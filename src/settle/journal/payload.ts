@@ -3,7 +3,7 @@
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../../store/settlement.ts";
 import type { KeptRequest } from "../../values/idempotency.ts";
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
-import { parseNano } from "../../values/money.ts";
+import { type NanoUsd, parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AckOutcome, AdminRecord } from "../journal.ts";
 
@@ -44,6 +44,31 @@ interface AckPayload {
 /** As JSON; a bigint becomes a decimal string. */
 export function encode(value: object): Buffer {
   return Buffer.from(JSON.stringify(plain(value)));
+}
+
+/**
+ * A settlement as JSON, the same text as `encode` makes: each request has two of them, so that its amounts are named here
+ * and not looked for.
+ */
+export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; readonly orphan?: boolean }): Buffer {
+  const { amount, absorbed, costs, attempts, leftUnpaid, ...rest } = ask;
+  const text = JSON.stringify({
+    ask: {
+      ...rest,
+      amount: String(amount),
+      absorbed: String(absorbed),
+      costs: costs?.map(plainCost),
+      attempts: attempts?.map((attempt) => ({ ...attempt, amount: String(attempt.amount) })),
+      leftUnpaid: leftUnpaid && plain(leftUnpaid),
+    },
+    orphan: more.orphan,
+    hold: more.hold === undefined ? undefined : String(more.hold),
+  });
+  return Buffer.from(text);
+}
+
+function plainCost(cost: UpstreamCost): object {
+  return { ...cost, cost: String(cost.cost), absorbed: String(cost.absorbed) };
 }
 
 /** A copy that JSON has words for: half the time of a replacer, which the runtime calls for each member. */

@@ -54,6 +54,7 @@ export class Writer {
   #pumping: Promise<void> | undefined;
   #syncing: Promise<void> | undefined;
   #cancelGroup: (() => void) | undefined;
+  #cancelFlush: (() => void) | undefined;
   /** When the last sync began. */
   #syncedAtMs = Number.NEGATIVE_INFINITY;
   /** Whether several waited for it. */
@@ -91,18 +92,15 @@ export class Writer {
     return this.#spare.exists;
   }
 
-  /** Writes at once where there is room. False when nothing can be written now. */
+  /** Writes with this turn of the loop where there is room. False when nothing can be written now. */
   append(entry: Entry): boolean {
     const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
     if (entry.type === RECORD.ack) this.#acks.add(entry);
     if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
     if (this.#queue.length === 0 && this.#fits(frame)) {
-      try {
-        this.#put(entry, frame);
-      } catch (error) {
-        this.#queue.push(entry);
-        this.#fail(error);
-      }
+      this.#put(entry, frame);
+      // The client has what this one is about: a kill in the same turn must not make it free.
+      if (entry.type === RECORD.checkpoint) this.#flush();
     } else {
       this.#queue.push(entry);
       this.#pump();
@@ -131,6 +129,7 @@ export class Writer {
     this.#closed = true;
     this.#cancelGroup?.();
     this.#cancelGroup = undefined;
+    this.#cancelFlush?.();
     while (this.#pumping || this.#syncing) await (this.#pumping ?? this.#syncing);
     await this.#sync();
     for (const segment of new Set([...this.#dirty, ...(this.#current ? [this.#current] : [])])) this.#retire(segment);
@@ -139,17 +138,30 @@ export class Writer {
   }
 
   #fits(frame: Buffer): boolean {
-    return this.#current !== undefined && this.#current.end + frame.length <= this.#current.bytes;
+    return this.#current !== undefined && this.#current.next + frame.length <= this.#current.bytes;
   }
 
+  /** Puts a record at the end of the segment; what comes in with one turn of the loop is written in one piece. */
   #put(entry: Entry, frame: Buffer): void {
     const segment = this.#current as OpenSegment;
     this.#dirty.add(segment);
-    segment.file.write(segment.end, frame);
-    segment.end += frame.length;
+    segment.unwritten.push(frame);
+    segment.next += frame.length;
     segment.lastAtMs = entry.atMs;
     segment.used ||= entry.type !== RECORD.segment && entry.type !== RECORD.note;
     entry.segment = segment.number;
+    this.#cancelFlush ??= afterTurn(this.#parts.clock, () => this.#flush());
+  }
+
+  /** What nobody waits for, a kill of the process may take as long as its turn lasts; a sync writes first. */
+  #flush(): void {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    try {
+      for (const segment of this.#dirty) flush(segment);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Writes what waits for a segment; one run at a time. */
@@ -183,6 +195,7 @@ export class Writer {
 
   /** Goes on to the segment that was kept ready. */
   async #advance(): Promise<void> {
+    if (this.#current) flush(this.#current);
     const next = await this.#spare.take();
     const last = this.#current;
     if (last) {
@@ -228,7 +241,7 @@ export class Writer {
     this.#isBusy = batch.size > 1;
     const acks = [...this.#acks].filter(({ segment }) => segment > 0);
     // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
-    const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.end }));
+    const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.next }));
     this.#dirty.clear();
     let failure: unknown;
     for (const { segment } of segments) failure ??= await this.#syncOne(segment);
@@ -240,6 +253,7 @@ export class Writer {
   async #syncOne(segment: OpenSegment): Promise<unknown> {
     segment.syncing = true;
     try {
+      flush(segment);
       await segment.file.sync();
       return undefined;
     } catch (error) {
@@ -281,6 +295,8 @@ export class Writer {
     }
     this.#current = undefined;
     this.#dirty = new Set();
+    // A sync that has been asked for already proves nothing of what was written to a segment that is given up.
+    for (const ack of this.#acks) ack.segment = 0;
     if (this.#failures > 1) this.#break(error);
     else this.#rewrite();
   }
@@ -319,6 +335,15 @@ export class Writer {
   }
 }
 
+/** Throws as the disk does; then the segment is given up, and what matters of it is written to another one. */
+function flush(segment: OpenSegment): void {
+  const { unwritten, end, next, file } = segment;
+  if (unwritten.length === 0) return;
+  segment.unwritten = [];
+  file.write(end, unwritten.length === 1 ? (unwritten[0] as Buffer) : Buffer.concat(unwritten));
+  segment.end = next;
+}
+
 function close(file: DiskFile): void {
   try {
     file.close();
@@ -338,6 +363,9 @@ const RETRY_MS = 1_000;
 /** A segment that is written, or will be. */
 interface OpenSegment extends Segment {
   readonly file: DiskFile;
+  /** Records that are not written yet, and where the next one goes: `end` is where those end that are. */
+  unwritten: Buffer[];
+  next: number;
   /** Where what is known to be on the disk ends. */
   synced: number;
   syncing: boolean;
@@ -417,7 +445,16 @@ class SpareSegment {
     if (!hasRoom()) throw new Error("journal.bytes_max is used up");
     const number = this.#next++;
     const file = await disk.create(segmentName(number), segmentBytes);
-    const states = { end: 0, synced: 0, lastAtMs: 0, used: false, syncing: false, retired: false };
+    const states = {
+      unwritten: [],
+      next: 0,
+      end: 0,
+      synced: 0,
+      lastAtMs: 0,
+      used: false,
+      syncing: false,
+      retired: false,
+    };
     return { number, bytes: segmentBytes, file, ...states };
   }
 }

@@ -18,18 +18,18 @@ interface Uncommitted {
 export class Database {
   readonly #db: DatabaseSync;
   readonly #unlock: () => void;
-  /** Calls back at the end of this turn of the loop; undefined: each commit is made at once. */
-  readonly #atEndOfTurn: ((work: () => void) => void) | undefined;
+  /** Calls back once settlements have waited for others to share a commit; undefined: each commit is made at once. */
+  readonly #later: ((work: () => void) => void) | undefined;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
   /** What shares the transaction that is open; none: there is no such transaction. */
   #uncommitted: Uncommitted[] = [];
   #generation = 0;
 
-  constructor(db: DatabaseSync, unlock = () => {}, atEndOfTurn?: (work: () => void) => void) {
+  constructor(db: DatabaseSync, unlock = () => {}, later?: (work: () => void) => void) {
     this.#db = db;
     this.#unlock = unlock;
-    this.#atEndOfTurn = atEndOfTurn;
+    this.#later = later;
   }
 
   /** Another one after each write that a person asked for and each commit that failed: what was read before is old. */
@@ -51,16 +51,16 @@ export class Database {
   }
 
   /**
-   * A settlement: what a power cut takes, the journal replays. All of one turn of the loop share a transaction, whose
-   * commit is most of what one costs. What is read meanwhile has the work in it.
+   * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds share a transaction,
+   * whose commit is most of what one costs. What is read meanwhile has the work in it.
    * @param undo called when the commit has failed, the latest work's first.
    * @returns resolves when it is committed; the result itself where each commit is made at once.
    */
   commitTogether<T>(work: () => T, undo = () => {}): Promise<T> | T {
-    if (!this.#atEndOfTurn) return this.#commit("NORMAL", work, undo);
+    if (!this.#later) return this.#commit("NORMAL", work, undo);
     if (!this.#db.isTransaction) {
       this.#begin("NORMAL");
-      this.#atEndOfTurn(() => this.#commitAll());
+      this.#later(() => this.#commitAll());
     }
     const result = this.#within(work);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -173,6 +173,12 @@ export class Database {
 }
 
 /**
+ * Nobody waits for a settlement but its own account's next request, where funds are short, and that is a moment; with a
+ * thousand requests a second ten share a commit.
+ */
+const GATHER_MS = 10;
+
+/**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.
  * @throws StoreError when another process has the folder, it cannot be written, or a newer version wrote it.
  */
@@ -182,7 +188,7 @@ export function openDatabase(dir: string): Database {
     chmodSync(dir, 0o700);
     const path = join(dir, "tollgate.db");
     makePrivate(path);
-    return new Database(openTables(path), unlock, setImmediate);
+    return new Database(openTables(path), unlock, (work) => void setTimeout(work, GATHER_MS));
   } catch (error) {
     unlock();
     throw error;

@@ -21,6 +21,8 @@ export interface Live {
   readonly heldByEntitlement: Map<string, bigint>;
   /** Held of the balance. */
   held: bigint;
+  /** No hold ends before this instant, milliseconds since the epoch. */
+  nextExpiryMs: number;
 }
 
 export function emptyLive(): Live {
@@ -30,11 +32,13 @@ export function emptyLive(): Live {
     inFlightByScope: new Map(),
     heldByEntitlement: new Map(),
     held: 0n,
+    nextExpiryMs: Number.POSITIVE_INFINITY,
   };
 }
 
 export function addHold(live: Live, requestId: string, record: HoldRecord): void {
   live.holds.set(requestId, record);
+  live.nextExpiryMs = Math.min(live.nextExpiryMs, holdExpiresAtMs(record));
   moveHeld(live, record, holdAmount(record));
   const scope = holdScope(record);
   live.inFlightByScope.set(scope, (live.inFlightByScope.get(scope) ?? 0) + 1);
@@ -61,11 +65,15 @@ export function releaseHold(live: Live, requestId: string): HoldRecord | undefin
 
 /** Lets expired holds go, earliest first, at most SWEEP_MAX of them. */
 export function sweepHolds(live: Live, nowMs: number): void {
+  if (nowMs < live.nextExpiryMs) return;
   const expired: [expiresAtMs: number, requestId: string][] = [];
+  live.nextExpiryMs = Number.POSITIVE_INFINITY;
   for (const [requestId, record] of live.holds) {
     const expiresAtMs = holdExpiresAtMs(record);
     if (expiresAtMs <= nowMs) expired.push([expiresAtMs, requestId]);
+    else live.nextExpiryMs = Math.min(live.nextExpiryMs, expiresAtMs);
   }
+  if (expired.length > SWEEP_MAX) live.nextExpiryMs = nowMs;
   if (expired.length > SWEEP_MAX) expired.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1));
   for (const [, requestId] of expired.slice(0, SWEEP_MAX)) releaseHold(live, requestId);
 }

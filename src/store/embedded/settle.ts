@@ -32,7 +32,11 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   const nowMs = context.nowMs();
   const account = context.account(tag);
   if (account === undefined) return { outcome: "unknown_account" };
-  const mark = db.get("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", tag, requestId, nowMs);
+  const live = context.live(tag);
+  // What is held has no mark: it would have been let go with it, and a mark lets nothing be held.
+  const mark = live.holds.has(requestId)
+    ? undefined
+    : db.get("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", tag, requestId, nowMs);
   if (mark !== undefined) {
     const recorded = nanoUsd(mark.amount as bigint);
     const isSame = recorded === asked.amount || recorded === asked.leftUnpaid?.amount;
@@ -41,7 +45,6 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   }
   if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
 
-  const live = context.live(tag);
   const hold = live.holds.get(requestId);
   sweepHolds(live, nowMs);
   const { ask, left } = decideLeft(asked, live, nowMs);

@@ -61,7 +61,8 @@ export function isPartOfTier(name: string, whole: string): boolean {
 }
 
 /** Sound and pictures in the answer cost more than text. */
-function outputsOf({ modalities, audio }: JsonObject): Tier[] {
+function outputsOf({ modalities, audio }: JsonObject): readonly Tier[] {
+  if (modalities === undefined && isAbsent(audio)) return [];
   const words: unknown[] = Array.isArray(modalities) ? [...modalities] : [];
   const asked = new Set(words.filter((word) => word !== "text"));
   const outputs = [...asked].sort().map((word) => ({ name: String(word), param: "modalities" }));

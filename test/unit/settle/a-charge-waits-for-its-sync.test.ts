@@ -5,7 +5,7 @@ import { scan } from "../../../src/settle/journal/segments.ts";
 import { askOf, ManualClock, openOn, turns } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-test("group: written at once, one sync for all that wait, resolved behind it", async () => {
+test("group: one write and one sync for all of a turn, resolved after the sync", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock);
@@ -13,9 +13,11 @@ test("group: written at once, one sync for all that wait, resolved behind it", a
   disk.gate = gate.promise;
   const resolved: number[] = [];
   const finals = [1, 2, 3].map((number) => journal.final(askOf(number)).then(() => resolved.push(number)));
-  // `kill -9` finds it already.
-  assert.equal(scan(disk.bytesOf(disk.segments()[0] as string)).frames.length, 4);
+  const { calls } = disk;
   await turns();
+  assert.equal(disk.calls - calls, 1, "one write");
+  // `kill -9` finds them already.
+  assert.equal(scan(disk.bytesOf(disk.segments()[0] as string)).frames.length, 4);
   assert.deepEqual(resolved, []);
   gate.resolve();
   await Promise.all(finals);

@@ -7,6 +7,7 @@ import test from "node:test";
 import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
 import type { AdminRecord } from "../../../src/settle/journal.ts";
 import { replay } from "../../../src/settle/recovery/replayed-writes.ts";
+import type { Store } from "../../../src/store/contract.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
 
@@ -62,6 +63,34 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
     }
   }
 });
+
+for (const [what, give] of [
+  ["a key", (writes: Store) => writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" })],
+  ["money", (writes: Store) => writes.credit(TAG, { id: "pay_1", amount: 100n, kind: "topup", note: "" })],
+  [
+    "a card",
+    (writes: Store) => writes.grant(TAG, { id: "gift", reference: "gift", afterPrevious: false, ...DAY_CARD }),
+  ],
+] as const) {
+  test(`${what} of an account that no journal has: what was given brings its account along`, async (t) => {
+    const store = await openStandingStore(t);
+    await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+    const records: AdminRecord[] = [];
+    const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+    await give(journaledStore(store, journal, (_, error) => assert.fail(String(error))));
+    const before = await store.inspect(TAG);
+    const emptied = await openStandingStore(t);
+    for (const record of records) assert.equal(await replay(record, emptied), undefined, record.kind);
+    const after = await emptied.inspect(TAG);
+    assert.deepEqual(
+      after?.keys.map(({ id }) => id),
+      before?.keys.map(({ id }) => id),
+    );
+    assert.deepEqual([after?.account.name, after?.account.plan], ["alice", "pro"]);
+    assert.equal(after?.account.balance, before?.account.balance);
+    assert.equal(after?.entitlements.length, before?.entitlements.length);
+  });
+}
 
 /** As it comes back from the journal's file. */
 function asRead(record: AdminRecord): AdminRecord {
