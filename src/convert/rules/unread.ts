@@ -9,6 +9,8 @@ import type { RestField } from "../hub.ts";
 
 /** What is read of an object. */
 export interface Reads {
+  /** What every target is given, with no table of its own: nearly all members of a body, and nothing is to be said of them. */
+  readonly plain: ReadonlySet<string>;
   /** For every target, or for those alone. */
   readonly read: ReadonlyMap<string, readonly Protocol[] | undefined>;
   /** What changes nothing that the client can see where it is left out (docs/translation-rules.md rule 3). */
@@ -51,7 +53,10 @@ export function reads(
   const whole = Object.keys(inside).filter((name) => !carried.has(name) && !hints.has(name) && !known.has(name));
   for (const name of [...listed(read), ...whole]) carried.set(name, undefined);
   const silent = new Map(Object.entries(unsaid));
-  return { read: carried, hints, lost: known, refusals: new Set(listed(refusals)), unsaid: silent, inside };
+  const plain = new Set(
+    [...carried].flatMap(([name, targets]) => (targets || Object.hasOwn(inside, name) ? [] : [name])),
+  );
+  return { plain, read: carried, hints, lost: known, refusals: new Set(listed(refusals)), unsaid: silent, inside };
 }
 
 function listed(names: string): readonly string[] {
@@ -85,11 +90,11 @@ class Finder {
   isOpen = false;
 
   member(table: Reads, path: string, name: string, value: unknown): void {
+    if (table.plain.has(name)) return; // First: with all of a long conversation the rest takes as long as its parsing.
     if (isEmpty(value) || table.unsaid.get(name)?.some((one) => isSame(one, value))) return;
     const isRead = table.read.has(name);
     const targets = table.read.get(name);
     const inner = Object.hasOwn(table.inside, name) ? table.inside[name] : undefined;
-    if (isRead && targets === undefined && inner === undefined) return; // Nearly all: no path is made for them.
     const param = path === "" ? name : `${path}.${name}`;
     if (!isRead || targets) this.#note(param, value, table, name, targets);
     if (inner !== undefined) this.#inside(inner, param, value);
@@ -99,7 +104,9 @@ class Finder {
     for (const one of Array.isArray(value) ? value : [value]) {
       if (!isObject(one)) continue;
       const table = typeof inner === "function" ? inner(one) : inner;
-      if (table) for (const [name, below] of Object.entries(one)) this.member(table, path, name, below);
+      if (table === undefined) continue;
+      // A parsed object has no members but its own, and no list of them is made.
+      for (const name in one) this.member(table, path, name, one[name]);
     }
   }
 
