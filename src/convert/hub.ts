@@ -269,6 +269,8 @@ interface ReplyWish {
   readonly encryptedReasoning: boolean;
   /** Chat: the request used `functions` and not `tools` (rule 37). */
   readonly deprecatedFunctions: boolean;
+  /** Responses: whether `store` is not false. */
+  readonly referable: boolean;
   /** Responses: the members that every response object repeats (rule 45). Empty for the others. */
   readonly echo: JsonObject;
 }
@@ -355,6 +357,8 @@ export interface ReplyPlan {
   /** Chat: answer with `function_call` in place of `tool_calls` (rule 37). */
   readonly deprecatedFunctions: boolean;
   readonly reasoning: ReplyReasoning;
+  /** Responses: whether the client may refer to the reply's items by their ids. */
+  readonly referable: boolean;
   /** Responses: what every response object repeats. */
   readonly echo: JsonObject;
 }

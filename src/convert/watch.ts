@@ -4,7 +4,7 @@
  */
 import type { ErrorAnswer } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { refusalMeaning } from "../values/upstream-refusals.ts";
+import { REASONING_REFUSED, refusalMeaning, refusesReasoning } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
@@ -87,6 +87,7 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   if (has("rate_limit_error", "rate_limit_exceeded")) {
     return { cause: "upstream_rate_limit", code: "rate_limit_exceeded", reason };
   }
+  if (refusesReasoning(names, message)) return { cause: "upstream_rejected", code: REASONING_REFUSED, reason };
   const meaning = refusalMeaning(names, message);
   if (meaning === "quota" || has("authentication_error", "permission_error", "invalid_api_key")) {
     return { cause: "upstream_forbidden", code: "server_error", reason };

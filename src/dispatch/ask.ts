@@ -68,6 +68,11 @@ export interface DispatchAsk<T> {
   readonly conversation?: string | undefined;
   /** Encodes for a route; a refusal says that this route cannot carry the request. */
   encodeFor(route: Route): AttemptRequest<T> | Refusal;
+  /**
+   * Encodes for a route without the reasoning of earlier turns, which its upstream has just refused; undefined where that would
+   * be the same request again, or where nothing may be left out.
+   */
+  withoutReasoning?(route: Route): AttemptRequest<T> | Refusal | undefined;
   readonly inspector: Inspector<T>;
 }
 
@@ -97,6 +102,8 @@ export interface AttemptRecord {
   readonly usage?: Usage | undefined;
   /** Whether its answer was larger than can be held here, which a client can ask for. */
   readonly tooLarge?: boolean | undefined;
+  /** Whether it was refused for reasoning that its upstream did not make. */
+  readonly reasoningRefused?: boolean | undefined;
 }
 
 /** Receives a body in order: data, then exactly one `end` or `error`, then nothing. */

@@ -6,7 +6,16 @@ import { quoted } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
-import { type Failure, type FailureKind, failure, failureOfFault, faultOf, kindOfRefusal, rowOf } from "./failure.ts";
+import {
+  type Failure,
+  type FailureKind,
+  failure,
+  failureOfFault,
+  faultOf,
+  isRejection,
+  kindOfRefusal,
+  rowOf,
+} from "./failure.ts";
 import { Call, type CallListener } from "./upstream/call.ts";
 import { HandedBody } from "./upstream/handed-body.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
@@ -197,13 +206,14 @@ class Attempt<T> implements CallListener {
     const { status } = head;
     const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
-    const kind = unknownModel ? "model_not_found" : kindOfRefusal(status, words.meaning);
+    const plain = unknownModel ? "model_not_found" : kindOfRefusal(status, words.meaning);
+    const kind = plain === "rejected" && words.reasoningRefused ? "reasoning_refused" : plain;
     this.#fail(
-      failure(kind, `status ${status}`, {
+      failure(kind, kind === "reasoning_refused" ? `status ${status}, for reasoning of others` : `status ${status}`, {
         status,
         retryAfterS: askedPauseS(head, this.#clock.wallMs()),
-        upstreamMessage: kind === "rejected" ? words.message : undefined,
-        upstreamCode: kind === "rejected" && words.meaning !== "quota" ? words.meaning : undefined,
+        upstreamMessage: isRejection(kind) ? words.message : undefined,
+        upstreamCode: isRejection(kind) && words.meaning !== "quota" ? words.meaning : undefined,
       }),
     );
   }
@@ -214,7 +224,8 @@ class Attempt<T> implements CallListener {
     this.#call.abort();
     const status = this.#head?.status ?? failed.status;
     const { kind, usage } = failed;
-    const said = { refusedByUpstream: saysNo(kind, status), usage, tooLarge: kind === "too_large" };
+    const reasoningRefused = kind === "reasoning_refused";
+    const said = { refusedByUpstream: saysNo(kind, status), usage, tooLarge: kind === "too_large", reasoningRefused };
     const record = this.#record(rowOf(failed).cause, failed.reason, status, said);
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
@@ -242,7 +253,9 @@ class Attempt<T> implements CallListener {
     outcome: AttemptRecord["outcome"],
     reason: string,
     status: number | undefined,
-    said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "tooLarge"> = { refusedByUpstream: false },
+    said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "tooLarge" | "reasoningRefused"> = {
+      refusedByUpstream: false,
+    },
   ): AttemptRecord {
     return {
       upstream: this.#choice.upstream.settings.name,

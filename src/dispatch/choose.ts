@@ -66,6 +66,22 @@ export function chooseNext<T>(
   return last.kind === "chosen" ? last.choice : undefined;
 }
 
+/**
+ * The same route once more, without the reasoning that its upstream has refused; undefined where the refusal is the answer.
+ * Another route would most likely refuse it as well, and has no warm cache.
+ */
+export function chooseWithoutReasoning<T>(
+  ask: DispatchAsk<T>,
+  pool: UpstreamPool,
+  route: Route,
+): Choice<T> | undefined {
+  const upstream = pool.get(route.upstream);
+  if (!upstream?.slots.hasRoom()) return undefined;
+  const encoded = ask.withoutReasoning?.(route);
+  if (encoded === undefined || isRefusal(encoded)) return undefined;
+  return begun({ route, upstream, encoded }, upstream.slots.take());
+}
+
 /** Begins the attempt at a candidate whose slot has been granted. */
 export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
   const { route, upstream, encoded } = candidate;
@@ -120,7 +136,7 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
 /** The routes that a failure leaves open, best first. */
 function routesAfter(routes: readonly Route[], tried: Route, failed: Failure): readonly Route[] {
   const { next } = rowOf(failed);
-  if (next === "nowhere") return [];
+  if (next === "nowhere" || next === "without_reasoning") return [];
   const elsewhere = routes.filter((route) => route.upstream !== tried.upstream);
   if (next === "other_upstream") return elsewhere;
   if (next === "other_route") return routes.filter((route) => route !== tried);

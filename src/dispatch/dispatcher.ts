@@ -18,6 +18,7 @@ import {
   type Chosen,
   choose,
   chooseNext,
+  chooseWithoutReasoning,
   drawOf,
   isEjected,
   orderRoutes,
@@ -199,7 +200,10 @@ class RoutingDispatcher implements Dispatcher {
     if (attempts >= ATTEMPTS_MAX) return undefined;
     if (this.#options.clock.monotonicMs() >= ask.deadlineMs) return undefined;
     if (!this.#budget.take(this.#pool.inFlightTotal())) return undefined;
-    const next = chooseNext(ask, routes, this.#pool, tried, failed);
+    const again = rowOf(failed).next === "without_reasoning";
+    const next = again
+      ? chooseWithoutReasoning(ask, this.#pool, tried)
+      : chooseNext(ask, routes, this.#pool, tried, failed);
     if (next === undefined) this.#budget.giveBack();
     return next;
   }

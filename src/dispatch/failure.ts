@@ -4,16 +4,16 @@
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { type RefusalCode, type RefusalMeaning, refusalCode } from "../values/upstream-refusals.ts";
+import { REASONING_REFUSED, type RefusalCode, type RefusalMeaning, refusalCode } from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
 
 /**
  * Where a request may be tried after a failure, while nothing has been accepted:
  * `nowhere`; `other_upstream`; `other_route` (the same upstream under another model name will do); `anywhere` (another
- * upstream first, else once more the same).
+ * upstream first, else once more the same); `without_reasoning`: the same route, with less of the request.
  */
-type Next = "nowhere" | "other_upstream" | "other_route" | "anywhere";
+type Next = "nowhere" | "without_reasoning" | "other_upstream" | "other_route" | "anywhere";
 
 interface FailureRow {
   readonly cause: Cause;
@@ -49,6 +49,8 @@ const FAILURES = {
   too_large: row("upstream_invalid", "nowhere", "none"),
   /** 400, 413, 422: the caller's own fault, which any upstream would find. */
   rejected: row("upstream_rejected", "nowhere", "alive"),
+  /** The same, for reasoning that it did not make: it is asked once more without, if that is another request. */
+  reasoning_refused: row("upstream_rejected", "without_reasoning", "alive"),
   forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
   model_not_found: row("upstream_unavailable", "other_route", "not_found", "model_not_found"),
   /** 405: it has something else, or nothing, where we ask. */
@@ -181,6 +183,7 @@ export function failureOfFault(fault: ReplyFault): Failure {
 
 function kindOfFault({ cause, code, canBeAskedFor }: ReplyFault): FailureKind {
   if (canBeAskedFor) return "too_large";
+  if (cause === "upstream_rejected" && code === REASONING_REFUSED) return "reasoning_refused";
   return code === "model_not_found" ? "model_not_found" : FAULT_KINDS[cause];
 }
 
@@ -204,13 +207,18 @@ function retryAfterOf({ kind, retryAfterS }: Failure): number | undefined {
   return Math.min(retryAfterS, OVERLOAD_RETRY_AFTER_S_MAX);
 }
 
+/** Whether the upstream found fault with the caller's request, and its words are the caller's. */
+export function isRejection(kind: FailureKind): boolean {
+  return kind === "rejected" || kind === "reasoning_refused";
+}
+
 /** The answer to the caller when this failure is the last word. */
 export function refusalOf(failed: Failure): Refusal {
   return refusal(
     rowOf(failed).cause,
     {},
     {
-      status: failed.kind === "rejected" ? (failed.status === 413 ? 413 : 400) : undefined,
+      status: isRejection(failed.kind) ? (failed.status === 413 ? 413 : 400) : undefined,
       retryAfterS: retryAfterOf(failed),
       upstreamMessage: failed.upstreamMessage,
       upstreamCode: failed.upstreamCode,

@@ -18,15 +18,17 @@ import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import type { Answered, AttemptRequest, Inspector, Unanswered } from "../dispatch/ask.ts";
 import { forwardedHeaders } from "../request/conversion.ts";
 import type { RequestRecord } from "../request/record.ts";
+import { withReferences } from "../request/references.ts";
 import type { PipelineParts } from "../request/run.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
 import { actionsFor, headerEdits, type RuleAction, type Ruled } from "../values/rules.ts";
 import type { Clock } from "../values/time.ts";
 import { modelFor } from "./models.ts";
 
-export interface CountParts extends Pick<PipelineParts, "settings" | "clock" | "dispatcher"> {
+export interface CountParts extends Pick<PipelineParts, "settings" | "clock" | "dispatcher" | "sealing"> {
   readonly nativeCounts: NativeCounts;
 }
 
@@ -58,7 +60,10 @@ export async function countTokens(
 ): Promise<Counted | Refusal | undefined> {
   const body = await request.readBody();
   record.bodyRead();
-  const read = isRefusal(body) ? body : await readEnvelopeInTurns(protocol, body, { limitOptional: true });
+  const readCounted = (_protocol: Protocol, bytes: Uint8Array) =>
+    readEnvelopeInTurns(protocol, bytes, { limitOptional: true });
+  const shown = isRefusal(body) ? body : await readCounted(protocol, body);
+  const read = isRefusal(shown) ? shown : await withReferences(shown, view.key.tag, readCounted, parts);
   if (isRefusal(read)) return read;
   record.asked(read.envelope.model);
   const model = modelFor(view, read.envelope.model, parts.settings().catalog);

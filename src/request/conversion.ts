@@ -18,6 +18,8 @@ import {
   type WholeReply,
 } from "../convert/exchange.ts";
 import { rewriteBody } from "../convert/rewrite/rewrite.ts";
+import { translationHeader } from "../convert/rules/losses.ts";
+import { LEFT_OUT, withoutReasoning } from "../convert/without-reasoning.ts";
 import type { AttemptRequest, Inspector } from "../dispatch/ask.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
@@ -58,6 +60,36 @@ export function encoderFor(
     const actions = actionsFor([group, model, route], route.protocol);
     const body = ruled(exchange.request.body, request, route, actions);
     return { body, headers: headerEdits(actions), tier: tierSent(exchange.request, body), token };
+  };
+}
+
+/** The same, for a request whose reasoning an upstream has refused: without it, and the answer says so. */
+export function encoderWithoutReasoning(
+  open: OpenExchange,
+  request: ClientRequest,
+  permit: { readonly model: Model; readonly group: Group },
+  permitted: Permitted,
+  context: ConvertContext,
+): (route: Route) => AttemptRequest<AttemptConversion> | Refusal | undefined {
+  return (route) => {
+    const less = permitted.strict ? undefined : withoutReasoning(request);
+    if (!less) return undefined;
+    const openLess: OpenExchange = (...asked) => {
+      const exchange = open(...asked);
+      return isRefusal(exchange) ? exchange : leaving(exchange, LEFT_OUT);
+    };
+    return encoderFor(openLess, less, permit, permitted, context)(route);
+  };
+}
+
+/** An exchange whose answer names one thing more that was left out. */
+function leaving(exchange: Exchange, name: string): Exchange {
+  const dropped = [name, ...exchange.request.dropped.filter((one) => one !== name)];
+  return {
+    request: { ...exchange.request, dropped },
+    translation: translationHeader(dropped),
+    whole: (body) => exchange.whole(body),
+    stream: () => exchange.stream(),
   };
 }
 

@@ -126,7 +126,12 @@ export class RequestRecord {
 
   dispatched(attempts: readonly AttemptRecord[]): void {
     this.#attempts = attempts;
-    for (const { upstream, outcome } of attempts) this.#parts.metrics.attempts.inc({ upstream, outcome });
+    const { metrics } = this.#parts;
+    for (const [index, { upstream, outcome, reasoningRefused }] of attempts.entries()) {
+      metrics.attempts.inc({ upstream, outcome });
+      if (!reasoningRefused) continue;
+      metrics.reasoningRefused.inc({ upstream, retried: index < attempts.length - 1 ? "yes" : "no" });
+    }
   }
 
   /**

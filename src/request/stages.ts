@@ -1,6 +1,5 @@
 /** What `serve.ts` does at each stage of a request: the glue between a stage's values and the next one's. */
 
-import { randomBytes } from "node:crypto";
 import type { BodyGate } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
 import { idempotencyKeyOf } from "../accept/headers.ts";
@@ -9,7 +8,6 @@ import { readKeyView } from "../admit/key-view.ts";
 import { limitHeaders } from "../admit/limit-headers.ts";
 import type { Permit } from "../admit/permit.ts";
 import { conversationHash, SESSION_HEADERS } from "../convert/conversation.ts";
-import type { ConvertContext } from "../convert/exchange.ts";
 import type { Answered, AttemptRequest } from "../dispatch/ask.ts";
 import { CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "../settle/charge.ts";
@@ -19,14 +17,22 @@ import type { KeyView } from "../store/records.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
-import { pooled, randomBase62, type WellFormedKey } from "../values/key.ts";
+import type { WellFormedKey } from "../values/key.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import { nanoUsd } from "../values/money.ts";
 import { PROTOCOLS } from "../values/protocol.ts";
 import { Secret } from "../values/secret.ts";
-import { type AttemptConversion, encoderFor, forwardedHeaders, inspector } from "./conversion.ts";
+import { contextOf } from "./context.ts";
+import {
+  type AttemptConversion,
+  encoderFor,
+  encoderWithoutReasoning,
+  forwardedHeaders,
+  inspector,
+} from "./conversion.ts";
 import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
+import { withReferences } from "./references.ts";
 import { render } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
@@ -34,8 +40,6 @@ import type { SeenCounts } from "./silence.ts";
 
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
-/** For ids in replies, which are no secrets. */
-const RANDOM = pooled(randomBytes);
 
 /** What a client has sent, as far as it was read. */
 interface RequestRead {
@@ -68,7 +72,8 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   const body = await request.readBody(gate);
   record.bodyRead();
   if (refused) return refused;
-  const read = isRefusal(body) ? body : await endpoint.read(protocol, body);
+  const shown = isRefusal(body) ? body : await endpoint.read(protocol, body);
+  const read = isRefusal(shown) ? shown : await withReferences(shown, key.tag, endpoint.read, parts);
   const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
   return shedLater ?? { read, view };
 }
@@ -131,7 +136,11 @@ function longestTotalMs(parts: PipelineParts, facts: { readonly model: string } 
 }
 
 /** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
-type Convert = (route: Route) => AttemptRequest<AttemptConversion> | Refusal;
+interface Convert {
+  readonly first: (route: Route) => AttemptRequest<AttemptConversion> | Refusal;
+  /** Without the reasoning that the upstream has refused; undefined where it has none. */
+  readonly withoutReasoning: (route: Route) => AttemptRequest<AttemptConversion> | Refusal | undefined;
+}
 
 /** How the request is converted, for any route. */
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
@@ -142,12 +151,16 @@ export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: Pi
   const strict = request.headers.get("x-tollgate-strict") === "1";
   const permitted = { outputLimit, openEnded, inputEstimate, unpricedTools, strict };
   const startedMs = parts.clock.monotonicMs();
-  return (route) => {
-    const asked = { protocol, model, stream, ...read };
-    const encoded = encoderFor(endpoint.open, asked, permit, permitted, contextOf(parts, permit))(route);
-    run.record.converted(startedMs);
-    return isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+  const asked = { protocol, model, stream, ...read };
+  const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encode: (route: Route) => E) => {
+    return (route: Route) => {
+      const encoded = encode(route);
+      run.record.converted(startedMs);
+      return encoded === undefined || isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+    };
   };
+  const details = [endpoint.open, asked, permit, permitted, contextOf(parts, permit)] as const;
+  return { first: made(encoderFor(...details)), withoutReasoning: made(encoderWithoutReasoning(...details)) };
 }
 
 /** Picks routes until an upstream answers; undefined when the client left meanwhile. */
@@ -169,7 +182,8 @@ export async function pickUpstream(
     signal: request.signal,
     owner: { account: permit.tag, key: permit.keyId },
     conversation: conversationOf(run, permit, read),
-    encodeFor: convert,
+    encodeFor: convert.first,
+    withoutReasoning: convert.withoutReasoning,
     inspector,
   });
   run.attempts = result.attempts;
@@ -203,19 +217,6 @@ function traced(
   if (traceparent === undefined || !parts.settings().traces?.propagate.has(route.upstream)) return encoded;
   const edit = { remove: [], add: [{ name: "traceparent", value: new Secret(traceparent) }] };
   return { ...encoded, headers: [edit, ...(encoded.headers ?? [])] };
-}
-
-/** Envelopes are bound to the account: one that another tenant brings is a stranger's (promise 14). */
-export function contextOf(
-  { clock, sealing }: Pick<PipelineParts, "clock" | "sealing">,
-  { tag }: Pick<Permit, "tag">,
-): ConvertContext {
-  return {
-    nowS: Math.floor(clock.wallMs() / 1_000),
-    randomId: (length) => randomBase62(length, RANDOM),
-    seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
-    open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),
-  };
 }
 
 /** A whole reply waits entirely for its charge to be durable. */

@@ -50,6 +50,9 @@ const WORKER_ENDS = ["drained", "failed", "killed", "stuck"] as const;
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+const REASONING_REFUSED =
+  "Attempts that an upstream refused for reasoning that it did not make, and whether it was asked again without.";
+
 /** Makes the registry of one process and every metric in it. */
 export function createMetrics() {
   // Exemplars exist in OpenMetrics only; the second registry writes the same metrics in the older text form.
@@ -158,6 +161,7 @@ export function createMetrics() {
     ),
     holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
+    reasoningRefused: counter("reasoning_refused_total", REASONING_REFUSED, ["upstream", "retried"]),
     otherModel: counter(
       "other_model_answers_total",
       "Answers that name another model than the one that was asked for.",

@@ -83,6 +83,30 @@ export function refusalMeaning(names: readonly unknown[], message: unknown): Ref
   return SENTENCES.find(([sentence]) => sentence.test(begins))?.[1];
 }
 
+/** The code of a refusal of reasoning that the server did not make, or made for another account or conversation. */
+export const REASONING_REFUSED = "invalid_encrypted_content";
+
+/**
+ * Known sentences of it: Anthropic's (also by Bedrock, Vertex and routers; public reports: anthropics/claude-code#10627 and
+ * #63283), OpenAI's and Azure's (openai/codex#8145, openai/openai-agents-python#2063). Not among them is the demand that a turn
+ * must begin with thinking: less of it would not help.
+ */
+const REASONING_SENTENCES = new RegExp(
+  [
+    "invalid `?signature`? in `?thinking`? block",
+    "`?thinking`? or `?redacted_thinking`? blocks in the latest assistant message cannot be modified",
+    "(?:thinking|signature)[^.]{0,80} bound to (?:a different|another) (?:conversation|account|organization|workspace)",
+    "encrypted content [^\\n]{0,120}could not be (?:verified|decrypted)",
+  ].join("|"),
+  "i",
+);
+
+/** Whether a refusal is about reasoning that came back to the wrong server; `names` and `message` as for `refusalMeaning`. */
+export function refusesReasoning(names: readonly unknown[], message: unknown): boolean {
+  if (names.includes(REASONING_REFUSED)) return true;
+  return typeof message === "string" && REASONING_SENTENCES.test(message.slice(0, OWN_WORDS_CHARS));
+}
+
 /** The code as clients know it; undefined for any other. */
 export function refusalCode(code: unknown): RefusalCode | undefined {
   const meaning = refusalMeaning([code], undefined);

@@ -36,7 +36,16 @@ const LOOSE = ["src/demo.ts", "src/gateway.ts", "src/main.ts", "src/worker.ts"];
 
 /** What others may import of a room that is made of stages: the rest is its own. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {
-  request: ["conversion.ts", "record.ts", "refuse.ts", "run.ts", "serve.ts", "stages.ts"],
+  request: [
+    "context.ts",
+    "conversion.ts",
+    "record.ts",
+    "references.ts",
+    "refuse.ts",
+    "run.ts",
+    "serve.ts",
+    "stages.ts",
+  ],
   overload: ["overload.ts"],
   console: ["answers/present.ts", "routes/explain.ts", "routes/upstreams.ts"],
   workers: ["workers.ts"],

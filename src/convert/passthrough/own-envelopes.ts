@@ -1,22 +1,33 @@
 /**
- * Reasoning that was sealed here for a server of another protocol, in a request that now goes to one of the client's own:
- * a model with routes of two protocols makes such requests when it fails over. That server would refuse an envelope as a
- * broken signature, so it is taken out before sending (docs/translation-rules.md rule 38); every other byte stays
- * (ARCHITECTURE.md promise 6).
+ * Reasoning that was sealed here, in a request that goes to a server of the client's own protocol. That server would refuse
+ * an envelope as a broken signature. One that was sealed for another protocol's server is taken out before sending: a model
+ * with routes of two protocols makes such requests when it fails over. One that was sealed in the id of an item is opened,
+ * if it is this model's (docs/translation-rules.md rule 38); every other byte stays (ARCHITECTURE.md promise 6).
  */
 
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
-import { elementSpans, findNested, spliceNested } from "../../wire/json.ts";
+import { spliceNested } from "../../wire/json.ts";
 import { asBuffer } from "../../wire/utf8.ts";
-import type { ClientRequest } from "../exchange.ts";
+import type { ClientRequest, ConvertContext, RouteFacts } from "../exchange.ts";
+import { openReasoning, originOf } from "../rules/envelope.ts";
+import { editElements } from "./elements.ts";
 
 const PREFIX = "gw1.";
 
-/** The top-level members that must change, as raw JSON by name; none in almost every request. */
-export function withoutEnvelopes(request: ClientRequest): Record<string, string | Uint8Array> {
+/** Where the request goes, and what opens envelopes for it. */
+interface Destination {
+  readonly route: RouteFacts;
+  readonly context: ConvertContext;
+}
+
+/**
+ * The top-level members that must change, as raw JSON by name; none in almost every request.
+ * @param to undefined: none is opened.
+ */
+export function withoutEnvelopes(request: ClientRequest, to?: Destination): Record<string, string | Uint8Array> {
   // Chat has no envelopes. A body that never begins a string with the prefix holds none.
   if (request.protocol === "chat" || asBuffer(request.body).indexOf(`"${PREFIX}`) < 0) return {};
-  return request.protocol === "messages" ? ofMessages(request) : ofInput(request);
+  return request.protocol === "messages" ? ofMessages(request) : ofInput(request, to);
 }
 
 /** All thinking of one assistant turn goes together; a turn of nothing else goes whole. */
@@ -38,11 +49,20 @@ function ofMessages({ body, json }: ClientRequest): Record<string, string | Uint
   return set;
 }
 
-function ofInput({ body, json }: ClientRequest): Record<string, string | Uint8Array> {
+function ofInput({ body, json }: ClientRequest, to?: Destination): Record<string, string | Uint8Array> {
   const items = arrayOf(json.input).map(objectOf);
   const sealed = items.map((item) => item?.type === "reasoning" && isEnvelope(item));
   if (!sealed.includes(true)) return {};
-  return { input: editElements(body, ["input"], (item, index) => (sealed[index] ? undefined : item)) };
+  return {
+    input: editElements(body, ["input"], (item, index) => (sealed[index] ? restored(items[index], to) : item)),
+  };
+}
+
+/** The item that this route's own server has made; undefined for another's. */
+function restored(item: JsonObject | undefined, to: Destination | undefined): Uint8Array | undefined {
+  const { encrypted_content: opaque } = item ?? {};
+  const own = to && typeof opaque === "string" ? openReasoning(opaque, originOf(to.route), to.context) : undefined;
+  return own?.length === 1 ? Buffer.from(JSON.stringify(own[0])) : undefined;
 }
 
 function isThinking(block: JsonObject | undefined): boolean {
@@ -53,24 +73,3 @@ function isEnvelope(part: JsonObject | undefined): boolean {
   const opaque = part?.signature ?? part?.data ?? part?.encrypted_content;
   return typeof opaque === "string" && opaque.startsWith(PREFIX);
 }
-
-/** The array at a path with elements written anew, or left out where `edit` gives nothing. */
-function editElements(
-  body: Uint8Array,
-  path: readonly string[],
-  edit: (element: Uint8Array, index: number) => Uint8Array | undefined,
-): Buffer {
-  const span = findNested(body, path);
-  const array = span ? body.subarray(span.start, span.end) : new Uint8Array();
-  const pieces: Uint8Array[] = [];
-  let index = 0;
-  for (const { start, end } of elementSpans(array)) {
-    const element = edit(array.subarray(start, end), index++);
-    if (element) pieces.push(pieces.length === 0 ? OPEN : COMMA, element);
-  }
-  return Buffer.concat(pieces.length === 0 ? [OPEN, CLOSE] : [...pieces, CLOSE]);
-}
-
-const OPEN = Buffer.from("[");
-const COMMA = Buffer.from(",");
-const CLOSE = Buffer.from("]");

@@ -21,6 +21,7 @@ import type {
   AttemptCounts,
   ClientFrames,
   ClientRequest,
+  ConvertContext,
   EncodedRequest,
   Exchange,
   OpenExchange,
@@ -35,6 +36,7 @@ import { ownStopReason } from "../messages/reply-encode.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
+import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references.ts";
 import { ownIncompleteReason } from "../responses/response.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
@@ -44,9 +46,9 @@ import { invalid, OVERSIZED, reported, type SeenEvent, type Untold, type Watcher
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
-export const openPassthrough: OpenExchange = (request, route, permitted) => {
-  const spliced = spliceRequest(request, route, permitted);
-  return isRefusal(spliced) ? spliced : new Passthrough(request, route, permitted, spliced);
+export const openPassthrough: OpenExchange = (request, route, permitted, context) => {
+  const spliced = spliceRequest(request, route, permitted, context);
+  return isRefusal(spliced) ? spliced : new Passthrough(request, { route, context }, permitted, spliced);
 };
 
 class Passthrough implements Exchange {
@@ -58,9 +60,18 @@ class Passthrough implements Exchange {
   readonly #openEnded: boolean;
   readonly #untold: Untold;
   readonly #answered: AnsweredModel;
+  /** Responses: how the items of the reply are put into their ids. Undefined: they are not. */
+  readonly #keeping: Keeping | undefined;
 
-  constructor(request: ClientRequest, route: RouteFacts, permitted: Permitted, encoded: EncodedRequest) {
+  constructor(
+    request: ClientRequest,
+    { route, context }: { readonly route: RouteFacts; readonly context: ConvertContext },
+    permitted: Permitted,
+    encoded: EncodedRequest,
+  ) {
     this.#request = request;
+    const isReferable = request.protocol === "responses" && mayBeReferredTo(request.json);
+    this.#keeping = isReferable ? { keep: (item) => keptNative(item, route, context), context } : undefined;
     this.#openEnded = permitted.openEnded === true;
     this.#untold = untoldBeside(permitted.inputEstimate);
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
@@ -81,11 +92,18 @@ class Passthrough implements Exchange {
     const written = untold && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](untold) };
     const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
-    return { body: withOwnEnd(told, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
+    const named = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
+    return { body: withOwnEnd(named, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
   }
 
   stream(): StreamConverter {
-    const facts = { rename: this.#rename, openEnded: this.#openEnded, answered: this.#answered, untold: this.#untold };
+    const facts = {
+      rename: this.#rename,
+      openEnded: this.#openEnded,
+      answered: this.#answered,
+      untold: this.#untold,
+      keeping: this.#keeping,
+    };
     return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
   }
 }
@@ -112,6 +130,7 @@ interface WatchFacts {
   readonly rename: string | undefined;
   readonly openEnded: boolean;
   readonly answered: AnsweredModel;
+  readonly keeping: Keeping | undefined;
 }
 
 type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
@@ -126,8 +145,8 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
       untold,
     }),
   messages: (_request, { rename, answered, untold }) => new MessagesWatcher(rename, answered, untold),
-  responses: (_request, { rename, openEnded, answered, untold }) =>
-    new ResponsesWatcher(rename, openEnded, answered, untold),
+  responses: (_request, { rename, openEnded, answered, untold, keeping }) =>
+    new ResponsesWatcher(rename, openEnded, answered, untold, keeping),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */

@@ -3,12 +3,13 @@
  * memory belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
-import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import { tierOf } from "../../values/members/tier.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
-import type { ClientRequest, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
+import type { ClientRequest, ConvertContext, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
+import { isReference, mayBeReferredTo } from "../responses/references.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
@@ -18,7 +19,12 @@ import { withoutUnlisted } from "./unlisted.ts";
 const THINKING_BUDGET_MIN = 1_024;
 
 /** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
-export function spliceRequest(asked: ClientRequest, route: RouteFacts, permitted: Permitted): EncodedRequest | Refusal {
+export function spliceRequest(
+  asked: ClientRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+  context: ConvertContext,
+): EncodedRequest | Refusal {
   const offered = withoutUnpriced(asked, permitted);
   if (isRefusal(offered)) return offered;
   const { request } = offered;
@@ -31,7 +37,7 @@ export function spliceRequest(asked: ClientRequest, route: RouteFacts, permitted
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
   const left = { ...request, json };
   Object.assign(set, limitSplices(left, route, permitted), STORE_SPLICES[request.protocol](left, route));
-  Object.assign(set, withoutEnvelopes(request));
+  Object.assign(set, withoutEnvelopes(request, { route, context }));
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
   return { body, dropped: [...offered.dropped, ...dropped], unlisted: dropped.length, tier: tierOf(json)?.name };
@@ -45,15 +51,38 @@ export function refusedState(request: ClientRequest): Refusal | undefined {
   return refusedStateMember(request) ?? refuseState(request, inConversation());
 }
 
-/** The refusal of a member beside the conversation that refers to an upstream's memory, or undefined. */
-export function refusedStateMember(request: ClientRequest): Refusal | undefined {
-  return refuseState(request, firstStateMember(request.json, MEMBERS[request.protocol]));
+/** The refusal of an item that is referred to and was not put in its place before: it cannot be opened for this account. */
+function refusedReference({ protocol, model, json }: ClientRequest): Refusal | undefined {
+  if (protocol !== "responses") return undefined;
+  const items = arrayOf(json.input);
+  const index = items.findIndex((one) => isReference(objectOf(one) ?? {}));
+  if (index < 0) return undefined;
+  const param = `input[${index}].${objectOf(items[index])?.type === undefined ? "id" : "type"}`;
+  const detail = "It refers to an item that cannot be opened here; this gateway keeps none.";
+  const remedy = "Send the item itself in place of the reference, as clients do that are set to store: false.";
+  return refusal("unsupported_parameter", { model, param, detail, remedy });
 }
+
+/** The refusal of a member, or of an item, that refers to what somebody else should have kept, or undefined. */
+export function refusedStateMember(request: ClientRequest): Refusal | undefined {
+  const member = firstStateMember(request.json, MEMBERS[request.protocol]);
+  return refuseState(request, member) ?? refusedReference(request);
+}
+
+/** What helps in place of an earlier response, by the name of the member. */
+const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
+  [
+    "previous_response_id",
+    "Leave it out and send the whole conversation with each request, as clients do that are set to store: false.",
+  ],
+  ["conversation", "Leave it out and send the whole conversation with each request."],
+  ["background", "Leave it out, and set stream: true for a reply that takes long."],
+]);
 
 function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
   if (param === undefined) return undefined;
   const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
-  return refusal("unsupported_parameter", { model, param, detail });
+  return refusal("unsupported_parameter", { model, param, detail, remedy: STATE_REMEDIES.get(param) });
 }
 
 /** The refusal of switching thinking off where the route's model cannot and the operator wants that known. */
@@ -90,6 +119,13 @@ function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Perm
   return set;
 }
 
+function asksForReasoning(json: Readonly<JsonObject>, { capabilities }: RouteFacts): boolean {
+  const asked = objectOf(json.reasoning);
+  return asked !== undefined && asked.effort !== "none" && capabilities.efforts.length > 0;
+}
+
+const ENCRYPTED_REASONING = "reasoning.encrypted_content";
+
 /** What each protocol's upstream is asked besides: to report usage, and to remember nothing. */
 const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: RouteFacts) => Record<string, string>>> =
   {
@@ -103,9 +139,13 @@ const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: R
       return set;
     },
     messages: () => ({}),
-    responses(request): Record<string, string> {
-      // Absent means true in this protocol.
-      return request.json.store === false ? {} : { store: "false" };
+    responses(request, route): Record<string, string> {
+      if (!mayBeReferredTo(request.json)) return {};
+      const include = arrayOf(request.json.include);
+      // What is not kept there must be whole here, to be sent back in place of a reference. Models that do not reason refuse
+      // the wish, so the client must have said that its model does.
+      if (!asksForReasoning(request.json, route) || include.includes(ENCRYPTED_REASONING)) return { store: "false" };
+      return { store: "false", include: JSON.stringify([...include, ENCRYPTED_REASONING]) };
     },
   };
 
@@ -150,7 +190,7 @@ const NESTED = ["content", "output", "source", "file", "image_url", "audio"] as 
 
 function stateMember(part: JsonObject): string | undefined {
   if (typeof part.file_id === "string") return "file_id";
-  if (part.type === "item_reference" || part.type === "container_upload") return "type";
+  if (part.type === "container_upload") return "type";
   if (Array.isArray(part.vector_store_ids)) return "vector_store_ids";
   if (typeof part.container === "string") return "container";
   return undefined;

@@ -14,12 +14,13 @@ import {
   callItemId,
   type ItemStatus,
   itemId,
+  keptReasoning,
   type MessagePart,
   messageItem,
-  reasoningItem,
   refusalPart,
   textPart,
 } from "./items.ts";
+import { KeptItems, writeCarrier } from "./references.ts";
 
 /** Writes an event. */
 export type Emit = (type: string, members: JsonObject) => void;
@@ -29,6 +30,7 @@ export class ItemWriter {
   readonly #context: ConvertContext;
   readonly #emit: Emit;
   readonly #finished: JsonObject[] = [];
+  readonly #kept = new KeptItems();
   #open: OpenItem | undefined;
   #hasSpoken = false;
 
@@ -107,7 +109,14 @@ export class ItemWriter {
     if ((open?.type === "message" && !open.partOpen) || (open?.type === "call" && open.ended)) this.close("completed");
   }
 
-  #done(item: JsonObject): void {
+  /** Says what the client may refer to, once all items are done. */
+  carry(): void {
+    const carrier = this.#kept.carrier(this.#context);
+    if (carrier) writeCarrier(carrier, this.#finished.length, this.#emit);
+  }
+
+  #done(item: JsonObject, kept = item): void {
+    if (this.#plan.referable) this.#kept.add(kept);
     this.#emit("response.output_item.done", { output_index: this.#finished.length, item });
     this.#finished.push(item);
   }
@@ -210,7 +219,8 @@ export class ItemWriter {
       this.#emit(form.textDone, { ...place, ...form.index, text });
       this.#emit(form.done, { ...place, ...form.index, part: { type: form.part, text } });
     }
-    this.#done(reasoningItem(open.id, { text, native }, this.#plan, this.#context));
+    const { item, kept } = keptReasoning(open.id, { text, native }, this.#plan, this.#context);
+    this.#done(item, kept);
     this.#open = undefined;
   }
 

@@ -67,7 +67,7 @@ export function annotationOf({ url, title, startIndex, endIndex }: Citation, tex
  * A reasoning item: its text is a summary or raw reasoning as the plan says, and an envelope goes with it when the client
  * asked for encrypted content (rule 38).
  */
-export function reasoningItem(
+function reasoningItem(
   id: string,
   { text, native }: { readonly text: string; readonly native: unknown },
   plan: ReplyPlan,
@@ -82,6 +82,20 @@ export function reasoningItem(
     content: !summary && text !== "" ? [{ type: "reasoning_text", text }] : undefined,
     encrypted_content: envelope ? sealReasoning([native], origin, context) : undefined,
   };
+}
+
+/**
+ * A reasoning item for a client that may refer to it: `kept` goes into an id and always has its envelope, `item` is what
+ * the client reads.
+ */
+export function keptReasoning(...asked: Parameters<typeof reasoningItem>): { item: JsonObject; kept: JsonObject } {
+  const [id, said, plan, context] = asked;
+  if (!plan.referable || plan.reasoning.envelope) {
+    const item = reasoningItem(id, said, plan, context);
+    return { item, kept: item };
+  }
+  const kept = reasoningItem(id, said, { ...plan, reasoning: { ...plan.reasoning, envelope: true } }, context);
+  return { item: { ...kept, encrypted_content: undefined }, kept };
 }
 
 /** A call in the form that its tool has for the client; `input` as in the hub. */

@@ -5,7 +5,8 @@ import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { isTruncated } from "../stream-encoder.ts";
-import { annotationOf, callItem, callItemId, itemId, type MessagePart, messageItem, reasoningItem } from "./items.ts";
+import { annotationOf, callItem, callItemId, itemId, keptReasoning, type MessagePart, messageItem } from "./items.ts";
+import { SealedIds } from "./references.ts";
 import { responseEnded, responseId } from "./response.ts";
 
 type SpokenItem = Extract<ReplyItem, { type: "text" | "refusal" }>;
@@ -24,11 +25,14 @@ export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertCo
 
 function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): readonly JsonObject[] {
   const output: JsonObject[] = [];
+  const ids = plan.referable ? new SealedIds(context) : undefined;
+  const put = (item: JsonObject, kept = item) =>
+    output.push(ids ? { ...item, id: ids.of(item.id, kept) ?? item.id } : item);
   let spoken: SpokenItem[] = [];
   const closeMessage = (isLast: boolean) => {
     if (spoken.length === 0) return;
     const status = isLast && isTruncated(reply.stop) ? "incomplete" : "completed";
-    output.push(messageItem(itemId("msg_", context), status, spoken.map(partOf)));
+    put(messageItem(itemId("msg_", context), status, spoken.map(partOf)));
     spoken = [];
   };
   const items = [...reply.items.filter((item) => !isEmpty(item)), ...explanationOf(reply)];
@@ -40,11 +44,10 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
     closeMessage(false);
     const isLast = index === items.length - 1;
     const status = isLast && isTruncated(reply.stop) ? "incomplete" : "completed";
-    output.push(
-      item.type === "reasoning"
-        ? reasoningItem(itemId("rs_", context), item, plan, context)
-        : callItem(callItemId(item.tool, context), safeCallId(item.id), item.tool, item.input, status),
-    );
+    if (item.type === "reasoning") {
+      const said = keptReasoning(itemId("rs_", context), item, plan, context);
+      put(said.item, said.kept);
+    } else put(callItem(callItemId(item.tool, context), safeCallId(item.id), item.tool, item.input, status));
   }
   closeMessage(true);
   return output;

@@ -79,6 +79,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #end(): void {
+    this.#items.carry();
     const ending = { stop: this.#stop, output: this.#items.finished, usage: this.#usage };
     const response = responseEnded(this.#identity, this.#plan, this.#context, ending);
     this.#emit(incompleteReason(this.#stop) === undefined ? "response.completed" : "response.incomplete", { response });

@@ -12,6 +12,7 @@ import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Unt
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
+import { type Keeping, KeptItems, writeCarrier } from "./references.ts";
 import { ownIncompleteReason } from "./response.ts";
 import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
@@ -31,20 +32,31 @@ export class ResponsesWatcher implements Watcher {
   readonly #output = new ResponsesOutput();
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
+  #itemsDone = 0;
   #ended = false;
   /** The last event, if it had output. */
   #last: JsonObject | undefined;
   /** What the client has of each item, in case that the stream must be ended here. */
   readonly #delivered: DeliveredItems | undefined;
   readonly #untold: Untold | undefined;
+  readonly #keeping: Keeping | undefined;
+  readonly #kept = new KeptItems();
 
   /**
    * @param rename the client's model name, when the route renames it.
    * @param openEnded whether `truncate` may be called, which must know all items of the stream.
    * @param answered sees each event.
    * @param untold what the terminal event has to say of the usage beside what it says.
+   * @param keeping how the items are put into the id of one more; undefined: nothing refers to them.
    */
-  constructor(rename: string | undefined, openEnded = false, answered?: AnsweredModel, untold?: Untold) {
+  constructor(
+    rename: string | undefined,
+    openEnded = false,
+    answered?: AnsweredModel,
+    untold?: Untold,
+    keeping?: Keeping,
+  ) {
+    this.#keeping = keeping;
     this.#untold = untold;
     this.#rename = rename;
     this.#answered = answered;
@@ -86,11 +98,17 @@ export class ResponsesWatcher implements Watcher {
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, payload, response);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
-    if (type === "response.output_item.done") this.#hostedCalls.see(objectOf(payload.item));
+    if (type === "response.output_item.done") this.#seeDone(objectOf(payload.item));
     const semantic = this.#output.see(type, payload);
     if (semantic) this.#last = payload;
     this.#delivered?.see(payload);
     return passed(event, semantic);
+  }
+
+  #seeDone(item: JsonObject | undefined): void {
+    this.#hostedCalls.see(item);
+    this.#itemsDone++;
+    if (item && this.#keeping) this.#kept.add(this.#keeping.keep(item));
   }
 
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
@@ -110,19 +128,43 @@ export class ResponsesWatcher implements Watcher {
     if (terminal) this.#ended = true;
     const semantic = this.#output.see(type, payload);
     const usage = terminal ? this.#untold?.(this.counts()) : undefined;
-    return { bytes: this.#rewritten(event, type, response, usage), semantic, terminal };
+    const carrier = terminal ? this.#carrier() : undefined;
+    const frames: Uint8Array[] = [];
+    if (carrier) {
+      // Before the last event, which gets the number after.
+      if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number - 1;
+      writeCarrier(carrier, this.#itemsDone, (name, members) => frames.push(this.#frame(name, members)));
+      if (typeof payload.sequence_number === "number") this.#sequenceNumber++;
+    }
+    const number = carrier && payload.sequence_number !== undefined ? this.#sequenceNumber : undefined;
+    const bytes = this.#rewritten(event, type, response, { usage, number });
+    return { bytes: frames.length === 0 ? bytes : Buffer.concat([...frames, bytes]), semantic, terminal };
+  }
+
+  /** The item that holds what the stream has said, for a client that refers to it. */
+  #carrier(): JsonObject | undefined {
+    return this.#keeping && this.#kept.carrier(this.#keeping.context);
+  }
+
+  #frame(type: string, members: JsonObject): Uint8Array {
+    return sseFrame(JSON.stringify({ type, sequence_number: ++this.#sequenceNumber, ...members }), type);
   }
 
   /**
-   * The event with the client's name of the model, the usage that it lacks and, where it is incomplete, the protocol's own
+   * The event with the client's name of the model, its number, the usage that it lacks and, where it is incomplete, the protocol's own
    * word for why.
    */
-  #rewritten(event: SseEvent, type: unknown, response: JsonObject, usage: Usage | undefined): Uint8Array {
-    const { data, raw } = event;
+  #rewritten(
+    { data, raw }: SseEvent,
+    type: unknown,
+    response: JsonObject,
+    { usage, number }: { readonly usage: Usage | undefined; readonly number: number | undefined },
+  ): Uint8Array {
     const rename = typeof response.model === "string" ? this.#rename : undefined;
     const reason = type === "response.incomplete" ? ownIncompleteReason(response) : undefined;
-    if (data === undefined || (rename === undefined && reason === undefined && !usage)) return raw;
+    if (data === undefined || [rename, reason, usage, number].every((one) => one === undefined)) return raw;
     let spliced: Uint8Array = data;
+    if (number !== undefined) spliced = spliceNested(spliced, ["sequence_number"], String(number));
     if (rename !== undefined) spliced = spliceNested(spliced, ["response", "model"], JSON.stringify(rename));
     const place = ["response", "incomplete_details", "reason"];
     if (reason !== undefined) spliced = spliceNested(spliced, place, JSON.stringify(reason));
@@ -158,10 +200,12 @@ export class ResponsesWatcher implements Watcher {
   truncate(usage: Usage): Uint8Array {
     const frames: Uint8Array[] = [];
     const emit = (type: string, members: JsonObject): void => {
-      const data = JSON.stringify({ type, sequence_number: ++this.#sequenceNumber, ...members });
-      frames.push(sseFrame(data, type));
+      frames.push(this.#frame(type, members));
+      if (type === "response.output_item.done") this.#seeDone(objectOf(members.item));
     };
     const output = this.#delivered?.close(emit) ?? [];
+    const carrier = this.#carrier();
+    if (carrier) writeCarrier(carrier, output.length, emit);
     const response = {
       ...this.#clientResponse(""),
       status: "incomplete",

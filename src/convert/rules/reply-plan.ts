@@ -30,6 +30,7 @@ export function planReply(
     includeUsage: hub.reply.includeUsage,
     deprecatedFunctions: hub.reply.deprecatedFunctions,
     reasoning: planReasoning(hub, route),
+    referable: hub.reply.referable,
     echo: hub.reply.echo,
   };
 }

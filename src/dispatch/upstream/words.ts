@@ -7,13 +7,15 @@
 import { quoted } from "../../values/errors.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
-import { type RefusalMeaning, refusalMeaning } from "../../values/upstream-refusals.ts";
+import { type RefusalMeaning, refusalMeaning, refusesReasoning } from "../../values/upstream-refusals.ts";
 
 interface UpstreamWords {
   /** For the client, cleaned; undefined when the upstream said nothing that can be read. */
   readonly message: string | undefined;
   /** Whether this is about a model name that the upstream does not know. */
   readonly modelUnknown: boolean;
+  /** Whether it is about reasoning that another account, conversation or server has made. */
+  readonly reasoningRefused: boolean;
   /** What it refused the request for, where that is known by a code or a sentence. */
   readonly meaning: RefusalMeaning | undefined;
 }
@@ -34,7 +36,12 @@ const IDENTIFYING: readonly RegExp[] = [
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
 ];
 
-const NO_WORDS: UpstreamWords = { message: undefined, modelUnknown: false, meaning: undefined };
+const NO_WORDS: UpstreamWords = {
+  message: undefined,
+  modelUnknown: false,
+  reasoningRefused: false,
+  meaning: undefined,
+};
 
 /**
  * @param body the refusal's body, at most some tens of KiB; need not be JSON.
@@ -48,6 +55,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   return {
     message: text === undefined ? undefined : cleaned(text, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
+    reasoningRefused: refusesReasoning([error.code, error.type], text),
     meaning: refusalMeaning([error.code, error.type, error.status], text),
   };
 }

@@ -3,6 +3,7 @@ import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "../../accept/e
 import type { AcceptedRequest } from "../../accept/listener.ts";
 import { TURNS } from "../../accept/turns.ts";
 import type { ExplainAsk, ExplanationAnswer } from "../../console/routes/explain.ts";
+import { withReferences } from "../../request/references.ts";
 import type { Store } from "../../store/contract.ts";
 import { limitScope } from "../../store/names.ts";
 import type { Key, KeyView } from "../../store/records.ts";
@@ -39,9 +40,10 @@ export async function explainOwn(
     parts.accounts.getAccount(view.key.tag),
     limitsOf(view.key, parts.accounts, parts.settings()),
   ]);
+  const read = await readEnvelopeInTurns(shown.protocol, shown.body);
   const question: ExplainQuestion = {
     protocol: shown.protocol,
-    read: await readEnvelopeInTurns(shown.protocol, shown.body),
+    read: isRefusal(read) ? read : await withReferences(read, view.key.tag, readEnvelopeInTurns, parts),
     strict: headers.get("x-tollgate-strict") === "1",
   };
   // The balance of the same instant as its holds; the key's view is a moment older.

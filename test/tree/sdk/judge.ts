@@ -237,6 +237,7 @@ function misnamed(
 /** Values that ask for what happens anyway, by the end of their path: the upstream does the same without being told. */
 const ANYWAY: readonly (readonly [end: RegExp, value: unknown, why: string])[] = [
   [/(store|include_obfuscation|async|defer_loading|eager_input_streaming|prewarm)$/, false, "nothing is wanted"],
+  [/^store$/, true, "the default of responses"],
   [/(logprobs|stream|include_usage|is_error|disable_parallel_tool_use|background)$/, false, "nothing is wanted"],
   [/(reasoning_effort|reasoning\.effort)$/, "none", "what has no switch is not asked; `thinking_off: reject` refuses"],
   [/^service_tier$/, "default", "the standard prices"],

@@ -47,6 +47,36 @@ test("of many that fail at once only the budget's share is tried again", async (
   assertAnswered(await later);
 });
 
+test("the budget counts those, too, that are sent again without the reasoning that was refused, to the same upstream", async (t) => {
+  const bound = await heldServer(t);
+  const other = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("bound", bound.base), upstream("other", other.base)]);
+  const routes = [route("bound"), route("other", { priority: 1 })];
+  const withoutReasoning = () => ({ body: Buffer.from('{"less":true}'), token: { chunks: [], model: "less" } });
+  const run = (more = {}) => dispatcher.run(ask(routes, { stream: false, withoutReasoning, ...more }));
+  const running = Array.from({ length: 8 }, () => run());
+  const refusal = '{"error":{"message":"Invalid `signature` in `thinking` block"}}';
+  for (const one of await Promise.all(running.map(() => bound.next()))) one.answer(400, {}, refusal);
+  const again = await Promise.all([bound.next(), bound.next(), bound.next()]);
+  assert.deepEqual(
+    again.map(({ json }) => json),
+    [{ less: true }, { less: true }, { less: true }],
+  );
+  assert.equal(await Promise.race([Promise.all(running), refusedOf(running, 5)]), 5);
+  for (const one of again) one.answer();
+  assert.equal((await Promise.all(running)).filter(({ answered }) => answered).length, 3);
+  // What has nothing to leave out takes nothing of the budget, and neither does what cannot be asked again.
+  for (let i = 0; i < 5; i++) {
+    const plain = run({ withoutReasoning: () => undefined });
+    (await bound.next()).answer(400, {}, refusal);
+    assert.equal(refusalIn(await plain).cause, "upstream_rejected");
+  }
+  const later = run();
+  (await bound.next()).answer(400, {}, refusal);
+  (await bound.next()).answer();
+  assertAnswered(await later);
+});
+
 /** Resolves with the count once so many have been refused. */
 function refusedOf(running: readonly Promise<{ answered: boolean }>[], count: number): Promise<number> {
   return new Promise((resolve) => {

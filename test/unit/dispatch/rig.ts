@@ -296,7 +296,7 @@ export class FakeClock implements Clock {
 export interface Held {
   /** The request's body, parsed. */
   readonly json: unknown;
-  answer(status?: number, headers?: Record<string, string>): void;
+  answer(status?: number, headers?: Record<string, string>, body?: string): void;
 }
 
 /** A server that answers when the test says so; `next` resolves with each request in order of arrival. */
@@ -308,8 +308,8 @@ export async function heldServer(t: TestContext): Promise<{ readonly base: strin
     for await (const chunk of request) text += String(chunk);
     const held: Held = {
       json: JSON.parse(text),
-      answer(status = 200, headers = {}) {
-        response.writeHead(status, { "content-type": "application/json", ...headers }).end('{"ok":true}');
+      answer(status = 200, headers = {}, body = '{"ok":true}') {
+        response.writeHead(status, { "content-type": "application/json", ...headers }).end(body);
       },
     };
     const next = waiting.shift();

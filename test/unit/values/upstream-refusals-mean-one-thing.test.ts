@@ -1,7 +1,7 @@
 /** docs/translation-rules.md rule 47: what servers refuse a request for, in their own words. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { refusalMeaning, tooLongSentence } from "../../../src/values/upstream-refusals.ts";
+import { refusalMeaning, refusesReasoning, tooLongSentence } from "../../../src/values/upstream-refusals.ts";
 
 /** What a server says, and the two numbers in it: the tokens that were sent and those that fit. */
 const TOO_LONG: readonly (readonly [string, string])[] = [
@@ -39,6 +39,30 @@ const TOO_LONG: readonly (readonly [string, string])[] = [
   ["Input is too long for requested model.", ""],
   ["Prompt exceeds max length", ""],
 ];
+
+test("reasoning that a server did not make is known by code or sentence, and its other demands are not taken for it", () => {
+  const refused = [
+    "messages.1.content.0: Invalid `signature` in `thinking` block",
+    "messages.3.content.0: Invalid signature in thinking block",
+    "ValidationException: ***.***.content.0: Invalid `signature` in `thinking` block (request id: 2026)",
+    "messages.7.content.66: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks",
+    "messages.1.content.0: the thinking block's signature is bound to a different conversation",
+    "messages.1.content.0: this `thinking` block is bound to another account",
+    "The encrypted content gAAA...DQ== could not be verified.",
+    "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+  ];
+  for (const words of refused) assert.ok(refusesReasoning(["invalid_request_error", undefined], words), words);
+  assert.ok(refusesReasoning(["invalid_encrypted_content"], undefined));
+  const other = [
+    "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final",
+    "thinking.budget_tokens: Input should be greater than or equal to 1024",
+    "Function call is missing a thought_signature in functionCall parts.",
+    "messages: text content blocks must be non-empty",
+    `${"a prompt that is quoted ".repeat(20)} Invalid signature in thinking block`,
+  ];
+  for (const words of other) assert.ok(!refusesReasoning(["invalid_request_error", 400], words), words);
+  assert.ok(!refusesReasoning([], undefined));
+});
 
 test("a context overflow is known by its sentence, and its numbers are found", () => {
   for (const [words, counts] of TOO_LONG) {

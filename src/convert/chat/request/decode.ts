@@ -70,6 +70,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
     reply: {
       includeUsage: streamOptions?.include_usage === true,
       encryptedReasoning: false,
+      referable: false,
       deprecatedFunctions: !isGiven(json.tools) && isGiven(json.functions),
       echo: {},
     },

@@ -61,7 +61,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
     promptCache: {},
     metadata: undefined,
     moderation: undefined,
-    reply: { includeUsage: true, encryptedReasoning: true, deprecatedFunctions: false, echo: {} },
+    reply: { includeUsage: true, encryptedReasoning: true, deprecatedFunctions: false, referable: false, echo: {} },
     rest: decodeRest(json, conversation.serverTools),
   };
 }

@@ -16,6 +16,7 @@ import {
 } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { unreadOf } from "../../rules/unread.ts";
+import { mayBeReferredTo } from "../references.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { ResponsesConversation } from "./input.ts";
 import { RESPONSES_READS } from "./members.ts";
@@ -54,6 +55,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
       includeUsage: true,
       encryptedReasoning: include.includes("reasoning.encrypted_content"),
       deprecatedFunctions: false,
+      referable: mayBeReferredTo(json),
       echo: echoOf(json),
     },
     rest: decodeRest(json, include, conversation.hostedCalls),

@@ -93,6 +93,17 @@ test("responses: store is spliced to false unless the client said so itself", as
     here.simulator.requests.at(-1)?.body.toString(),
     REQUESTS.responses.replace('"store":false', '"store": false'),
   );
+  const include = ["message.output_text.logprobs"];
+  const more = `, "include" : ${JSON.stringify(include)}, "reasoning":{"effort":"low"}}`;
+  assert.equal((await post(PATHS.responses, key, body.replace(/}$/, more))).status, 200);
+  assert.equal(
+    here.simulator.requests.at(-1)?.body.toString(),
+    REQUESTS.responses
+      .replace('"store":false', '"store": false')
+      .replace(/}$/, more)
+      .replace(JSON.stringify(include), JSON.stringify([...include, "reasoning.encrypted_content"])),
+    "reasoning that may be referred to is asked for whole",
+  );
 });
 
 test("the client's key and headers never go upstream; the upstream's credential does", async () => {

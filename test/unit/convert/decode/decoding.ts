@@ -37,6 +37,7 @@ export function planFor(upstream: Protocol, tools: Readonly<Record<string, ToolR
     emulateStop: [],
     includeUsage: true,
     deprecatedFunctions: false,
+    referable: false,
     reasoning: { visibility: "full", summary: true, envelope: true },
     echo: {},
   };

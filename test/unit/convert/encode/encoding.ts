@@ -36,6 +36,7 @@ export function planFor(client: Protocol, upstream: Protocol, more: Partial<Repl
     emulateStop: [],
     includeUsage: true,
     deprecatedFunctions: false,
+    referable: false,
     reasoning: { visibility: "full", summary: true, envelope: client !== "chat" },
     echo: {},
     ...more,

@@ -48,7 +48,7 @@ export function smallBody(client: Protocol, fields: Body = {}): Body {
   const turn = [{ role: "user", content: "hello" }];
   if (client === "chat") return { model: "m", messages: turn, ...fields };
   if (client === "messages") return { model: "m", max_tokens: 4096, messages: turn, ...fields };
-  return { model: "m", input: "hello", ...fields };
+  return { model: "m", input: "hello", store: false, ...fields };
 }
 
 /** What the client got of a stream. */

@@ -1,0 +1,302 @@
+/**
+ * Items that a client refers to by their ids (docs/decisions/references-carry-what-they-name.md): nothing is kept here, so an
+ * id that a responses client may refer to is the item itself, compressed and sealed for its account. A whole reply has one
+ * such id for each item. A stream must name an item before its content is known, so its items keep short ids, and one more
+ * item at its end, a reasoning item without a word, has an id that holds all of them.
+ */
+import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
+import { spliceNested } from "../../wire/json.ts";
+import { asBuffer } from "../../wire/utf8.ts";
+import type { ConvertContext, RouteFacts } from "../exchange.ts";
+import { editElements } from "../passthrough/elements.ts";
+import { nestsWithin } from "../reply/depth.ts";
+import { originOf, sealReasoning } from "../rules/envelope.ts";
+
+/** The most bytes of JSON that one id holds: what a model says in some 100,000 tokens. To compress them takes 5 to 15 ms. */
+const KEPT_BYTES_MAX = 512 * 1024;
+/** The longest id of an item, in characters. An item that needs more keeps its short id. */
+const ITEM_ID_CHARS_MAX = 128 * 1024;
+/** All sealed ids of one reply together, in characters. */
+const REPLY_ID_CHARS_MAX = 256 * 1024;
+
+/** Whether a client may refer to what a reply to its request holds: always, unless it has said that nothing is to be kept. */
+export function mayBeReferredTo(json: Readonly<JsonObject>): boolean {
+  return json.store !== false;
+}
+
+/** What an id is bound to beside its account. */
+const BINDING = "items";
+const SEALED = /^[a-z]{1,16}_(gw1\.[A-Za-z0-9_-]+)$/;
+const VERSION = 1;
+
+/**
+ * What items have in common, so that it costs no bytes in a short one. Another text would open no id that was made with
+ * this one: a change needs another VERSION in front of what is sealed.
+ */
+const DICTIONARY = Buffer.from(
+  '"summary":[{"type":"summary_text","text":""encrypted_content":"gw1.,"phase":"final_answer"' +
+    '{"id":"rs_","type":"reasoning","summary":[]{"id":"ctc_","type":"custom_tool_call","status":"completed","call_id":"' +
+    '"content":[{"type":"output_text","text":"","annotations":[],"logprobs":[]}]' +
+    '{"id":"msg_","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text",' +
+    '"annotations":[],"logprobs":[],"text":"' +
+    '[{"id":"fc_","type":"function_call","status":"completed","arguments":"{\\"","call_id":"call_","name":"',
+);
+
+// ------------------------------------------------------------------------------------------------------------ sealing
+
+/**
+ * An item as its id holds it: reasoning as an envelope that only the same model's servers are given back
+ * (docs/translation-rules.md rule 38), and without the probabilities, which no model reads.
+ * @param item as the upstream's own protocol writes it.
+ */
+export function keptNative(item: JsonObject, route: RouteFacts, context: ConvertContext): JsonObject {
+  if (item.type !== "reasoning") return withoutProbabilities(item);
+  if (typeof item.encrypted_content !== "string") return item;
+  return { ...item, encrypted_content: sealReasoning([item], originOf(route), context) };
+}
+
+function withoutProbabilities(item: JsonObject): JsonObject {
+  const content = arrayOf(item.content).map(objectOf);
+  if (!content.some((part) => arrayOf(part?.logprobs).length > 0)) return item;
+  return { ...item, content: content.map((part) => (part?.logprobs ? { ...part, logprobs: [] } : part)) };
+}
+
+/** How the items of a reply are put into ids. */
+export interface Keeping {
+  /** An item as its id holds it. */
+  readonly keep: (item: JsonObject) => JsonObject;
+  readonly context: ConvertContext;
+}
+
+/** Makes the ids of one reply, as long as there is room. */
+export class SealedIds {
+  readonly #context: ConvertContext;
+  #room = REPLY_ID_CHARS_MAX;
+
+  constructor(context: ConvertContext) {
+    this.#context = context;
+  }
+
+  /** @returns the id in whose place the item comes back; its own where that would be too long. */
+  of(id: unknown, kept: JsonObject): string | undefined {
+    const sealed = sealedText(withoutProbabilities(kept), this.#context, Math.min(this.#room, ITEM_ID_CHARS_MAX));
+    if (sealed === undefined) return undefined;
+    this.#room -= sealed.length;
+    return `${prefixOf(id)}_${sealed}`;
+  }
+}
+
+/** The kind of an item by its id: clients look at it. */
+function prefixOf(id: unknown): string {
+  return (typeof id === "string" && /^([a-z]{1,16})_/.exec(id)?.[1]) || "item";
+}
+
+function sealedText(value: unknown, context: ConvertContext, charsMax: number): string | undefined {
+  if (!nestsWithin(value)) return undefined;
+  const plain = Buffer.from(JSON.stringify(value));
+  if (plain.length > KEPT_BYTES_MAX) return undefined;
+  // Random bytes of a signature stay as long as they are: this saves sealing what cannot fit.
+  const packed = Buffer.concat([Buffer.of(VERSION), deflateRawSync(plain, { level: 3, dictionary: DICTIONARY })]);
+  if ((packed.length * 4) / 3 > charsMax) return undefined;
+  const sealed = context.seal(packed, BINDING);
+  return sealed.length > charsMax ? undefined : sealed;
+}
+
+/** The items of a stream, up to a bound. */
+export class KeptItems {
+  readonly #items: JsonObject[] = [];
+  #bytes = 0;
+
+  /** @param kept the finished item, as `keptNative` gives it. */
+  add(kept: JsonObject): void {
+    const item = withoutProbabilities(kept);
+    if (!nestsWithin(item)) return;
+    if (this.#bytes <= KEPT_BYTES_MAX) this.#bytes += Buffer.byteLength(JSON.stringify(item));
+    if (this.#bytes > KEPT_BYTES_MAX) this.#items.length = 0;
+    else this.#items.push(item);
+  }
+
+  /** The item that carries them; undefined where there are none, or too many. */
+  carrier(context: ConvertContext): JsonObject | undefined {
+    if (this.#items.length === 0) return undefined;
+    const sealed = sealedText(this.#items, context, REPLY_ID_CHARS_MAX);
+    return sealed === undefined ? undefined : { id: `rs_${sealed}`, type: "reasoning", summary: [] };
+  }
+}
+
+/**
+ * A whole response with sealed ids.
+ * @param body the response's bytes; `json` the same, parsed. Every byte but the ids stays.
+ */
+export function withSealedIds(body: Uint8Array, json: JsonObject, { keep, context }: Keeping): Uint8Array {
+  const output = arrayOf(json.output).map(objectOf);
+  const ids = new SealedIds(context);
+  const edited = editElements(body, ["output"], (raw, index) => {
+    const item = output[index];
+    const id = item && typeof item.id === "string" ? ids.of(item.id, keep(item)) : undefined;
+    return id === undefined ? raw : spliceNested(raw, ["id"], JSON.stringify(id));
+  });
+  return spliceNested(body, ["output"], edited.toString());
+}
+
+/** Says the item that carries the others, after all of them. */
+export function writeCarrier(
+  item: JsonObject,
+  output_index: number,
+  emit: (type: string, members: JsonObject) => void,
+): void {
+  emit("response.output_item.added", { output_index, item });
+  emit("response.output_item.done", { output_index, item });
+}
+
+// ------------------------------------------------------------------------------------------------------------ opening
+
+/** What an id that was given out holds. */
+type Held = { readonly item: JsonObject } | { readonly items: readonly JsonObject[] };
+
+/** Opens ids, each once however often it is there. */
+class OpenedIds {
+  readonly #context: Pick<ConvertContext, "open">;
+  readonly #held = new Map<string, Held | undefined>();
+  /** Bytes of JSON that may still be opened. */
+  #room: number;
+  exceeded = false;
+
+  constructor(context: Pick<ConvertContext, "open">, bytesMax: number) {
+    this.#context = context;
+    this.#room = bytesMax;
+  }
+
+  open(id: string): Held | undefined {
+    if (!this.#held.has(id)) this.#held.set(id, this.#opened(id));
+    return this.#held.get(id);
+  }
+
+  #opened(id: string): Held | undefined {
+    const envelope = id.length <= REPLY_ID_CHARS_MAX + 32 ? SEALED.exec(id)?.[1] : undefined;
+    const packed = envelope === undefined ? undefined : this.#context.open(envelope, BINDING);
+    if (packed?.[0] !== VERSION) return undefined;
+    const plain = inflated(packed.subarray(1));
+    if (plain === undefined) return undefined;
+    this.#room -= plain.length;
+    if (this.#room < 0) this.exceeded = true;
+    const value = parseObject(`{"value":${plain.toString()}}`)?.value;
+    if (Array.isArray(value)) return { items: value.map(objectOf).filter((one) => one !== undefined) };
+    const item = objectOf(value);
+    return item && { item };
+  }
+}
+
+function inflated(packed: Uint8Array): Buffer | undefined {
+  try {
+    return inflateRawSync(packed, { dictionary: DICTIONARY, maxOutputLength: KEPT_BYTES_MAX });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Called between ids; what it gives is waited for, so that many of them do not stop everything else. */
+type Rest = () => Promise<void> | undefined;
+
+/** Whether a request may have ids to open; false for nearly all. */
+export function mayRefer(body: Uint8Array): boolean {
+  const buffer = asBuffer(body);
+  return buffer.indexOf("_gw1.") >= 0;
+}
+
+/**
+ * The request with what its references name in their place, and with the short ids of items that came back whole.
+ * @param request its body, and the same parsed; other bytes than those of `input` stay.
+ * @param context opens what was sealed for this account; other ids stay as they are, for the route to refuse.
+ * @param bytesMax the most bytes of JSON that may be opened.
+ * @returns the request's body; `too_large` where more is referred to than may be opened.
+ */
+export async function withItemsInPlace(
+  { body, json }: { readonly body: Uint8Array; readonly json: Readonly<JsonObject> },
+  context: Pick<ConvertContext, "open">,
+  bytesMax: number,
+  rest: Rest = () => undefined,
+): Promise<Uint8Array | "too_large"> {
+  if (!Array.isArray(json.input)) return body;
+  const input = json.input.map(objectOf);
+  const opened = new OpenedIds(context, bytesMax);
+  for (const item of input) {
+    for (const id of [item?.id, item?.approval_request_id]) if (typeof id === "string") opened.open(id);
+    if (opened.exceeded) return "too_large";
+    await rest();
+  }
+  const places = placesOf(input, opened);
+  // The route refuses what cannot be opened, and names its place: it is looked for where the client has written it.
+  if (places.includes("unknown") || places.every((place) => place === "as it is")) return body;
+  let bytes = 0;
+  const edited = editElements(body, ["input"], (raw, index) => {
+    const place = places[index];
+    if (place === "left out") return undefined;
+    if (typeof place !== "object" || bytes > bytesMax) return raw;
+    const text =
+      "member" in place ? spliceNested(raw, [place.member], place.id) : Buffer.from(JSON.stringify(place.item));
+    bytes += text.length;
+    return text;
+  });
+  return bytes > bytesMax ? "too_large" : spliceNested(body, ["input"], edited.toString());
+}
+
+/** What takes the place of an item: another, the same with another id in a member (raw JSON; undefined: none), or nothing. */
+type Place =
+  | { readonly item: JsonObject }
+  | { readonly member: "id" | "approval_request_id"; readonly id: string | undefined }
+  | "as it is"
+  | "left out"
+  | "unknown";
+
+/**
+ * A short id is looked for in the next item that carries others, since it stands after those that it carries: some servers
+ * number their items anew in each reply. One that no later item has is looked for in those before.
+ */
+function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds): readonly Place[] {
+  const known = new Map<string, JsonObject>();
+  const places: Place[] = [];
+  const seen = new Set<unknown>();
+  for (let index = input.length - 1; index >= 0; index--) {
+    const item = input[index];
+    const held = typeof item?.id === "string" ? opened.open(item.id) : undefined;
+    // Once for each, so that many copies of one that is large cost nothing.
+    if (held && "items" in held && !seen.has(held)) {
+      seen.add(held);
+      for (const one of held.items) if (typeof one.id === "string") known.set(one.id, one);
+    }
+    places[index] = item ? (approvalPlace(item, opened) ?? placeOf(item, held, known)) : "as it is";
+  }
+  return places.map((place, index) => {
+    const item = input[index];
+    return place === "unknown" && item ? placeOf(item, undefined, known) : place;
+  });
+}
+
+/** An answer to a request for approval names that item by its id. */
+function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: OpenedIds): Place | undefined {
+  const held = type === "mcp_approval_response" && typeof id === "string" ? opened.open(id) : undefined;
+  return held && "item" in held ? { member: "approval_request_id", id: JSON.stringify(held.item.id) } : undefined;
+}
+
+function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<string, JsonObject>): Place {
+  const { id } = item;
+  if (typeof id !== "string") return "as it is";
+  if (!isReference(item)) {
+    if (!SEALED.test(id)) return "as it is";
+    if (held && "items" in held && item.type === "reasoning") return "left out";
+    return { member: "id", id: held && "item" in held ? JSON.stringify(held.item.id) : undefined };
+  }
+  if (held && "items" in held) return "left out";
+  const named = held?.item ?? known.get(id);
+  if (named === undefined) return "unknown";
+  // Reasoning without what its server could read again says nothing to any.
+  return named.type === "reasoning" && typeof named.encrypted_content !== "string" ? "left out" : { item: named };
+}
+
+/** Whether an item of the input names another one; the type may be absent in this protocol. */
+export function isReference(item: JsonObject): boolean {
+  if (item.type === "item_reference") return true;
+  return typeof item.id === "string" && (item.type ?? item.role ?? item.content ?? undefined) === undefined;
+}

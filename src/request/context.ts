@@ -1,0 +1,22 @@
+/** What conversion is given of time, chance and secrets. */
+import { randomBytes } from "node:crypto";
+import type { Permit } from "../admit/permit.ts";
+import type { ConvertContext } from "../convert/exchange.ts";
+import { pooled, randomBase62 } from "../values/key.ts";
+import type { PipelineParts } from "./run.ts";
+
+/** For ids in replies, which are no secrets. */
+const RANDOM = pooled(randomBytes);
+
+/** Envelopes are bound to the account: one that another tenant brings is a stranger's (ARCHITECTURE.md promise 14). */
+export function contextOf(
+  { clock, sealing }: Pick<PipelineParts, "clock" | "sealing">,
+  { tag }: Pick<Permit, "tag">,
+): ConvertContext {
+  return {
+    nowS: Math.floor(clock.wallMs() / 1_000),
+    randomId: (length) => randomBase62(length, RANDOM),
+    seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
+    open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),
+  };
+}

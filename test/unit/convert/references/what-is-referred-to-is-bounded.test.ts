@@ -1,0 +1,58 @@
+/** docs/decisions/references-carry-what-they-name.md: what an id may hold, what a reply's may together, what a request may open. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test from "node:test";
+import { KeptItems, SealedIds } from "../../../../src/convert/responses/references.ts";
+import { CALL, MESSAGE, OWN, placed, refer } from "./rig.ts";
+
+/** Text that cannot be compressed by much. */
+const noise = (bytes: number) => randomBytes(bytes).toString("base64");
+const saying = (text: string) => ({ ...MESSAGE, content: [{ type: "output_text", text }] });
+
+test("an item that is too long keeps its short id, and the next one does not", () => {
+  const ids = new SealedIds(OWN);
+  assert.equal(ids.of("msg_1", saying(noise(120_000))), undefined, "its id would be too long");
+  assert.equal(ids.of("msg_1", saying("a".repeat(600_000))), undefined, "it would be too much to open");
+  assert.match(ids.of("fc_1", CALL) ?? "", /^fc_gw1\./);
+});
+
+test("all ids of a reply together have a bound", () => {
+  const ids = new SealedIds(OWN);
+  const made = Array.from({ length: 8 }, () => ids.of("msg_1", saying(noise(40_000))));
+  const lengths = made.flatMap((id) => (id === undefined ? [] : [id.length]));
+  assert.ok(lengths.length >= 3 && lengths.length < 8, `${lengths.length} of 8`);
+  assert.ok(lengths.reduce((sum, one) => sum + one, 0) <= 256 * 1024 + 8 * 16);
+});
+
+test("a stream that says too much has no item that carries it", () => {
+  const long = new KeptItems();
+  for (let i = 0; i < 8; i++) long.add(saying(noise(40_000)));
+  assert.equal(long.carrier(OWN), undefined, "its id would be too long");
+  const large = new KeptItems();
+  for (let i = 0; i < 8; i++) large.add(saying("a".repeat(100_000)));
+  assert.equal(large.carrier(OWN), undefined, "it would be too much to open");
+  large.add(CALL);
+  assert.equal(large.carrier(OWN), undefined, "nor does half of it");
+  assert.equal(new KeptItems().carrier(OWN), undefined, "nothing was said");
+});
+
+test("an item too deep to be written is in no id", () => {
+  const deep = JSON.parse(`${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`);
+  assert.equal(new SealedIds(OWN).of("x_1", { ...CALL, deep }), undefined);
+  const kept = new KeptItems();
+  kept.add({ ...CALL, deep });
+  assert.equal(kept.carrier(OWN), undefined);
+});
+
+test("few bytes that open to many are counted as what they open to", async () => {
+  const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(500_000)));
+  assert.ok(id && id.length < 8_000, "it compresses well");
+  assert.notEqual(await placed([refer(id)]), "too_large");
+  assert.equal(await placed([refer(id), refer(id), refer(id)]), "too_large", "one id named often");
+  const others = ["b", "c", "d"].map((letter) => new SealedIds(OWN).of("msg_1", saying(letter.repeat(500_000))));
+  assert.equal(await placed(others.map(refer)), "too_large", "many ids");
+  const kept = new KeptItems();
+  kept.add(saying("a".repeat(500_000)));
+  const carriers = Array.from({ length: 3 }, () => kept.carrier(OWN)?.id);
+  assert.equal(await placed(carriers.map(refer)), "too_large", "what nobody names in them, too");
+});
