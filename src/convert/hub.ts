@@ -130,7 +130,7 @@ export interface SystemTurn {
   readonly param: Param;
 }
 
-interface UserTurn {
+export interface UserTurn {
   readonly role: "user";
   readonly parts: readonly UserPart[];
   /** True when the client wrote one string and not a list. */
@@ -373,6 +373,8 @@ export interface ReplyReasoning {
   readonly summary: boolean;
   /** Whether an envelope is sent along: messages always, responses when included, chat never. */
   readonly envelope: boolean;
+  /** Whether the chat upstream leaves reasoning in its text; undefined: it does not. */
+  readonly inText?: "none" | "tags" | "unopened" | undefined;
 }
 
 /** A request in the upstream's protocol. */
@@ -461,7 +463,7 @@ export type BlockKey = string;
 
 /**
  * The upstream's stream, event by event. Order: one `reply-start`; blocks, each `-start`, `-delta`s, `-end`; any number of
- * `usage-update`s; then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
+ * `usage-update`s, pings and `reply-stopping`s; then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
  */
 export type ReplyEvent =
   | {
@@ -500,6 +502,8 @@ export type ReplyEvent =
   | { readonly type: "tool-end"; readonly key: BlockKey; readonly input: string }
   /** A cumulative snapshot: replaces the one before, never adds (rule 44). */
   | { readonly type: "usage-update"; readonly usage: Usage }
+  /** The upstream has said why it stops, and all blocks have ended; its count, or even another block, may follow. */
+  | { readonly type: "reply-stopping"; readonly stop: Stop }
   | { readonly type: "reply-stop"; readonly stop: Stop }
   /** The upstream's own terminal marker has been seen. */
   | { readonly type: "reply-end" }

@@ -53,6 +53,9 @@ export class ReplyOrder {
       case "usage-update":
       case "ping":
         return;
+      case "reply-stopping":
+        assert.equal(this.#open.size, 0, "reply-stopping while a block is open");
+        return;
       case "reply-stop":
         assert.equal(this.#open.size, 0, "reply-stop while a block is open");
         this.#stopped = true;

@@ -35,6 +35,9 @@ const ERROR_BODY_MS = 1_000;
 /** Statuses that can carry an answer; 202, 204, 205, 206 have none or a part of one. */
 const ANSWER_STATUSES: ReadonlySet<number> = new Set([200, 201, 203]);
 
+/** What a stream is called; the bytes then say whether it is one. */
+const STREAM_TYPES: ReadonlySet<string> = new Set(["text/event-stream", "text/plain"]);
+
 const TOO_LARGE = failure("too_large", `a whole reply over ${WHOLE_BYTES_MAX} bytes`);
 const UNDECIDED = failure("too_large", `nothing to accept in the first ${INSPECTED_BYTES_MAX} bytes`);
 
@@ -96,7 +99,10 @@ class Attempt<T> implements CallListener {
 
   head(head: ReplyHead): void {
     this.#head = head;
-    const fitting = this.#ask.stream ? head.mediaType === "text/event-stream" : isJsonType(head.mediaType);
+    const isWhole = isJsonType(head.mediaType);
+    // Some servers call a stream plain text, and some give one object whatever was asked for.
+    const isNamed = head.mediaType !== "";
+    const fitting = this.#ask.stream ? STREAM_TYPES.has(head.mediaType) || (isWhole && isNamed) : isWhole;
     if (!ANSWER_STATUSES.has(head.status)) this.#startRefusal();
     else if (!fitting) this.#fail(failure("bad_content_type", `content-type ${quoted(head.mediaType, 64)}`));
     else this.#phase = this.#ask.stream ? "inspecting" : "whole";

@@ -69,6 +69,12 @@ interface RelayParts {
 /** How long an upstream may go on for its usage once the answer is complete (docs/translation-rules.md rule 25). */
 const DRAIN_MS_MAX = 10_000;
 
+/**
+ * How long an upstream's terminal marker is waited for once it has said why it ended and what it counted: some never send
+ * one and keep the connection.
+ */
+const MARKER_MS_MAX = 2_000;
+
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
 export function relayStream(parts: RelayParts): Promise<StreamEnd> {
   return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start());
@@ -89,6 +95,7 @@ class StreamRelay {
   readonly #watch: StreamWatch;
   #idleTimer: IdleTimer | undefined;
   #cancelDrain: (() => void) | undefined;
+  #cancelMarker: (() => void) | undefined;
 
   constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
@@ -116,6 +123,7 @@ class StreamRelay {
       return;
     }
     this.#boundDrain();
+    this.#boundMarker(converter.counts().final);
     this.#watch.start();
     if (this.#ending) return;
     body.consume({
@@ -164,7 +172,7 @@ class StreamRelay {
   #push(chunk: Uint8Array): void {
     const { converter } = this.#parts;
     const frames = converter.push(chunk);
-    this.#watch.saw();
+    const { final } = this.#watch.saw();
     if (this.#left) {
       const counts = this.#watch.counts();
       if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
@@ -177,6 +185,7 @@ class StreamRelay {
       return;
     }
     this.#boundDrain();
+    this.#boundMarker(final);
     this.#watch.look();
   }
 
@@ -187,6 +196,19 @@ class StreamRelay {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
     this.#watch.endSilence();
     this.#cancelDrain = this.#parts.clock.after(DRAIN_MS_MAX, () => this.#guard(() => this.#drainedLongEnough()));
+  }
+
+  /** @param final whether only the terminal marker is missing. */
+  #boundMarker(final: boolean): void {
+    if (!final || this.#cancelMarker) return;
+    this.#cancelMarker = this.#parts.clock.after(MARKER_MS_MAX, () =>
+      this.#guard(() => {
+        this.#cancelMarker = undefined;
+        if (!this.#parts.converter.counts().final) return; // It went on, after all.
+        this.#parts.body.abort();
+        this.#upstreamEnded();
+      }),
+    );
   }
 
   #drainedLongEnough(): void {
@@ -290,6 +312,7 @@ class StreamRelay {
     this.#left = new ReadOn(leaving, counts, this.#parts.clock, () => this.#guard(() => this.#endGone()));
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
+    this.#cancelMarker?.();
     this.#watch.letFlow();
   }
 
@@ -313,6 +336,7 @@ class StreamRelay {
     this.#ending = true;
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
+    this.#cancelMarker?.();
     this.#watch.stop();
     this.#left?.stop();
     this.#parts.cut.removeEventListener("abort", this.#onCut);

@@ -4,7 +4,7 @@
  * promise 1).
  */
 
-import type { StreamConverter } from "../convert/exchange.ts";
+import type { AttemptCounts, StreamConverter } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
@@ -65,10 +65,12 @@ export class StreamWatch {
     this.#then ??= this.counts();
   }
 
-  /** The upstream has said something. */
-  saw(): void {
+  /** The upstream has said something. @returns what is known of its tokens. */
+  saw(): AttemptCounts {
     const { converter, clock } = this.#parts;
-    this.#silence.saw(converter.counts(), clock.monotonicMs());
+    const counts = converter.counts();
+    this.#silence.saw(counts, clock.monotonicMs());
+    return counts;
   }
 
   /** Begins to look by itself: when the store has answered and, where a model thinks, when time has passed. */

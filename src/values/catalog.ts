@@ -22,6 +22,14 @@ export interface Capabilities {
   readonly customTools: boolean;
   readonly namespaceTools: boolean;
   readonly reasoningContent: "off" | "read" | "roundtrip";
+  /** How a chat server that wants its reasoning back takes it. */
+  readonly reasoningField: "reasoning_content" | "reasoning" | "thinking_parts" | "think_tags";
+  /** The member by which a chat server's thinking is switched on and off. */
+  readonly thinkingSwitch: "reasoning_effort" | "thinking" | "enable_thinking" | "chat_template_kwargs" | "reasoning";
+  /** Whether a chat server leaves reasoning in the text, between tags; `unopened`: without the first of them. */
+  readonly thinkingInText: "none" | "tags" | "unopened";
+  /** Whose signature a chat server demands on calls, also on those that it did not make (docs/translation-rules.md rule 38). */
+  readonly callSignatures: "none" | "google" | "vertex";
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
   readonly openaiNative: boolean;
@@ -50,6 +58,10 @@ export function defaultCapabilities(protocol: Protocol): Capabilities {
     customTools: protocol === "responses",
     namespaceTools: false,
     reasoningContent: "read",
+    reasoningField: "reasoning_content",
+    thinkingSwitch: "reasoning_effort",
+    thinkingInText: "none",
+    callSignatures: "none",
     maxTokensField: "max_tokens",
     systemRole: "system",
     openaiNative: false,

@@ -22,6 +22,48 @@ import {
   usd,
 } from "./words.ts";
 
+/** How a chat upstream thinks, and what it wants back of it. */
+const chatThinking = {
+  reasoning_content: optional(
+    oneOf({ description: "read: the upstream emits it; roundtrip: it also wants it back." }, [
+      "off",
+      "read",
+      "roundtrip",
+    ]),
+  ),
+  reasoning_field: optional(
+    oneOf({ description: "Where a chat upstream wants its reasoning back; think_tags: in the text." }, [
+      "reasoning_content",
+      "reasoning",
+      "thinking_parts",
+      "think_tags",
+    ]),
+  ),
+  thinking_switch: optional(
+    oneOf({ description: "The member that switches a chat upstream's thinking." }, [
+      "reasoning_effort",
+      "thinking",
+      "enable_thinking",
+      "chat_template_kwargs",
+      "reasoning",
+    ]),
+  ),
+  thinking_in_text: optional(
+    oneOf({ description: "<think> stands in a chat upstream's text; unopened: only </think> does." }, [
+      "none",
+      "tags",
+      "unopened",
+    ]),
+  ),
+  call_signatures: optional(
+    oneOf({ description: "Whose thought signatures a chat upstream demands on calls (Gemini 3)." }, [
+      "none",
+      "google",
+      "vertex",
+    ]),
+  ),
+};
+
 /**
  * Names as in `values/catalog.ts` (docs/translation-rules.md rule 6); what is left out comes from the model, then from
  * the upstream's protocol.
@@ -61,13 +103,7 @@ const capabilities = (description: string) =>
       structured_outputs: optional(flag({ description: "Answers can be held to a JSON Schema." })),
       custom_tools: optional(flag({ description: "Free-form tools are native." })),
       namespace_tools: optional(flag({ description: "Tools may be grouped in namespaces." })),
-      reasoning_content: optional(
-        oneOf({ description: "read: the upstream emits it; roundtrip: it also wants it back." }, [
-          "off",
-          "read",
-          "roundtrip",
-        ]),
-      ),
+      ...chatThinking,
       max_tokens_field: optional(
         oneOf({ description: "The limit's name at a chat upstream." }, ["max_tokens", "max_completion_tokens"]),
       ),

@@ -10,6 +10,8 @@ import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } fro
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
+import { RETURNED, ReturnedParts } from "./returned.ts";
+import { splitThinking } from "./think-tags.ts";
 import { readWholeUsage } from "./usage.ts";
 
 /**
@@ -41,12 +43,20 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
 
 /** Reasoning, text, refusal, calls: chat's members have no order of their own (rule 39). */
 function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
-  const reasoning = reasoningOf(message);
-  const text = contentText(message.content);
+  const split = splitThinking(plan.reasoning.inText ?? "none", contentText(message.content));
+  const reasoning = (reasoningOf(message) ?? "") + split.reasoning;
+  const { text } = split;
   const refusal = textOf(message.refusal);
   const items: ReplyItem[] = [];
-  if (reasoning)
-    items.push({ type: "reasoning", text: reasoning, opaque: undefined, native: reasoning, redacted: false });
+  const returned = new ReturnedParts(UNCOUNTED);
+  const carry = (readable: string) => {
+    if (readable === "" && returned.isEmpty) return;
+    const native = returned.take(readable);
+    const opaque = typeof native === "string" ? undefined : RETURNED;
+    items.push({ type: "reasoning", text: readable, opaque, native, redacted: readable === "" });
+  };
+  if (plan.reasoning.envelope) returned.seeMessage(message);
+  if (reasoning || text) carry(reasoning);
   if (text) {
     const citations = arrayOf(message.annotations).flatMap((one) => urlCitation(one) ?? []);
     const logprobs = logprobList(objectOf(choice.logprobs)?.content);
@@ -54,8 +64,17 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
   }
   if (refusal) items.push({ type: "refusal", text: refusal });
   const callIds = new ReplyCallIds(plan, ids);
-  return [...items, ...callsOf(message).flatMap((call) => callItem(call, plan, callIds))];
+  for (const [place, call] of callsOf(message).entries()) {
+    if (plan.reasoning.envelope) returned.seeCall(call, callIds.kept(textOf(call.id)), place);
+    carry("");
+    for (const item of callItem(call, plan, callIds)) items.push(item);
+  }
+  carry("");
+  return items;
 }
+
+/** A whole reply is bounded as a whole; what nests too deep in it is not sealed. */
+const UNCOUNTED = Object.freeze({ keep() {}, exceed() {} });
 
 /** The calls of a message or delta; the deprecated `function_call` is one without an id. */
 export function callsOf(message: JsonObject): readonly JsonObject[] {
@@ -92,9 +111,19 @@ export function callText(call: JsonObject): string {
   return objectOf(value) ? (compactJson(value) ?? "") : "";
 }
 
-/** Reasoning under either of its names (rule 38); servers that send both repeat themselves. */
+/**
+ * Reasoning under either of its names, or as parts of the content (rule 38); servers that send it more than once repeat
+ * themselves.
+ */
 export function reasoningOf(message: JsonObject): string | undefined {
-  return textOf(message.reasoning_content) ?? textOf(message.reasoning);
+  return textOf(message.reasoning_content) ?? textOf(message.reasoning) ?? textOf(thinkingText(message.content));
+}
+
+/** Mistral's parts of type `thinking`, whose own content is a text or a list of texts. */
+function thinkingText(content: unknown): string {
+  if (!Array.isArray(content)) return "";
+  const parts = content.map((one) => objectOf(one));
+  return parts.map((part) => (part?.type === "thinking" ? contentText(part.thinking) : "")).join("");
 }
 
 /** The text of `content`: a string, or the text parts of a list, which some servers send. */

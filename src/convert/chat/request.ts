@@ -14,11 +14,12 @@ import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
 import { joinTexts } from "../rules/system.ts";
-import { effortIsLost, openaiEffort } from "../rules/thinking.ts";
+import { effortIsLost } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { offerTools } from "../rules/tool-offer.ts";
 import { carriesMarks, writeTurns } from "./request/turns.ts";
 import { encodeTool, encodeToolChoice } from "./shape.ts";
+import { chatThinking } from "./thinking.ts";
 
 export { decodeRequest } from "./request/decode.ts";
 
@@ -65,7 +66,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0], losses),
     stop: stop.sent,
     ...openaiSampling(hub, route, losses),
-    reasoning_effort: openaiEffort(hub.reasoning, capabilities),
+    ...chatThinking(hub.reasoning, capabilities),
     response_format: format.native && responseFormat(format.native),
     logprobs: hub.logprobs && true,
     top_logprobs: hub.logprobs?.top,

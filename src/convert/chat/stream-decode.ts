@@ -10,6 +10,8 @@ import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
 import { callIdentity, callText, contentText, finishOfChoice, reasoningOf, stopOf } from "./reply-decode.ts";
+import { RETURNED, ReturnedParts } from "./returned.ts";
+import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
 import { saysNothing } from "./watch.ts";
 
@@ -21,15 +23,21 @@ import { saysNothing } from "./watch.ts";
 export class ChatStreamDecoder extends StreamDecoder {
   protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
+  /** What the server wants back and the client has not got yet; collected where the client carries such things. */
+  readonly #returned = new ReturnedParts(this.sink);
   /** One choice is asked for in every protocol. */
   readonly #counted = new ChatStreamUsage(1);
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
+  /** Undefined where all text is text. */
+  readonly #splitter: ThinkSplitter | undefined;
   /** A count from before the stop reason may be a running one. */
   protected override usageIsWhole = false;
 
   constructor(plan: ReplyPlan, ids: Ids) {
     super(plan, ids);
     this.#calls = new ChatCalls(this.sink);
+    const { inText = "none" } = plan.reasoning;
+    this.#splitter = inText === "none" ? undefined : new ThinkSplitter(inText);
   }
 
   protected override read(chunk: JsonObject, name: string): void {
@@ -54,6 +62,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     }
     this.#counted.see(chunk, this.hasOutput);
     this.#tellUsage();
+    if (this.#calls.outOfOrder) this.refuse(invalid("arguments came for a call that had ended"));
   }
 
   #tellUsage(): void {
@@ -77,31 +86,88 @@ export class ChatStreamDecoder extends StreamDecoder {
     if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
     const finish = finishOfChoice(choice);
     if (finish === "failure") this.failAtEnd(String(choice.finish_reason));
-    else if (finish !== undefined) this.stop = stopOf(finish);
+    else if (finish !== undefined) {
+      this.stop = stopOf(finish);
+      this.#closeWhole();
+      if (this.#calls.areEnded) this.announce(stopOf(finish));
+    }
+  }
+
+  /** Ends what is whole once the upstream has said why it stopped, so that nobody waits for its count, or for its marker. */
+  #closeWhole(): void {
+    this.#sayHeld();
+    this.#endProse();
+    this.#calls.endWhole();
+    this.#carry();
   }
 
   /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
   #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
+    if (this.#isCarried) this.#returned.seeMessage(delta);
     const reasoning = reasoningOf(delta);
     if (reasoning !== undefined) this.#reasoning().append(reasoning);
     const text = contentText(delta.content);
-    if (text !== "") this.#text().append(text, logprobs);
+    if (text !== "") this.#say(text, logprobs);
     const refusal = textOf(delta.refusal);
-    if (refusal !== undefined) this.#refusal().append(refusal);
+    if (refusal !== undefined) {
+      this.#sayHeld();
+      this.#refusal().append(refusal);
+    }
     this.#cite(delta);
-    const beforeNew = () => this.#endProse();
     for (const one of arrayOf(delta.tool_calls)) {
       const entry = objectOf(one);
-      if (entry) this.#calls.take(entry, beforeNew);
+      if (entry) this.#takeCall(entry);
     }
     const deprecated = objectOf(delta.function_call);
-    if (deprecated) this.#calls.takeDeprecated(deprecated, beforeNew);
+    if (deprecated) {
+      this.#sayHeld();
+      this.#calls.takeDeprecated(deprecated, () => this.#endProse());
+    }
   }
 
-  #text(): TextBlock {
+  /** What belongs to a call is sealed before it, so that no reply ends with reasoning where that can be helped. */
+  #takeCall(entry: JsonObject): void {
+    this.#calls.take(entry, (call, place) => {
+      if (call === undefined) {
+        this.#sayHeld();
+        this.#endProse();
+      }
+      const id = call === undefined ? this.sink.callIds.kept(textOf(entry.id)) : call.clientId;
+      if (this.#isCarried) this.#returned.seeCall(entry, id, place);
+      if (call === undefined) this.#carry();
+    });
+  }
+
+  /** Whether the client brings back what is sealed for it. */
+  get #isCarried(): boolean {
+    return this.sink.plan.reasoning.envelope;
+  }
+
+  /** Gives the client what it has to bring back, in a stretch of reasoning without words. */
+  #carry(): void {
+    if (!this.#returned.isEmpty) new ReasoningBlock(this.sink).end(RETURNED, this.#returned.take(""), true);
+  }
+
+  /** Text, with the reasoning that the server has left in it. */
+  #say(text: string, logprobs: readonly unknown[] | undefined): void {
+    this.#append(this.#splitter?.push(text) ?? { reasoning: "", text }, logprobs);
+  }
+
+  /** What may have been a tag is none, since something else comes. */
+  #sayHeld(): void {
+    if (this.#splitter) this.#append(this.#splitter.end(), undefined);
+  }
+
+  #append(said: { reasoning: string; text: string }, logprobs: readonly unknown[] | undefined): void {
+    if (said.reasoning !== "") this.#reasoning().append(said.reasoning);
+    if (said.text !== "") this.#text(said.text).append(said.text, logprobs);
+  }
+
+  #text(text: string): TextBlock {
     if (this.#prose?.kind !== "text") {
       this.#endProse();
-      this.#calls.leave();
+      this.#calls.leave(text.trim() !== "");
+      this.#carry();
       this.#prose = new TextBlock(this.sink, true);
     }
     return this.#prose;
@@ -137,13 +203,19 @@ export class ChatStreamDecoder extends StreamDecoder {
   #endProse(): void {
     const prose = this.#prose;
     this.#prose = undefined;
-    if (prose?.kind === "reasoning") prose.end(undefined, prose.text());
-    else prose?.end();
+    if (prose?.kind !== "reasoning") {
+      prose?.end();
+      return;
+    }
+    const native = this.#returned.take(prose.text());
+    prose.end(typeof native === "string" ? undefined : RETURNED, native);
   }
 
   protected override closeBlocks(): void {
+    this.#sayHeld();
     this.#endProse();
     this.#calls.endAll();
+    this.#carry();
   }
 }
 
@@ -151,6 +223,12 @@ export class ChatStreamDecoder extends StreamDecoder {
  * Which tool call of a chat stream a delta belongs to: by index where there is one, else by id
  * (docs/translation-rules.md rule 54).
  */
+
+/**
+ * A call without arguments may yet get them, as some servers send the names of all calls first. It is waited for until a
+ * later call has more characters than this, or is whole and another one begins.
+ */
+const WAITING_CHARS_MAX = 256;
 
 class ChatCalls {
   readonly #sink: EventSink;
@@ -162,23 +240,55 @@ class ChatCalls {
   #last: CallBlock | undefined;
   /** The deprecated single call. */
   #deprecated: CallBlock | undefined;
+  /** Calls that ended without arguments because something else went on; none may come for them any more. */
+  readonly #endedBlank = new Set<CallBlock>();
+  /** How many calls, from the first on, are not waited for any more where they have no arguments. */
+  #settled = 0;
+  #outOfOrder = false;
 
   constructor(sink: EventSink) {
     this.#sink = sink;
   }
 
+  /** Whether arguments have come for a call that ended without any: which call they are for is not believed then. */
+  get outOfOrder(): boolean {
+    return this.#outOfOrder;
+  }
+
   /**
    * Takes one entry of `delta.tool_calls`.
-   * @param beforeNew is called before a call that was not known comes to be.
+   * @param before is called first, with the call, undefined for one that now comes to be, and its place among the calls.
    */
-  take(entry: JsonObject, beforeNew: () => void): void {
-    const call = this.#known(entry) ?? this.#begin(entry, beforeNew);
+  take(entry: JsonObject, before: (call: CallBlock | undefined, place: number) => void): void {
+    const known = this.#known(entry);
+    before(known, known ? this.#calls.indexOf(known) : this.#calls.length);
+    const call = known ?? this.#begin(entry);
     if (call !== this.#last) this.leave();
     this.#last = call;
     const id = textOf(entry.id);
     call.identify(id, callIdentity(entry));
     if (id !== undefined) this.#byId.set(id, call);
-    call.append(callText(entry));
+    this.#append(call, callText(entry));
+  }
+
+  #append(call: CallBlock, text: string): void {
+    if (text.trim() !== "") this.#outOfOrder ||= this.#endedBlank.has(call);
+    call.append(text);
+    if (call.inputChars > WAITING_CHARS_MAX) this.#endBlanksBefore(this.#calls.indexOf(call));
+  }
+
+  /** Ends the calls before this place that have no arguments; the first of them keeps everything behind it waiting. */
+  #endBlanksBefore(place: number): void {
+    for (; this.#settled < place; this.#settled++) {
+      const call = this.#calls[this.#settled];
+      if (call) this.#endBlank(call);
+    }
+  }
+
+  #endBlank(call: CallBlock): void {
+    if (call.ended || !call.isBlank || !call.isNamed) return;
+    this.#endedBlank.add(call);
+    call.end();
   }
 
   /** Takes `delta.function_call`: there is one, and it never has an id. */
@@ -190,12 +300,28 @@ class ChatCalls {
     const call = this.#deprecated;
     call.identify(undefined, callIdentity({ function: entry }));
     call.startWithoutId();
-    call.append(callText({ function: entry }));
+    this.#append(call, callText({ function: entry }));
   }
 
-  /** Something else goes on: the call that was fed last ends if its arguments are whole, so that nobody waits for it. */
-  leave(): void {
+  /**
+   * Something else goes on: the call that was fed last ends if its arguments are whole, so that nobody waits for it.
+   * @param forGood whether a call that has no arguments yet gets none.
+   */
+  leave(forGood = false): void {
     if (this.#last?.isComplete) this.#last.end();
+    else if (forGood && this.#last) this.#endBlank(this.#last);
+  }
+
+  /** The upstream has stopped: calls with all of their arguments end, and those that never got any. */
+  endWhole(): void {
+    for (const call of this.#calls) {
+      if (call.isComplete) call.end();
+      else this.#endBlank(call);
+    }
+  }
+
+  get areEnded(): boolean {
+    return this.#calls.every((call) => call.ended || !call.isNamed);
   }
 
   endAll(): void {
@@ -218,8 +344,8 @@ class ChatCalls {
     return isNamed && call.isNamed && call.isComplete ? undefined : call;
   }
 
-  #begin(entry: JsonObject, beforeNew: () => void): CallBlock {
-    beforeNew();
+  #begin(entry: JsonObject): CallBlock {
+    this.#endBlanksBefore(this.#calls.findLastIndex((one) => one.isComplete));
     const call = this.#add();
     const index = indexOf(entry);
     if (index !== undefined) this.#byIndex.set(index, call);

@@ -56,7 +56,8 @@ interface Reasoning {
 
 /** Whether the client gets a block for this reasoning (rules 38 and 39). */
 export function isShown({ text, opaque }: Reasoning, plan: ReplyPlan): boolean {
-  if (plan.reasoning.visibility === "none") return false;
+  // A chat server that signs its calls refuses them without, whatever the client wants to see of its thinking.
+  if (plan.reasoning.visibility === "none") return plan.upstream === "chat" && opaque !== undefined;
   // Text alone can come back to a chat upstream only; all others want what they sealed themselves.
   const comesBack = opaque !== undefined || (plan.upstream === "chat" && text !== "");
   return comesBack || (plan.reasoning.visibility === "full" && text !== "");

@@ -37,7 +37,7 @@ import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references.ts";
-import { ownIncompleteReason } from "../responses/response.ts";
+import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
@@ -60,6 +60,7 @@ class Passthrough implements Exchange {
   readonly #openEnded: boolean;
   readonly #untold: Untold;
   readonly #answered: AnsweredModel;
+  readonly #context: ConvertContext;
   /** Responses: how the items of the reply are put into their ids. Undefined: they are not. */
   readonly #keeping: Keeping | undefined;
 
@@ -70,6 +71,7 @@ class Passthrough implements Exchange {
     encoded: EncodedRequest,
   ) {
     this.#request = request;
+    this.#context = context;
     const isReferable = request.protocol === "responses" && mayBeReferredTo(request.json);
     this.#keeping = isReferable ? { keep: (item) => keptNative(item, route, context), context } : undefined;
     this.#openEnded = permitted.openEnded === true;
@@ -102,6 +104,7 @@ class Passthrough implements Exchange {
       openEnded: this.#openEnded,
       answered: this.#answered,
       untold: this.#untold,
+      context: this.#context,
       keeping: this.#keeping,
     };
     return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
@@ -130,6 +133,7 @@ interface WatchFacts {
   readonly rename: string | undefined;
   readonly openEnded: boolean;
   readonly answered: AnsweredModel;
+  readonly context: ConvertContext;
   readonly keeping: Keeping | undefined;
 }
 
@@ -145,8 +149,8 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
       untold,
     }),
   messages: (_request, { rename, answered, untold }) => new MessagesWatcher(rename, answered, untold),
-  responses: (_request, { rename, openEnded, answered, untold, keeping }) =>
-    new ResponsesWatcher(rename, openEnded, answered, untold, keeping),
+  responses: ({ model }, { rename, openEnded, answered, untold, context, keeping }) =>
+    new ResponsesWatcher(rename, openEnded, answered, untold, keeping, () => responseBegun(model, context)),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */

@@ -4,6 +4,7 @@
  * (docs/translation-rules.md rule 53).
  */
 import type { BlockKey, Citation } from "../hub.ts";
+import { FreeformInput } from "./freeform-input.ts";
 import { Gathered, ObjectEnd } from "./gathered.ts";
 import type { EventSink } from "./sink.ts";
 import { type CallIdentity, callInput, type RestoredCall, restoreCall } from "./tool-call.ts";
@@ -141,7 +142,7 @@ export class ReasoningBlock {
 
 /**
  * A tool call. It starts once its id and name are known; what comes earlier waits. A call without an id gets one when it
- * ends, one without a name is never shown (rule 54). A wrapped freeform call gives its input in one piece at its end
+ * ends, one without a name is never shown (rule 54). A wrapped freeform call gives the text that is in its arguments
  * (rule 33).
  */
 export class CallBlock {
@@ -152,7 +153,13 @@ export class CallBlock {
   #id: string | undefined;
   #identity: CallIdentity | undefined;
   #restored: RestoredCall | undefined;
+  #clientId: string | undefined;
+  /** Of a wrapped freeform call: the reader of its text, and how much of it has been given. */
+  readonly #freeform = new FreeformInput();
+  #textChars = 0;
   #emitted = false;
+  #hasInput = false;
+  #inputChars = 0;
   #ended = false;
 
   constructor(sink: EventSink) {
@@ -169,8 +176,23 @@ export class CallBlock {
     return this.#id;
   }
 
+  /** The id that the client knows the call by, once it has begun. */
+  get clientId(): string | undefined {
+    return this.#clientId;
+  }
+
   get isNamed(): boolean {
     return this.#identity !== undefined;
+  }
+
+  /** How many characters its arguments have so far. */
+  get inputChars(): number {
+    return this.#inputChars;
+  }
+
+  /** Whether it has no arguments so far. */
+  get isBlank(): boolean {
+    return !this.#hasInput;
   }
 
   /** Whether the arguments so far are one whole JSON object. */
@@ -195,6 +217,8 @@ export class CallBlock {
 
   append(fragment: string): void {
     if (this.#ended || fragment === "") return;
+    this.#hasInput ||= fragment.trim() !== "";
+    this.#inputChars += fragment.length;
     this.#input.add(fragment);
     this.#objectEnd.feed(fragment);
     this.#sink.keep(fragment);
@@ -205,16 +229,26 @@ export class CallBlock {
     if (this.#ended || this.#restored !== undefined || this.#identity === undefined) return;
     this.#restored = restoreCall(this.#sink.plan, this.#identity);
     const id = this.#sink.callIds.take(this.#id);
+    this.#clientId = id;
     this.#sink.emit({ type: "tool-start", key: this.#key, id, tool: this.#restored.tool });
     this.#emit(this.#input.text());
   }
 
   #emit(fragment: string): void {
-    if (this.#restored?.wrapped) return;
+    if (this.#restored?.wrapped) {
+      this.#emitText(this.#freeform.push(fragment));
+      return;
+    }
     const input = this.#emitted || this.#identity?.freeform ? fragment : fragment.trimStart();
     if (input === "") return;
     this.#emitted = true;
     this.#sink.emit({ type: "tool-delta", key: this.#key, input });
+  }
+
+  #emitText(text: string): void {
+    if (text === "") return;
+    this.#textChars += text.length;
+    this.#sink.emit({ type: "tool-delta", key: this.#key, input: text });
   }
 
   /** @param whole the whole input, for upstreams that say it at the end only; counts when nothing was streamed. */
@@ -228,7 +262,8 @@ export class CallBlock {
     const { freeform } = this.#identity;
     const text = this.#input.text();
     const input = callInput(this.#restored, freeform, wrapped || freeform ? text : text.trimStart());
-    if (wrapped && input !== "") this.#sink.emit({ type: "tool-delta", key: this.#key, input });
+    // What has not been given as it came: all of arguments in another form, and what was cut off in an escape.
+    if (wrapped) this.#emitText(input.slice(this.#textChars));
     this.#sink.emit({ type: "tool-end", key: this.#key, input });
   }
 }

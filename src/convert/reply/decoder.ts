@@ -1,11 +1,12 @@
 /** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
 
-import { type JsonObject, parseObject, textOf } from "../../values/json-object.ts";
+import { type JsonObject, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts, Usage } from "../../values/tokens/usage.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
+import { parseWithDigits } from "../json-exact.ts";
 import type { OutputCounter } from "../produced.ts";
 import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
@@ -66,7 +67,7 @@ export abstract class StreamDecoder {
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === DONE) this.readDone();
     else {
-      const payload = parseObject(text);
+      const payload = parseWithDigits(text);
       if (payload) {
         this.hasOutput = this.output.see(textOf(payload.type) ?? event.event, payload);
         this.#answered.see(payload);
@@ -120,6 +121,11 @@ export abstract class StreamDecoder {
   /** Notes why the upstream stopped; the last reason counts. */
   protected set stop(stop: Stop) {
     this.#stop = stop;
+  }
+
+  /** Tells the client's side why the upstream stops; no block may be open. */
+  protected announce(stop: Stop): void {
+    this.sink.emit({ type: "reply-stopping", stop: settledStop(stop, this.sink.calls) });
   }
 
   protected get started(): boolean {

@@ -56,10 +56,14 @@ export class ReplyCallIds {
     this.#ids = ids;
   }
 
+  /** The id that a call would keep; undefined where it would get one of ours. */
+  kept(upstreamId: string | undefined): string | undefined {
+    return upstreamId !== undefined && !this.#used.has(upstreamId) ? upstreamId : undefined;
+  }
+
   /** The id of one more call: accumulators refuse a reply in which two calls share one. */
   take(upstreamId: string | undefined): string {
-    const isNew = upstreamId !== undefined && !this.#used.has(upstreamId);
-    const id = isNew ? upstreamId : `${this.#prefix}${this.#ids.randomId(CALL_ID_CHARS)}`;
+    const id = this.kept(upstreamId) ?? `${this.#prefix}${this.#ids.randomId(CALL_ID_CHARS)}`;
     this.#used.add(id);
     return id;
   }

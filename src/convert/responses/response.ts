@@ -48,6 +48,12 @@ export function responseEnded(
   });
 }
 
+/** A response under way of which its server has said nothing but what is in it. */
+export function responseBegun(model: string, context: ConvertContext): JsonObject {
+  const head = { id: responseId(context), object: "response", created_at: context.nowS, model, status: "in_progress" };
+  return { ...head, error: null, incomplete_details: null, output: [], usage: null };
+}
+
 function responseWith({ id, createdS, tier }: ResponseIdentity, plan: ReplyPlan, members: JsonObject): JsonObject {
   const head = { id, object: "response", created_at: createdS, model: plan.model, error: null };
   return { ...head, ...members, ...plan.echo, service_tier: tier };

@@ -46,7 +46,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     if (type === "error") this.#readError(payload);
     else if (type === "keepalive") this.ping();
     else if (response && type.startsWith("response.")) this.#readResponse(type.slice("response.".length), response);
-    else if (this.started) this.#readItemEvent(type, payload);
+    else if (this.started || type.startsWith("response.")) this.#readItemEvent(type, payload);
     else this.refuse(invalid("an event came before response.created"));
   }
 
@@ -86,6 +86,8 @@ export class ResponsesStreamDecoder extends StreamDecoder {
 
   /** Progress of hosted tools, parts that open, and events that are new to us say nothing. */
   #readItemEvent(type: string, payload: JsonObject): void {
+    // Some servers begin with the first item.
+    if (!this.started) this.start({ upstreamId: undefined, serviceTier: undefined, createdS: undefined });
     if (type === "response.output_item.added") this.#add(payload);
     else if (type === "response.output_item.done") this.#finishItem(payload);
     else if (type === "response.content_part.done") this.#finishPart(payload);

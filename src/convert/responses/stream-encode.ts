@@ -57,6 +57,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case "ping":
         this.#emit("keepalive", {});
         return;
+      case "reply-stopping":
+        // A client that acts on items, as Codex does on calls, need not wait for the count.
+        this.#items.close(isTruncated(event.stop) ? "incomplete" : "completed");
+        return;
       case "reply-stop":
         this.#settle(event.stop);
         return;

@@ -39,6 +39,9 @@ export class ResponsesWatcher implements Watcher {
   /** What the client has of each item, in case that the stream must be ended here. */
   readonly #delivered: DeliveredItems | undefined;
   readonly #untold: Untold | undefined;
+  readonly #opening: (() => JsonObject) | undefined;
+  /** The id that the client has got for a response whose server began without naming it. */
+  #madeId: string | undefined;
   readonly #keeping: Keeping | undefined;
   readonly #kept = new KeptItems();
 
@@ -48,6 +51,8 @@ export class ResponsesWatcher implements Watcher {
    * @param answered sees each event.
    * @param untold what the terminal event has to say of the usage beside what it says.
    * @param keeping how the items are put into the id of one more; undefined: nothing refers to them.
+   * @param opening the response that the client is told of where the server begins with the first item; undefined: such a
+   *   stream is refused.
    */
   constructor(
     rename: string | undefined,
@@ -55,8 +60,10 @@ export class ResponsesWatcher implements Watcher {
     answered?: AnsweredModel,
     untold?: Untold,
     keeping?: Keeping,
+    opening?: () => JsonObject,
   ) {
     this.#keeping = keeping;
+    this.#opening = opening;
     this.#untold = untold;
     this.#rename = rename;
     this.#answered = answered;
@@ -97,12 +104,26 @@ export class ResponsesWatcher implements Watcher {
     if (type === "keepalive") return this.#response ? passed(event, false) : NOTHING;
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, payload, response);
+    const begun = this.#response ? undefined : this.#begin(payload);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
     if (type === "response.output_item.done") this.#seeDone(objectOf(payload.item));
     const semantic = this.#output.see(type, payload);
-    if (semantic) this.#last = payload;
+    if (semantic && !begun) this.#last = payload;
     this.#delivered?.see(payload);
+    if (begun) return { bytes: Buffer.concat([begun, event.raw]), semantic, terminal: false };
     return passed(event, semantic);
+  }
+
+  /** Some servers begin with the first item, at which the official client throws: it is told that a response was created. */
+  #begin({ type, sequence_number: number }: JsonObject): Uint8Array | undefined {
+    if (typeof type !== "string" || !type.startsWith("response.")) return undefined;
+    const response = this.#opening?.();
+    if (!response) return undefined;
+    this.#response = response;
+    if (typeof response.id === "string") this.#madeId = response.id;
+    const sequence_number = typeof number === "number" ? Math.max(0, number - 1) : 0;
+    this.#sequenceNumber = Math.max(this.#sequenceNumber, sequence_number);
+    return sseFrame(JSON.stringify({ type: "response.created", sequence_number, response }), "response.created");
   }
 
   #seeDone(item: JsonObject | undefined): void {
@@ -151,8 +172,8 @@ export class ResponsesWatcher implements Watcher {
   }
 
   /**
-   * The event with the client's name of the model, its number, the usage that it lacks and, where it is incomplete, the protocol's own
-   * word for why.
+   * The event with the client's name of the model, the id that the response began with, its number, the usage that it lacks and,
+   * where it is incomplete, the protocol's own word for why.
    */
   #rewritten(
     { data, raw }: SseEvent,
@@ -162,9 +183,11 @@ export class ResponsesWatcher implements Watcher {
   ): Uint8Array {
     const rename = typeof response.model === "string" ? this.#rename : undefined;
     const reason = type === "response.incomplete" ? ownIncompleteReason(response) : undefined;
-    if (data === undefined || [rename, reason, usage, number].every((one) => one === undefined)) return raw;
+    const id = typeof response.id === "string" ? this.#madeId : undefined;
+    if (data === undefined || [rename, reason, usage, number, id].every((one) => one === undefined)) return raw;
     let spliced: Uint8Array = data;
     if (number !== undefined) spliced = spliceNested(spliced, ["sequence_number"], String(number));
+    if (id !== undefined) spliced = spliceNested(spliced, ["response", "id"], JSON.stringify(id));
     if (rename !== undefined) spliced = spliceNested(spliced, ["response", "model"], JSON.stringify(rename));
     const place = ["response", "incomplete_details", "reason"];
     if (reason !== undefined) spliced = spliceNested(spliced, place, JSON.stringify(reason));

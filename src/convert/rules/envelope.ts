@@ -3,6 +3,7 @@
  * own blocks, sealed. What comes back broken, from elsewhere or from another model is dropped without a word, before
  * anything is sent.
  */
+import { objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";
 import type { HubRequest } from "../hub.ts";
@@ -50,7 +51,7 @@ export function sealReasoning(native: readonly unknown[], origin: ReasoningOrigi
 /**
  * Opens an envelope for a route.
  * @returns the blocks as they were sealed; undefined when the text is not an envelope, was changed, or holds another
- *   protocol's, model's or account's reasoning. Chat reasoning is plain text, which any chat model may read.
+ *   protocol's, model's or account's reasoning. The words of chat reasoning are plain text, which any chat model may read.
  */
 export function openReasoning(
   opaque: string | undefined,
@@ -63,7 +64,14 @@ export function openReasoning(
   const parsed = parse(content);
   if (parsed?.v !== VERSION || parsed.p !== origin.protocol || !Array.isArray(parsed.d)) return undefined;
   const readable = parsed.m === origin.upstreamModel && parsed.a === origin.account;
-  return origin.protocol === "chat" || readable ? parsed.d : undefined;
+  if (readable) return parsed.d;
+  return origin.protocol === "chat" ? parsed.d.flatMap(plainText) : undefined;
+}
+
+/** What another chat model may read: the words, and nothing that was signed. */
+function plainText(native: unknown): readonly string[] {
+  const text = typeof native === "string" ? native : objectOf(native)?.text;
+  return typeof text === "string" && text !== "" ? [text] : [];
 }
 
 /** Where each client keeps the reasoning of earlier turns. */

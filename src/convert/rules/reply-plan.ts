@@ -42,6 +42,7 @@ function planReasoning(hub: HubRequest, route: RouteFacts): ReplyReasoning {
     // asked.
     summary: route.protocol !== "chat" || hub.reasoning.summary !== undefined,
     envelope: envelopeWanted(hub),
+    inText: route.capabilities.thinkingInText,
   };
 }
 

@@ -134,7 +134,9 @@ export function refusedOff(member: string | undefined, route: RouteFacts): Refus
  * switch.
  */
 function hasSwitch({ protocol, capabilities }: RouteFacts): boolean {
-  return protocol === "messages" ? capabilities.thinking !== "always" : capabilities.efforts.includes("none");
+  if (protocol === "messages") return capabilities.thinking !== "always";
+  const hasMember = protocol === "chat" && capabilities.thinkingSwitch !== "reasoning_effort";
+  return hasMember || capabilities.efforts.includes("none");
 }
 
 /* How hard the model shall think, in each dialect (docs/translation-rules.md rule 27). */

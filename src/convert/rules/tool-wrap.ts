@@ -6,7 +6,9 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { Grammar, ToolRef } from "../hub.ts";
+import { parseExact } from "../json-exact.ts";
 import { nestsWithin } from "../reply/depth.ts";
+import { freeformText } from "../reply/freeform-input.ts";
 
 /** The schema of a freeform tool's one argument. */
 export const FREEFORM_SCHEMA: JsonObject = {
@@ -54,13 +56,15 @@ export function parseArguments(json: string): JsonObject {
  */
 export function unwrapInput(tool: ToolRef, upstreamArguments: string): string {
   if (tool.kind !== "custom") return upstreamArguments.trim() === "" ? "{}" : upstreamArguments;
+  const text = freeformText(upstreamArguments);
+  if (text !== undefined) return text;
   const value = parse(upstreamArguments);
   return isObject(value) && typeof value.input === "string" ? value.input : upstreamArguments;
 }
 
 function parse(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseExact(json);
   } catch {
     return undefined;
   }

@@ -4,10 +4,11 @@
  */
 
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
-import { type JsonObject, parseObject } from "../../values/json-object.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage } from "../../values/tokens/usage.ts";
 import { decodeUtf8 } from "../../wire/json.ts";
+import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { decodeReply as decodeChatReply } from "../chat/reply-decode.ts";
 import { encodeReply as encodeChatReply } from "../chat/reply-encode.ts";
@@ -26,6 +27,7 @@ import type {
   WholeReply,
 } from "../exchange.ts";
 import type { HubFacts, HubReply, HubRequest, ReplyPlan, TranslatedRequest } from "../hub.ts";
+import { parseWithDigits, withDigits } from "../json-exact.ts";
 import { decodeReply as decodeMessagesReply } from "../messages/reply-decode.ts";
 import { encodeReply as encodeMessagesReply } from "../messages/reply-encode.ts";
 import * as messagesRequest from "../messages/request.ts";
@@ -93,7 +95,8 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   // A translation carries listed members only; those that the upstream's configuration passes are left out too.
   const listed = withoutUnlisted(request, {}, permitted);
   if (isRefusal(listed)) return listed;
-  const hub = CODECS[request.protocol].decodeRequest(listed.json, request);
+  const json = withDigits(listed.json, () => asBuffer(request.body).toString());
+  const hub = CODECS[request.protocol].decodeRequest(json, request);
   if (isRefusal(hub)) return hub;
   const refused = refusedOff(hub.reasoning.off ? hub.reasoning.param : undefined, route);
   if (refused) return refused;
@@ -132,7 +135,7 @@ class Translation implements Exchange {
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
     const text = decodeUtf8(body);
-    const json = text === undefined ? undefined : parseObject(text);
+    const json = text === undefined ? undefined : parseWithDigits(text);
     if (!json) return invalid("the body is not a JSON object in UTF-8");
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return withCount(decoded, this.#plan.upstream, json);

@@ -35,7 +35,10 @@ const RETRIED: readonly (readonly [string, string])[] = [
   ["C8: 204", "HTTP/1.1 204 No Content\r\n\r\n"],
   ["C8: 205", "HTTP/1.1 205 Reset Content\r\ncontent-length: 0\r\n\r\n"],
   ["C8: 304", "HTTP/1.1 304 Not Modified\r\n\r\n"],
-  ["C4: JSON where a stream was asked", jsonReply('{"error":{"message":"no"}}')],
+  [
+    "C4: bytes without a name where a stream was asked",
+    "HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 2\r\n\r\nhi",
+  ],
   ["C4: HTML with 200", "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>"],
   ["C4: no content-type", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"],
   ["C4: not HTTP", "\x16\x03\x01garbage\r\n\r\n"],
@@ -58,6 +61,16 @@ for (const [name, reply] of RETRIED) {
     );
     assert.deepEqual(await readRest(result), { text: "data: hello\n\n", fault: undefined });
     assert.deepEqual([...dispatcher.inFlight().values()], [0, 0]);
+  });
+}
+
+for (const type of ["application/json", "text/plain; charset=utf-8"]) {
+  test(`C4: what a stream's bytes are, the inspector says, and not the name ${type}`, async (t) => {
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: 2\r\n\r\nhi`;
+    const { dispatcher } = rig(t, [upstream("east", await replying(t, head))]);
+    const result = await dispatcher.run(ask([route("east")]));
+    assertAnswered(result);
+    assert.deepEqual(await readRest(result), { text: "hi", fault: undefined });
   });
 }
 

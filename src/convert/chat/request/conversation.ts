@@ -2,7 +2,7 @@
 
 import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
-import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
+import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart, UserTurn } from "../../hub.ts";
 import { cacheMark, promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
@@ -22,6 +22,8 @@ export function decodeMessages(value: unknown): ChatConversation {
   const system: TextPart[] = [];
   const list = new TurnList();
   const functions = new FunctionCalls();
+  /** Images of the assistant's own, which no other protocol lets it have: the user shows them (rule 18). */
+  let shown: ImagePart[] = [];
   for (const [index, raw] of messages.entries()) {
     const param = `messages[${index}]`;
     const message = record(raw, param);
@@ -30,9 +32,11 @@ export function decodeMessages(value: unknown): ChatConversation {
       const parts = systemParts(message.content, `${param}.content`);
       if (list.isEmpty) for (const part of parts) system.push(part);
       else list.pushSystem(parts, param);
-    } else if (role === "user") list.push(userTurn(message, param));
-    else if (role === "assistant") {
-      list.push({ role: "assistant", parts: assistantParts(message, param, functions), param });
+    } else if (role === "user") {
+      list.push(showing(shown, userTurn(message, param)));
+      shown = [];
+    } else if (role === "assistant") {
+      list.push({ role: "assistant", parts: assistantParts(message, param, functions, shown), param });
     } else if (role === "tool") list.pushResults([toolResult(message, param)], param);
     else if (role === "function") list.pushResults([functionResult(message, param, functions)], param);
     else {
@@ -44,7 +48,13 @@ export function decodeMessages(value: unknown): ChatConversation {
     }
   }
   provePairs(list.turns, true);
+  const [first] = shown;
+  if (first) list.push({ role: "user", parts: shown, plain: false, param: first.param });
   return { system, turns: list.turns };
+}
+
+function showing(images: readonly ImagePart[], turn: UserTurn): UserTurn {
+  return images.length === 0 ? turn : { ...turn, parts: [...images, ...turn.parts], plain: false };
 }
 
 function systemParts(content: unknown, param: string): readonly TextPart[] {
@@ -74,7 +84,7 @@ function breakpoint(part: JsonObject, path: string): TextPart["cache"] {
   return mark === undefined ? cacheMark(part.cache_control, `${path}.cache_control`) : promptCacheMark(mark);
 }
 
-function userTurn(message: JsonObject, param: string): Turn {
+function userTurn(message: JsonObject, param: string): UserTurn {
   const { content } = message;
   const path = `${param}.content`;
   if (typeof content === "string") {
@@ -131,11 +141,20 @@ class FunctionCalls {
   }
 }
 
-function assistantParts(message: JsonObject, param: string, functions: FunctionCalls): readonly AssistantPart[] {
+/** @param images takes the images of the message, as parts of its content or beside it (OpenRouter's `images`). */
+function assistantParts(
+  message: JsonObject,
+  param: string,
+  functions: FunctionCalls,
+  images: ImagePart[],
+): readonly AssistantPart[] {
   if (isGiven(message.audio)) {
     refuse("unsupported_parameter", `${param}.audio`, "Audio cannot be carried to this model.");
   }
-  const parts: AssistantPart[] = [...reasoningParts(message), ...contentParts(message, param)];
+  const parts: AssistantPart[] = [...reasoningParts(message), ...contentParts(message, param, images)];
+  for (const [index, raw] of (optionalList(message.images, `${param}.images`) ?? []).entries()) {
+    images.push(imagePart(record(raw, `${param}.images[${index}]`), `${param}.images[${index}]`));
+  }
   for (const [index, raw] of (optionalList(message.tool_calls, `${param}.tool_calls`) ?? []).entries()) {
     parts.push(toolCall(raw, `${param}.tool_calls[${index}]`));
   }
@@ -161,13 +180,16 @@ function reasoningParts(message: JsonObject): readonly AssistantPart[] {
   return [{ type: "reasoning", text: sealed ? "" : given, opaque: sealed ? given : undefined, native: given }];
 }
 
-function contentParts(message: JsonObject, param: string): readonly AssistantPart[] {
+function contentParts(message: JsonObject, param: string, images: ImagePart[]): readonly AssistantPart[] {
   const path = `${param}.content`;
   const parts: AssistantPart[] = [];
   if (typeof message.content === "string") parts.push({ type: "text", text: message.content, startsMessage: true });
   else {
     for (const [index, raw] of (optionalList(message.content, path) ?? []).entries()) {
-      parts.push(assistantPart(record(raw, `${path}[${index}]`), `${path}[${index}]`, index === 0));
+      const place = `${path}[${index}]`;
+      const part = record(raw, place);
+      if (part.type === "image_url") images.push(imagePart(part, place));
+      else parts.push(assistantPart(part, place, parts.length === 0));
     }
   }
   const refusalText = optionalText(message.refusal, `${param}.refusal`);
@@ -178,7 +200,7 @@ function contentParts(message: JsonObject, param: string): readonly AssistantPar
 function assistantPart(part: JsonObject, path: string, startsMessage: boolean): AssistantPart {
   if (part.type === "text") return { ...textOf(part, path), startsMessage };
   if (part.type === "refusal") return { type: "refusal", text: text(part.refusal, `${path}.refusal`), startsMessage };
-  return refuse("wrong_type", `${path}.type`, "The part must be text or refusal.");
+  return refuse("wrong_type", `${path}.type`, "The part must be text, refusal or image_url.");
 }
 
 function toolCall(raw: unknown, path: string): AssistantPart {

@@ -9,15 +9,18 @@ const MARK = reads({ read: "mode", responses: "ttl", hint: "ttl", unsaid: { ttl:
 /** Text where no other protocol but messages can mark a cache. */
 const MARKED = { prompt_cache_breakpoint: MARK };
 const PLAIN_TEXT = reads({ read: "type text", messages: MARKS, hint: MARKS }, MARKED);
+/** An image, of a user or of a model that made it. */
+const IMAGE = reads(
+  { read: `type ${MARKS}` },
+  {
+    ...MARKED,
+    image_url: reads({ read: "url", responses: "detail", lost: "detail", unsaid: { detail: ["auto"] } }),
+  },
+);
+
 const USER_PART = byMember("type", {
   text: reads({ read: `type text ${MARKS}` }, MARKED),
-  image_url: reads(
-    { read: `type ${MARKS}` },
-    {
-      ...MARKED,
-      image_url: reads({ read: "url", responses: "detail", lost: "detail", unsaid: { detail: ["auto"] } }),
-    },
-  ),
+  image_url: IMAGE,
   file: reads(
     { read: `type ${MARKS}` },
     { ...MARKED, file: reads({ read: "file_data file_id filename", lost: "detail format" }) },
@@ -38,7 +41,9 @@ const MESSAGE = byMember("role", {
   assistant: reads(
     { read: "role refusal reasoning_content reasoning audio", lost: "name", hint: "annotations" },
     {
-      content: byMember("type", { text: PLAIN_TEXT, refusal: reads({ read: "type refusal" }) }),
+      content: byMember("type", { text: PLAIN_TEXT, image_url: IMAGE, refusal: reads({ read: "type refusal" }) }),
+      // OpenRouter puts what a model has made beside the text.
+      images: IMAGE,
       tool_calls: CALL,
       function_call: reads({ read: "name arguments" }),
     },

@@ -14,13 +14,14 @@ import type {
 } from "../../hub.ts";
 import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
 import { openReasoning, originOf } from "../../rules/envelope.ts";
-import type { CallIds } from "../../rules/ids.ts";
+import { type CallIds, safeCallId } from "../../rules/ids.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { callsOf, settleResults } from "../../rules/pairing.ts";
 import { refuse } from "../../rules/read.ts";
 import { errorText, joinTexts, reminder } from "../../rules/system.ts";
 import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsText } from "../../rules/tool-wrap.ts";
+import { mergedDetails, type Returned, returnedOf, returnedToCalls } from "../returned.ts";
 
 /** What the writer of a conversation needs beside the turns. */
 interface ChatScribe {
@@ -131,14 +132,62 @@ function pieceOf(part: ToolResult["content"][number], scribe: ChatScribe): strin
 /** One assistant message; undefined when nothing of the turn can be said in chat. */
 function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject | undefined {
   const content = spokenText(turn);
-  const calls = callsOf(turn).map((call) => writtenCall(call, scribe));
+  const natives = turn.parts.filter((part) => part.type === "reasoning").map((part) => nativesOf(part, scribe));
+  const sealed = natives.flatMap((list) => (list ?? []).flatMap((native) => returnedOf(native) ?? []));
+  const calls = writtenCalls(callsOf(turn), sealed, scribe);
   if (content === "" && calls.length === 0) return undefined;
+  const isWhole = natives.every((list) => list !== undefined);
+  const details = isWhole ? mergedDetails(sealed.flatMap((one) => one.details)) : [];
+  // The details hold the words, too.
+  const thought = isWhole && details.length === 0 ? restoredText(natives, scribe) : undefined;
   return {
     role: "assistant",
-    content: content === "" ? null : content,
-    reasoning_content: restoredText(turn, scribe),
+    ...spoken(content, thought, scribe.route),
+    reasoning_details: details.length > 0 ? details : undefined,
+    ...Object.assign({}, ...sealed.map((one) => one.message)),
     tool_calls: calls.length > 0 ? calls : undefined,
   };
+}
+
+/** What was said, and what was thought before it, where the server looks for it (rule 38). */
+function spoken(content: string, thought: string | undefined, { capabilities }: RouteFacts): JsonObject {
+  const said = content === "" ? null : content;
+  if (thought === undefined) return { content: said };
+  switch (capabilities.reasoningField) {
+    case "thinking_parts": {
+      const thinking = { type: "thinking", thinking: [{ type: "text", text: thought }], closed: true };
+      return { content: [thinking, ...(content === "" ? [] : [{ type: "text", text: content }])] };
+    }
+    case "think_tags":
+      return { content: `<think>\n${thought.trim()}\n</think>\n\n${content}` };
+    default:
+      return { content: said, [capabilities.reasoningField]: thought };
+  }
+}
+
+/** Calls with what their server wants back with them. */
+function writtenCalls(
+  calls: readonly ToolCallPart[],
+  sealed: readonly Returned[],
+  scribe: ChatScribe,
+): readonly JsonObject[] {
+  const ids = calls.map((call) => safeCallId(call.id));
+  const returned = returnedToCalls(ids, sealed);
+  const unsigned = returned.size === 0 ? foreignSignature(scribe.route) : undefined;
+  return calls.map((call, place) => ({
+    ...writtenCall(call, scribe),
+    ...(place === 0 ? unsigned : undefined),
+    ...returned.get(place),
+  }));
+}
+
+/**
+ * What Gemini takes in place of a signature where calls are another model's, or a client has lost their signatures
+ * (ai.google.dev/gemini-api/docs/thought-signatures, questions and answers): it looks at the first call of each step.
+ */
+function foreignSignature({ capabilities: { callSignatures } }: RouteFacts): JsonObject | undefined {
+  if (callSignatures === "none") return undefined;
+  return { extra_content: { [callSignatures]: { thought_signature: "skip_thought_signature_validator" } } };
 }
 
 /** Texts joined: within a message seamlessly, a blank line between messages (rule 14). */
@@ -161,20 +210,20 @@ function writtenCall(call: ToolCallPart, scribe: ChatScribe): JsonObject {
   return { id, type: "function", function: { name, arguments: argumentsText(call.tool, call.input) } };
 }
 
-/** The reasoning that a `roundtrip` upstream wants back: all of a turn's, or none (rule 38). */
-function restoredText(turn: AssistantTurn, scribe: ChatScribe): string | undefined {
+/** The words of the reasoning that a `roundtrip` upstream wants back. @param natives all of a turn's (rule 38). */
+function restoredText(natives: readonly (readonly unknown[] | undefined)[], scribe: ChatScribe): string | undefined {
   if (scribe.route.capabilities.reasoningContent !== "roundtrip") return undefined;
-  const parts = turn.parts.filter((part) => part.type === "reasoning");
-  const texts = parts.map((part) => readableText(part, scribe));
-  return texts.length > 0 && texts.every((one) => one !== undefined) ? texts.join("\n\n") : undefined;
+  const words = natives
+    .flat()
+    .map((native) => (typeof native === "string" ? native : (returnedOf(native)?.text ?? "")));
+  return words.filter((one) => one !== "").join("\n\n") || undefined;
 }
 
 /**
- * Reasoning text from our envelope. What came without any seal is the client's own word, as chat clients bring it back
+ * What our envelope holds. What came without any seal is the client's own word, as chat clients bring it back
  * (and responses clients that did not ask for encrypted content); a messages client's is signed by whoever made it.
  */
-function readableText(part: ReasoningPart, scribe: ChatScribe): string | undefined {
-  if (part.opaque === undefined) return scribe.hub.client === "messages" || part.text === "" ? undefined : part.text;
-  const native = openReasoning(part.opaque, originOf(scribe.route), scribe.context);
-  return native?.every((one) => typeof one === "string") ? native.join("\n\n") : undefined;
+function nativesOf(part: ReasoningPart, scribe: ChatScribe): readonly unknown[] | undefined {
+  if (part.opaque === undefined) return scribe.hub.client === "messages" || part.text === "" ? undefined : [part.text];
+  return openReasoning(part.opaque, originOf(scribe.route), scribe.context);
 }

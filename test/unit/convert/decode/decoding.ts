@@ -206,6 +206,8 @@ function gatherBlock(items: Map<string, Mutable<ReplyItem>>, event: Extract<Repl
 
 /** Types of events, with the runs of deltas as one. */
 export function outline(events: readonly ReplyEvent[]): readonly string[] {
-  const types = events.map((event) => event.type).filter((type) => type !== "usage-update");
+  const types = events
+    .map((event) => event.type)
+    .filter((type) => type !== "usage-update" && type !== "reply-stopping");
   return types.filter((type, i) => !(type.endsWith("-delta") && types[i - 1] === type));
 }

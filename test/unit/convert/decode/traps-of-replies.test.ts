@@ -190,7 +190,10 @@ test("usage behind the finish reason comes before the one stop", () => {
   const { events } = decodePayloads(payloads, CHAT);
   assert.deepEqual(
     events.map((event) => event.type),
-    ["reply-start", "text-start", "text-delta", "usage-update", "text-end", "reply-stop", "reply-end"],
+    [
+      ...["reply-start", "text-start", "text-delta", "text-end"],
+      ...["reply-stopping", "usage-update", "reply-stop", "reply-end"],
+    ],
   );
 });
 
@@ -301,7 +304,7 @@ test("a text of two deltas", () => {
     decodePayloads(payloads, CHAT).events.map((event) => event.type),
     [
       ...["reply-start", "text-start", "text-delta", "text-delta"],
-      ...["usage-update", "text-end", "reply-stop", "reply-end"],
+      ...["text-end", "reply-stopping", "usage-update", "reply-stop", "reply-end"],
     ],
   );
 });

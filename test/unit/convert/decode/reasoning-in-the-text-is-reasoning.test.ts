@@ -1,0 +1,109 @@
+/**
+ * docs/translation-rules.md rule 39: what a chat server leaves between `<think>` and `</think>` at the beginning of its text is
+ * reasoning where the route says so, however the tags are cut, streamed and whole; a tag that the model writes later is text.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ReplyPlan } from "../../../../src/convert/hub.ts";
+import { decodePayloads, gather, outline, planFor, wholeOf } from "./decoding.ts";
+
+type InText = "none" | "tags" | "unopened";
+
+function planOf(inText: InText): ReplyPlan {
+  const plan = planFor("chat");
+  return { ...plan, reasoning: { ...plan.reasoning, inText } };
+}
+
+/** Reasoning and text of a reply. */
+function heard(items: ReturnType<typeof gather>["items"]): readonly [string, string] {
+  const of = (type: "reasoning" | "text") => items.map((item) => (item.type === type ? item.text : "")).join("");
+  return [of("reasoning"), of("text")];
+}
+
+const CASES: readonly (readonly [InText, string, reasoning: string, text: string])[] = [
+  ["tags", "<think>a < b, so\n</think>\n\nYes.", "a < b, so\n", "Yes."],
+  ["tags", "\n <think></think>Yes.", "", "Yes."],
+  ["tags", "<thought>hm</thought>Yes.", "hm", "Yes."],
+  ["tags", "Use <think> and </think> as tags.", "", "Use <think> and </think> as tags."],
+  ["tags", "<think>hm</think>Then </think> again <think>.", "hm", "Then </think> again <think>."],
+  ["tags", "<thin ice", "", "<thin ice"],
+  ["tags", "<think>cut at the li", "cut at the li", ""],
+  ["tags", "<think>cut in its tag</thi", "cut in its tag</thi", ""],
+  ["tags", "  blanks first", "", "  blanks first"],
+  ["unopened", "hm, let me see</think>\n\nYes.", "hm, let me see", "Yes."],
+  ["unopened", "<think>hm</think>Yes.", "hm", "Yes."],
+  ["none", "<think>hm</think>Yes.", "", "<think>hm</think>Yes."],
+];
+
+const chunk = (delta: object, finish_reason: string | null = null) => ({
+  choices: [{ index: 0, delta, finish_reason }],
+});
+
+for (const [inText, content, reasoning, text] of CASES) {
+  test(`${inText}: ${JSON.stringify(content)}`, () => {
+    const plan = planOf(inText);
+    const choices = [{ message: { role: "assistant", content }, finish_reason: "stop" }];
+    assert.deepEqual(heard(wholeOf({ choices }, plan).items), [reasoning, text]);
+    for (let size = 1; size <= content.length; size++) {
+      const pieces = Array.from({ length: Math.ceil(content.length / size) }, (_, i) =>
+        chunk({ content: content.slice(i * size, (i + 1) * size) }),
+      );
+      const { events } = decodePayloads([...pieces, chunk({}, "stop"), "[DONE]"], plan);
+      assert.deepEqual(heard(gather(events).items), [reasoning, text], `in pieces of ${size}`);
+    }
+  });
+}
+
+test("reasoning streams as it comes, and only what may be a tag waits", () => {
+  const { events } = decodePayloads(
+    [
+      ...["<think>", "one ", "two", "</think>", "Yes"].map((content) => chunk({ content })),
+      chunk({}, "stop"),
+      "[DONE]",
+    ],
+    planOf("tags"),
+  );
+  const deltas = events.flatMap((event) => (event.type === "reasoning-delta" ? [event.text] : []));
+  assert.deepEqual(deltas, ["one ", "two"]);
+});
+
+test("a call ends reasoning whose tag never closes", () => {
+  const tool_calls = [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }];
+  const { events } = decodePayloads(
+    [chunk({ content: "<think>hm </" }), chunk({ tool_calls }), chunk({}, "tool_calls"), "[DONE]"],
+    planOf("tags"),
+  );
+  assert.deepEqual(outline(events), [
+    ...["reply-start", "reasoning-start", "reasoning-delta", "reasoning-end"],
+    ...["tool-start", "tool-delta", "tool-end", "reply-stop", "reply-end"],
+  ]);
+  assert.deepEqual(heard(gather(events).items), ["hm </", ""]);
+});
+
+test("Mistral's parts: thinking is reasoning, text is text, in deltas and whole", () => {
+  const content = [
+    {
+      type: "thinking",
+      thinking: [
+        { type: "text", text: "h" },
+        { type: "text", text: "m" },
+      ],
+    },
+    { type: "text", text: "Yes." },
+  ];
+  const plan = planOf("none");
+  const choices = [{ message: { role: "assistant", content }, finish_reason: "stop" }];
+  assert.deepEqual(heard(wholeOf({ choices }, plan).items), ["hm", "Yes."]);
+  const pieces = content.map((part) => chunk({ content: [part] }));
+  const { events } = decodePayloads([...pieces, chunk({}, "stop"), "[DONE]"], plan);
+  assert.deepEqual(heard(gather(events).items), ["hm", "Yes."]);
+});
+
+test("a flood of blanks waits for no tag, and is text", () => {
+  const blanks = Array.from({ length: 300 }, () => chunk({ content: " " }));
+  const { events } = decodePayloads(
+    [...blanks, chunk({ content: "<think>x</think>" }), chunk({}, "stop"), "[DONE]"],
+    planOf("tags"),
+  );
+  assert.deepEqual(heard(gather(events).items), ["", `${" ".repeat(300)}<think>x</think>`]);
+});
