@@ -13,8 +13,10 @@ import type { Usage } from "../values/tokens/usage.ts";
 // ---------------------------------------------------------------------------------------------- parts of a conversation
 
 /** Where a prompt cache may be cut: after the part that carries it. */
-interface CacheBreakpoint {
+export interface CacheBreakpoint {
   readonly ttl: "short" | "long";
+  /** The life in the client's own words, for a target that knows them; undefined: the default. */
+  readonly told?: string | undefined;
 }
 
 /** A path to a member of the client's body, spelled as the client's protocol spells it (`messages[3].content[0]`). */
@@ -278,10 +280,14 @@ export interface RestField {
   readonly param: Param;
   readonly value: unknown;
   /**
-   * `hint`: leaving it out changes nothing that the client can see (rule 3); `meaning`: it is dropped and named;
-   * `required`: leaving it out would change the answer's meaning, so the request is refused.
+   * `hint`: leaving it out changes nothing that the client can see (rule 3), and it is named apart; `meaning`: it is
+   * dropped and named; `required`: leaving it out would change the answer's meaning, so the request is refused.
    */
   readonly weight: "hint" | "meaning" | "required";
+  /** The targets that have a word for it all the same; undefined: none. */
+  readonly carriedBy?: readonly Protocol[] | undefined;
+  /** Whether no protocol lists it: the name is the client's own. */
+  readonly isUnlisted?: boolean | undefined;
 }
 
 /** What accept has already read of a body. */
@@ -315,6 +321,8 @@ export interface HubRequest {
   readonly serviceTier: string | undefined;
   /** OpenAI's prompt cache members by their wire names (`prompt_cache_key`, `prompt_cache_options`, ...). */
   readonly promptCache: JsonObject;
+  /** A breakpoint that the server shall set by itself at the end of what can be cached (`cache_control` of the body). */
+  readonly cache?: CacheBreakpoint | undefined;
   /** Chat and responses `metadata`: never kept here, echoed by responses. */
   readonly metadata: JsonObject | undefined;
   /** Chat and responses `moderation`. */
@@ -374,6 +382,10 @@ export interface TranslatedRequest {
   readonly body: Uint8Array;
   /** Members of the client's body that were left out though they mean something to the client (promise 9). */
   readonly dropped: readonly string[];
+  /** Those that no protocol lists, beside them. */
+  readonly unlisted: readonly string[];
+  /** Members that were left out and whose absence the client cannot see (docs/translation-rules.md rule 3). */
+  readonly ignored: readonly string[];
   /** The name of the tier that `body` asks for (values/members/tier.ts). */
   readonly tier: string | undefined;
   readonly plan: ReplyPlan;

@@ -1,4 +1,7 @@
-/** The tables of docs/members.md, from the code; `npm run members` writes them after the text that a person wrote. */
+/**
+ * The tables of docs/members.md, from the code; `npm run members` writes them, and those of docs/translated-members.md,
+ * after the text that a person wrote.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { SHARED } from "../../src/values/members/shared.ts";
 import { MEMBERS, type MemberStanding, type Shape } from "../../src/values/members.ts";
@@ -41,4 +44,9 @@ export function membersDocument(): string {
   return `${words}${FIRST_TABLE}${byStanding(SHARED)}${protocols.join("")}`;
 }
 
-if (import.meta.main) writeFileSync(FILE, membersDocument());
+if (import.meta.main) {
+  writeFileSync(FILE, membersDocument());
+  // Read here only: it starts the TypeScript compiler.
+  const { FILE: translated, translatedMembersDocument } = await import("./sdk/page.ts");
+  writeFileSync(translated, translatedMembersDocument());
+}

@@ -4,9 +4,12 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
+import { hasUserMarks } from "../rules/cache-marks.ts";
+import { ignoreReasoning } from "../rules/envelope.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
+import { ignoreNative } from "../rules/options.ts";
 import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { openaiSampling, planStop } from "../rules/sampling.ts";
@@ -14,7 +17,7 @@ import { joinTexts } from "../rules/system.ts";
 import { effortIsLost } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { offerTools } from "../rules/tool-offer.ts";
-import { writeTurns } from "./request/turns.ts";
+import { carriesMarks, writeTurns } from "./request/turns.ts";
 import { encodeTool, encodeToolChoice } from "./shape.ts";
 import { chatThinking } from "./thinking.ts";
 
@@ -33,7 +36,7 @@ export function encodeRequest(
 function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const { capabilities } = route;
   const losses = new Losses(permitted.strict);
-  losses.leaveOut(hub.rest);
+  losses.leaveOut(hub.rest, "chat");
   const names = new NameBook("chat");
   const carriesHosted = (tool: HostedTool) =>
     hub.client !== "messages" &&
@@ -42,6 +45,10 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     !permitted.unpricedTools?.includes(tool.hosted);
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: false }, names, losses);
   const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
+  if (keepsNoReasoning(hub, messages)) ignoreReasoning({ hub, losses });
+  if (hub.client === "responses" && !carriesMarks(hub, route) && hasUserMarks(hub)) {
+    losses.ignore("input.content.prompt_cache_breakpoint");
+  }
   settleEnd(messages, hub, route);
   const carries = (one: OutputFormat) => one.type === "json_object" || capabilities.structuredOutputs;
   const format = planFormat(hub, carries, losses);
@@ -56,7 +63,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     tools: hasTools ? offer.tools.map((tool) => encodeTool(tool, capabilities.customTools)) : undefined,
     tool_choice: hasTools ? encodeToolChoice(offer.choice, (tool) => names.nameOf(tool), isCustom) : undefined,
     parallel_tool_calls: hasTools && hub.parallelTools === false ? false : undefined,
-    web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0]),
+    web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0], losses),
     stop: stop.sent,
     ...openaiSampling(hub, route, losses),
     ...chatThinking(hub.reasoning, capabilities),
@@ -68,6 +75,13 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     stream_options: hub.stream && capabilities.streamUsage ? { include_usage: true } : undefined,
   };
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
+}
+
+/** Whether reasoning of an earlier turn is another's, or this server does not want it back. */
+function keepsNoReasoning({ turns }: HubRequest, messages: readonly JsonObject[]): boolean {
+  const had = turns.filter((turn) => turn.role === "assistant" && turn.parts.some(({ type }) => type === "reasoning"));
+  const kept = messages.filter((one) => one.reasoning_content !== undefined || one.reasoning_details !== undefined);
+  return had.length > kept.length;
 }
 
 /** All leading system text as one message, since some servers take no second one (docs/translation-rules.md rule 9). */
@@ -99,8 +113,11 @@ function responseFormat(format: OutputFormat): JsonObject {
     : { type: "json_schema", json_schema: schemaMembers(format) };
 }
 
-/** A web search as chat writes it: the place nested once more than responses does. */
-function webSearchOptions(tool: HostedTool): JsonObject {
+/** A web search as chat writes it: the place nested once more than responses does, and nothing of what it may look at. */
+function webSearchOptions(tool: HostedTool, losses: Losses): JsonObject {
+  for (const name of ["filters", "external_web_access", "search_content_types"]) {
+    if (tool.native[name] !== undefined && tool.native[name] !== null) losses.drop(`tools.${name}`, tool.param);
+  }
   const { search_context_size, user_location: place } = tool.native;
   if (!isObject(place) || isObject(place.approximate)) return { search_context_size, user_location: place };
   const { type: _, ...approximate } = place;
@@ -120,6 +137,7 @@ function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): Json
       ...hub.promptCache,
     };
   }
+  ignoreNative(hub, losses);
   if (hub.verbosity !== undefined) losses.drop(hub.client === "responses" ? "text.verbosity" : "verbosity");
   if (tier !== undefined && tier !== "auto" && tier !== "default") losses.drop("service_tier");
   if (hub.moderation !== undefined) losses.drop("moderation");

@@ -3,6 +3,7 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
+import { cacheMark } from "../rules/cache-marks.ts";
 import {
   isGiven,
   optionalFlag,
@@ -27,20 +28,22 @@ export function decodeTools(json: JsonObject): readonly ToolDefinition[] {
 
 function decodeTool(tool: JsonObject, param: string): ToolDefinition {
   if (tool.type === "function" || (tool.type === undefined && isObject(tool.function))) {
-    return functionTool(record(tool.function, `${param}.function`), `${param}.function`);
+    return functionTool(record(tool.function, `${param}.function`), `${param}.function`, tool);
   }
   if (tool.type === "custom") return customTool(record(tool.custom, `${param}.custom`), `${param}.custom`);
   const hosted = text(tool.type, `${param}.type`);
   return { type: "hosted", hosted, native: tool, param: `${param}.type`, demanded: false };
 }
 
-function functionTool(tool: JsonObject, param: string): FunctionTool {
+/** @param outer what holds the function, where a mark for a cache may stand as well. */
+function functionTool(tool: JsonObject, param: string, outer: JsonObject = tool): FunctionTool {
   return {
     type: "function",
     tool: { kind: "function", name: text(tool.name, `${param}.name`) },
     description: optionalText(tool.description, `${param}.description`),
     schema: optionalRecord(tool.parameters, `${param}.parameters`),
     strict: optionalFlag(tool.strict, `${param}.strict`),
+    cache: cacheMark(outer.cache_control ?? tool.cache_control, `${param}.cache_control`),
     param,
   };
 }

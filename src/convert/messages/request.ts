@@ -4,9 +4,10 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HubRequest, TranslatedRequest } from "../hub.ts";
-import { closedSchema, planFormat } from "../rules/format.ts";
+import { closedSchema, type FormatPlan, planFormat } from "../rules/format.ts";
 import { CallIds } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
+import { ignoreNative } from "../rules/options.ts";
 import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { messagesSampling, planStop } from "../rules/sampling.ts";
@@ -14,7 +15,7 @@ import { planThinking } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { isForced, offerTools, type ToolOffer } from "../rules/tool-offer.ts";
 import { type ContentBlock, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
-import { encodeTool, encodeToolChoice } from "./shape.ts";
+import { cacheControl, encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";
 
@@ -36,7 +37,7 @@ export function encodeRequest(
 
 function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const losses = new Losses(permitted.strict);
-  losses.leaveOut(hub.rest);
+  losses.leaveOut(hub.rest, "messages");
   refuseForeign(hub);
   const names = new NameBook("messages");
   const fromMessages = hub.client === "messages";
@@ -46,7 +47,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     names,
     losses,
   );
-  const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
+  const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
   settleEnd(messages, hub, route);
   const format = planFormat(hub, (one) => one.type === "json_schema" && route.capabilities.structuredOutputs, losses);
   const system = textBlocks(hub.system);
@@ -55,12 +56,15 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     ...offer.tools.map((tool) => ({ ...encodeTool(tool, fromMessages) })),
     ...offer.hosted.map((tool) => ({ ...tool.native })),
   ];
-  keepLastBreakpoints([tools, system, ...messages.map((message) => message.content)].flat());
+  const blocks = [tools, system, ...messages.map((message) => message.content)].flat();
+  keepLastBreakpoints(blocks, hub.cache === undefined ? BREAKPOINTS_MAX : BREAKPOINTS_MAX - 1);
+  if (lacksStrict(offer, tools)) losses.drop(STRICT[hub.client]);
   const obstacles = { forcedTool: isForced(offer.choice), brokenLoop: endsInBareCalls(messages) };
   const thinking = planThinking(hub, route, permitted, obstacles, losses);
   const stop = planStop(hub, route);
   if (hub.verbosity !== undefined) losses.drop(hub.client === "responses" ? "text.verbosity" : "verbosity");
-  const schema = format.native?.type === "json_schema" ? closedSchema(format.native.schema) : undefined;
+  const schema = formatSchema(format, hub, losses);
+  ignoreNative(hub, losses, { userId: true });
   const body = {
     model: route.upstreamModel,
     max_tokens: thinking.maxTokens,
@@ -68,6 +72,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     messages,
     tools: tools.length > 0 ? tools : undefined,
     tool_choice: toolChoice(hub, offer, names),
+    cache_control: cacheControl(hub.cache),
     stop_sequences: stop.sent,
     ...messagesSampling(hub, route, thinking.active, losses),
     thinking: thinking.thinking,
@@ -100,9 +105,34 @@ function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFa
   if (block?.type === "text" && typeof block.text === "string") block.text = block.text.trimEnd();
 }
 
-function keepLastBreakpoints(blocks: readonly ContentBlock[]): void {
+function keepLastBreakpoints(blocks: readonly ContentBlock[], most: number): void {
   const marked = blocks.filter((block) => block.cache_control !== undefined);
-  for (const block of marked.slice(0, Math.max(0, marked.length - BREAKPOINTS_MAX))) block.cache_control = undefined;
+  for (const block of marked.slice(0, Math.max(0, marked.length - most))) block.cache_control = undefined;
+}
+
+/** Where each client says that a tool's schema binds. */
+const STRICT: Readonly<Record<Protocol, string>> = {
+  chat: "tools.function.strict",
+  messages: "tools.strict",
+  responses: "tools.strict",
+};
+
+/** Whether a schema that shall bind is outside the closed dialect, in which alone it can (rule 33). */
+function lacksStrict({ tools }: ToolOffer, written: readonly ContentBlock[]): boolean {
+  return tools.some(
+    ({ definition }, index) =>
+      definition.type === "function" && definition.strict === true && written[index]?.strict !== true,
+  );
+}
+
+/** The format's schema in the closed dialect; it always binds, and has a description but no name of its own (rule 26). */
+function formatSchema({ native }: FormatPlan, hub: HubRequest, losses: Losses): JsonObject | undefined {
+  if (native?.type !== "json_schema") return undefined;
+  const { name, description, strict, schema } = native;
+  const member = hub.client === "chat" ? "response_format.json_schema" : "text.format";
+  if (strict === false) losses.drop(`${member}.strict`);
+  if (name !== undefined) losses.ignore(`${member}.name`);
+  return closedSchema(description === undefined ? schema : { description, ...schema });
 }
 
 function toolChoice(hub: HubRequest, offer: ToolOffer, names: NameBook): JsonObject | undefined {

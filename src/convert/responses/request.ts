@@ -33,12 +33,12 @@ export function encodeRequest(
 function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, context: ConvertContext): TranslatedRequest {
   const { capabilities } = route;
   const losses = new Losses(permitted.strict);
-  losses.leaveOut(hub.rest);
+  losses.leaveOut(hub.rest, "responses");
   const names = new NameBook("responses");
   const fromResponses = hub.client === "responses";
   const carriesHosted = (tool: HostedTool) => fromResponses || tool.demanded;
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: true }, names, losses);
-  const items = writeItems({ hub, route, context, names, ids: new CallIds() });
+  const items = writeItems({ hub, route, context, names, ids: new CallIds(), losses });
   settleEnd(items, hub, route);
   const carries = (one: OutputFormat) => one.type === "json_object" || capabilities.structuredOutputs;
   const format = planFormat(hub, carries, losses);
@@ -148,6 +148,7 @@ function serviceTier(hub: HubRequest): string | undefined {
 /** Members that only servers of the protocol's own vendor know (rule 28). */
 function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
   if (route.capabilities.openaiNative) return { metadata: hub.metadata, moderation: hub.moderation };
+  if (hub.metadata !== undefined) losses.ignore("metadata");
   if (hub.moderation !== undefined) losses.drop("moderation");
   return {};
 }

@@ -36,10 +36,17 @@ function decodeTool(tool: JsonObject, param: string): readonly ToolDefinition[] 
 
 function namespaceTools(tool: JsonObject, param: string): readonly ToolDefinition[] {
   const namespace = text(tool.name, `${param}.name`);
+  const about = optionalText(tool.description, `${param}.description`);
   return (optionalList(tool.tools, `${param}.tools`) ?? []).map((raw, index) => {
     const path = `${param}.tools[${index}]`;
     const child = record(raw, path);
-    return decodeSingle(text(child.type, `${path}.type`), child, path, namespace);
+    const single = decodeSingle(text(child.type, `${path}.type`), child, path, namespace);
+    // Said once, where the namespace begins: no other protocol has a place for it.
+    if (index > 0 || !about || (single.type !== "function" && single.type !== "custom")) return single;
+    const description = [`About all tools of ${namespace}: ${about}`, single.description]
+      .filter((one) => one)
+      .join("\n\n");
+    return { ...single, description };
   });
 }
 

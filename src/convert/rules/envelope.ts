@@ -6,6 +6,8 @@
 import { objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";
+import type { HubRequest } from "../hub.ts";
+import type { Losses } from "./losses.ts";
 
 const VERSION = 1;
 const PREFIX = "gw1.";
@@ -70,6 +72,18 @@ export function openReasoning(
 function plainText(native: unknown): readonly string[] {
   const text = typeof native === "string" ? native : objectOf(native)?.text;
   return typeof text === "string" && text !== "" ? [text] : [];
+}
+
+/** Where each client keeps the reasoning of earlier turns. */
+const REASONING: Readonly<Record<Protocol, string>> = {
+  chat: "messages.reasoning_content",
+  messages: "messages.content.thinking",
+  responses: "input.reasoning",
+};
+
+/** Names reasoning that the upstream does not get back, since it is another's or does not want it. */
+export function ignoreReasoning({ hub, losses }: { readonly hub: HubRequest; readonly losses: Losses }): void {
+  losses.ignore(REASONING[hub.client]);
 }
 
 function parse(content: Uint8Array): { v?: unknown; p?: unknown; m?: unknown; a?: unknown; d?: unknown } | undefined {

@@ -17,7 +17,7 @@ const FORMAT_PARAM: Readonly<Record<Protocol, string>> = {
 /** The name of a schema whose client's protocol has none. */
 const NAMELESS = "response";
 
-interface FormatPlan {
+export interface FormatPlan {
   /** The format to be written natively. */
   readonly native: OutputFormat | undefined;
   /** The line to be added to the system text instead. */

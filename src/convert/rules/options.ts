@@ -1,8 +1,19 @@
 /** Members that chat and responses spell the same way, and words that all three share. */
 import { EFFORTS, type Effort } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
+import type { Protocol } from "../../values/protocol.ts";
 import type { HubRequest, OutputFormat, ReasoningWish, RestField } from "../hub.ts";
-import { isGiven, optionalFlag, optionalNumber, optionalRecord, optionalText, optionalWord, record } from "./read.ts";
+import type { Losses } from "./losses.ts";
+import {
+  isGiven,
+  optionalCount,
+  optionalFlag,
+  optionalNumber,
+  optionalRecord,
+  optionalText,
+  optionalWord,
+  record,
+} from "./read.ts";
 
 /** OpenAI's members of the prompt cache, by their wire names. */
 function promptCacheOf(json: JsonObject): JsonObject {
@@ -21,7 +32,7 @@ export function sharedOpenaiMembers(
     sampling: {
       temperature: optionalNumber(json.temperature, "temperature", 0, 2),
       topP: optionalNumber(json.top_p, "top_p", 0, 1),
-      topK: undefined,
+      topK: topKOf(json.top_k),
     },
     parallelTools: optionalFlag(json.parallel_tool_calls, "parallel_tool_calls"),
     userId: optionalText(json.safety_identifier, "safety_identifier") ?? optionalText(json.user, "user"),
@@ -30,6 +41,31 @@ export function sharedOpenaiMembers(
     metadata: optionalRecord(json.metadata, "metadata"),
     moderation: json.moderation ?? undefined,
   };
+}
+
+/** `top_k` of servers of open models, where 0 and -1 mean all. */
+function topKOf(value: unknown): number | undefined {
+  const most = optionalNumber(value, "top_k", -1, Number.MAX_SAFE_INTEGER);
+  if (most === undefined || most <= 0) return undefined;
+  return optionalCount(value, "top_k", 1);
+}
+
+/** The members by which a client names its user. */
+const USER_MEMBERS: Readonly<Record<Protocol, string>> = {
+  chat: "safety_identifier",
+  messages: "metadata.user_id",
+  responses: "safety_identifier",
+};
+
+/**
+ * Names what only servers of its own vendor know and a client cannot see the absence of (docs/translation-rules.md rules 3 and
+ * 28).
+ * @param kept whether the user's id is carried all the same.
+ */
+export function ignoreNative(hub: HubRequest, losses: Losses, kept: { readonly userId?: boolean } = {}): void {
+  if (hub.userId !== undefined && !kept.userId) losses.ignore(USER_MEMBERS[hub.client]);
+  if (hub.metadata !== undefined) losses.ignore("metadata");
+  for (const name of Object.keys(hub.promptCache)) losses.ignore(name);
 }
 
 /** An effort word of chat or responses; `none` switches off. */

@@ -67,5 +67,6 @@ const encoder = new TextEncoder();
 
 /** Body bytes, losses and plan in one. Members that are undefined do not appear in the body. */
 export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): TranslatedRequest {
-  return { body: encoder.encode(JSON.stringify(body)), dropped: losses.names, tier: tierOf(body)?.name, plan };
+  const { names: dropped, unlisted, ignored } = losses;
+  return { body: encoder.encode(JSON.stringify(body)), dropped, unlisted, ignored, tier: tierOf(body)?.name, plan };
 }

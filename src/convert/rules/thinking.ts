@@ -44,6 +44,7 @@ export function planThinking(
   const wanted = wantedEffort(hub.reasoning);
   if (mode === "none") {
     if (wanted !== undefined && !hub.reasoning.off) losses.drop(hub.reasoning.param);
+    if (hub.reasoning.summary !== undefined) losses.ignore("reasoning.summary");
     return idle;
   }
   if (hub.reasoning.off) return { ...idle, ...switchedOff(mode, route.capabilities.efforts) };
@@ -52,6 +53,7 @@ export function planThinking(
     return withBudget(budgetOf(wanted), maxTokens);
   }
   const effort = wanted === undefined ? undefined : nearestEffort(wanted, route.capabilities.efforts);
+  if (effortIsLost(hub.reasoning, route.capabilities)) losses.drop(hub.reasoning.param);
   const thinking = mode === "both" && obstacles.forcedTool ? undefined : adaptive(hub, route, wanted !== undefined);
   return { maxTokens, thinking, effort, active: thinking !== undefined || mode === "always" };
 }
@@ -190,7 +192,8 @@ export function openaiEffort(wish: ReasoningWish, capabilities: Capabilities): E
   return wanted === undefined ? undefined : nearestEffort(wanted, capabilities.efforts);
 }
 
-/** Whether the client asked for something that this upstream has no word for. */
+/** Whether the client asked for an effort that this upstream has no word for: it gets another one, or none. */
 export function effortIsLost(wish: ReasoningWish, capabilities: Capabilities): boolean {
-  return wantedEffort(wish) !== undefined && !wish.off && capabilities.efforts.every((effort) => effort === "none");
+  const wanted = wantedEffort(wish);
+  return wanted !== undefined && !wish.off && nearestEffort(wanted, capabilities.efforts) !== wanted;
 }

@@ -86,9 +86,14 @@ export function messagesTyped(type: string): TypedForm | undefined {
 /** Function arguments for a typed call of responses (`action` of shells, `operation` of patches). */
 function argumentsOfTyped(kind: ToolKind, native: JsonObject): JsonObject {
   if (kind === "local_shell") {
-    return without({ command: native.command, workdir: native.working_directory, timeout_ms: native.timeout_ms });
+    const { command, working_directory: workdir, timeout_ms, user, env } = native;
+    const isSet = isObject(env) && Object.keys(env).length > 0;
+    return without({ command, workdir, timeout_ms, user, env: isSet ? env : undefined });
   }
-  if (kind === "shell") return without({ commands: native.commands, timeout_ms: native.timeout_ms });
+  if (kind === "shell") {
+    const { commands, timeout_ms, max_output_length } = native;
+    return without({ commands, timeout_ms, max_output_length });
+  }
   if (kind === "apply_patch") return without({ type: native.type, path: native.path, diff: native.diff });
   return native;
 }

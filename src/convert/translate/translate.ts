@@ -120,14 +120,14 @@ class Translation implements Exchange {
 
   /** @param unlisted members of the client's body that no protocol lists. */
   constructor(
-    { body, dropped, tier, plan }: TranslatedRequest,
+    { body, dropped, unlisted: unread, ignored, tier, plan }: TranslatedRequest,
     unlisted: readonly string[],
     context: ConvertContext,
     inputEstimate: number,
   ) {
-    const left = [...dropped, ...unlisted];
-    this.request = { body, dropped: left, unlisted: unlisted.length, tier };
-    this.translation = translationHeader(left);
+    const left = [...dropped, ...unread, ...unlisted];
+    this.request = { body, dropped: left, unlisted: unread.length + unlisted.length, tier };
+    this.translation = translationHeader(left, ignored);
     this.#plan = plan;
     this.#context = context;
     this.#inputEstimate = inputEstimate;

@@ -149,7 +149,7 @@ test("what is passed by configuration passes byte for byte, and nothing is named
 test("a translation names what nobody knows beside what it cannot carry, and the latter alone is counted by name", () => {
   const exchange = sent("chat", "messages", UNLISTED);
   assert.ok(exchange);
-  assert.equal(exchange.translation, "lossy; dropped=seed,num_ctx,reasoning.budget");
+  assert.equal(exchange.translation, "lossy; dropped=seed,reasoning.effort,num_ctx,reasoning.budget");
   assert.equal(exchange.request.unlisted, 2);
 });
 

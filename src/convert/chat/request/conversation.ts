@@ -3,6 +3,7 @@
 import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart, UserTurn } from "../../hub.ts";
+import { cacheMark, promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
@@ -77,10 +78,10 @@ function textOf(part: JsonObject, path: string): TextPart {
   return { type: "text", text: text(part.text, `${path}.text`), cache: breakpoint(part, path) };
 }
 
-/** `prompt_cache_breakpoint` of a part (rule 19). */
+/** `prompt_cache_breakpoint` of a part, or `cache_control` as routers take it over from messages (rule 19). */
 function breakpoint(part: JsonObject, path: string): TextPart["cache"] {
   const mark = optionalRecord(part.prompt_cache_breakpoint, `${path}.prompt_cache_breakpoint`);
-  return mark === undefined ? undefined : { ttl: mark.ttl === "12h" ? "long" : "short" };
+  return mark === undefined ? cacheMark(part.cache_control, `${path}.cache_control`) : promptCacheMark(mark);
 }
 
 function userTurn(message: JsonObject, param: string): UserTurn {

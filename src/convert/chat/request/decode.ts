@@ -3,6 +3,7 @@ import type { Refusal } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
+import { cacheMark } from "../../rules/cache-marks.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
   isGiven,
@@ -17,8 +18,10 @@ import {
   text,
 } from "../../rules/read.ts";
 import { offMember } from "../../rules/thinking.ts";
+import { unreadOf } from "../../rules/unread.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { decodeMessages } from "./conversation.ts";
+import { CHAT_READS } from "./members.ts";
 
 /**
  * A chat request as a hub request, or what is wrong with it.
@@ -63,6 +66,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
     reasoning: decodeReasoning(json),
     logprobs: decodeLogprobs(json),
     ...sharedOpenaiMembers(json),
+    cache: cacheMark(json.cache_control, "cache_control"),
     reply: {
       includeUsage: streamOptions?.include_usage === true,
       encryptedReasoning: false,
@@ -114,7 +118,7 @@ function decodeLogprobs(json: JsonObject): HubRequest["logprobs"] {
 
 /** Members that no other protocol has: what is refused, and what is left out and named (rules 30 and 31). */
 function decodeRest(json: JsonObject): readonly RestField[] {
-  const rest = restOf(json, { seed: "meaning", prediction: "meaning", audio: "required" });
+  const rest = restOf(json, { seed: "meaning", prediction: "meaning", audio: "required", inference_geo: "required" });
   const n = optionalCount(json.n, "n", 1);
   if (n !== undefined && n > 1) rest.push({ param: "n", value: n, weight: "required" });
   const modalities = optionalList(json.modalities, "modalities") ?? [];
@@ -127,5 +131,5 @@ function decodeRest(json: JsonObject): readonly RestField[] {
   if (isObject(json.logit_bias) && Object.keys(json.logit_bias).length > 0) {
     rest.push({ param: "logit_bias", value: json.logit_bias, weight: "meaning" });
   }
-  return rest;
+  return [...rest, ...unreadOf(json, CHAT_READS, ["messages"])];
 }

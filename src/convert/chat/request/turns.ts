@@ -12,6 +12,7 @@ import type {
   ToolResult,
   UserPart,
 } from "../../hub.ts";
+import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
 import { openReasoning, originOf } from "../../rules/envelope.ts";
 import { type CallIds, safeCallId } from "../../rules/ids.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
@@ -37,15 +38,16 @@ type Media = ImagePart | FilePart;
 export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
   const messages: JsonObject[] = [];
   const turns = settleResults(scribe.hub.turns);
+  const marks = carriesMarks(scribe.hub, scribe.route);
   let shown: readonly Media[] = [];
   for (const turn of turns) {
     // Images of tool results open the user message after them, which is made when there is none (rule 18).
     if (turn.role !== "user" && turn.role !== "tool" && shown.length > 0) {
-      messages.push(userMessage(shown, scribe.route));
+      messages.push(userMessage(shown, scribe.route, marks));
       shown = [];
     }
     if (turn.role === "user") {
-      messages.push(userMessage([...shown, ...turn.parts], scribe.route));
+      messages.push(userMessage([...shown, ...turn.parts], scribe.route, marks));
       shown = [];
     } else if (turn.role === "tool") {
       for (const result of turn.results) messages.push(toolMessage(result, scribe));
@@ -57,7 +59,7 @@ export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
       messages.push({ role: scribe.route.capabilities.systemRole, content: joinTexts(turn.parts) });
     } else messages.push({ role: "user", content: reminder(turn) });
   }
-  if (shown.length > 0) messages.push(userMessage(shown, scribe.route));
+  if (shown.length > 0) messages.push(userMessage(shown, scribe.route, marks));
   return messages;
 }
 
@@ -71,11 +73,24 @@ function isTextFile(part: FilePart): boolean {
   return source.kind === "text" || (source.kind === "base64" && source.mediaType.startsWith("text/"));
 }
 
-function userMessage(parts: readonly UserPart[], route: RouteFacts): JsonObject {
-  const written = parts.map((part) => contentPart(part, route));
+/** @param marks whether breakpoints for a prompt cache are written. */
+function userMessage(parts: readonly UserPart[], route: RouteFacts, marks: boolean): JsonObject {
+  const written = parts.map((part) => markedPart(part, route, marks));
   const only = written.length === 1 ? written[0] : undefined;
   if (written.length === 0) return { role: "user", content: "" };
-  return { role: "user", content: only?.type === "text" ? only.text : written };
+  const isPlain = only?.type === "text" && only.prompt_cache_breakpoint === undefined;
+  return { role: "user", content: isPlain ? only.text : written };
+}
+
+function markedPart(part: UserPart, route: RouteFacts, marks: boolean): JsonObject {
+  const written = contentPart(part, route);
+  if (!marks || part.type === "audio" || part.cache === undefined) return written;
+  return { ...written, prompt_cache_breakpoint: writtenPromptCacheMark(part.cache) };
+}
+
+/** Whether the server knows breakpoints, and the client's are its kind: those of messages are hints here (rule 3). */
+export function carriesMarks({ client }: Pick<HubRequest, "client">, { capabilities }: RouteFacts): boolean {
+  return capabilities.openaiNative && client === "responses";
 }
 
 function contentPart(part: UserPart, route: RouteFacts): JsonObject {

@@ -158,13 +158,16 @@ function mediaSource(source: JsonObject, path: string): ImagePart["source"] {
 function documentBlock(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
   const source = record(block.source, `${path}.source`);
   const name = optionalText(block.title, `${path}.title`);
+  const context = optionalText(block.context, `${path}.context`);
+  // What the client says about a document stands before it, since no other protocol has a place for it (rule 18).
+  const before = context === undefined || context === "" ? [] : [plainText(context)];
   const cache = breakpoint(block);
   if (source.type === "text") {
     const told = text(source.data, `${path}.source.data`);
-    return [{ type: "file", source: { kind: "text", text: told }, name, cache, param: path }];
+    return [...before, { type: "file", source: { kind: "text", text: told }, name, cache, param: path }];
   }
-  if (source.type === "content") return nestedContent(source.content, `${path}.source.content`);
-  return [{ type: "file", source: mediaSource(source, path), name, cache, param: path }];
+  if (source.type === "content") return [...before, ...nestedContent(source.content, `${path}.source.content`)];
+  return [...before, { type: "file", source: mediaSource(source, path), name, cache, param: path }];
 }
 
 /** A search result as text: title and address, then what was found (rule 18). */

@@ -18,8 +18,10 @@ import {
   text,
 } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { unreadOf } from "../../rules/unread.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { MessagesConversation, plainText, textBlock } from "./conversation.ts";
+import { MESSAGES_READS } from "./members.ts";
 
 /**
  * A messages request as a hub request, or what is wrong with it.
@@ -130,15 +132,13 @@ function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[
     container: "required",
     mcp_servers: "required",
     thread: "required",
+    // Its answer would be a summary and nothing else.
+    compaction: "required",
     context_management: "meaning",
     fallbacks: "meaning",
     safeguards: "meaning",
-    diagnostics: "hint",
-    cache_control: "hint",
-    user_profile_id: "hint",
-    workspace_id: "hint",
   }).filter((field) => !(Array.isArray(field.value) && field.value.length === 0));
   if (json.speed === "fast") rest.push({ param: "speed", value: json.speed, weight: "meaning" });
   if (serverTools) rest.push({ param: "server_tool_use", value: true, weight: "meaning" });
-  return rest;
+  return [...rest, ...unreadOf(json, MESSAGES_READS, ["system", "messages"])];
 }

@@ -13,8 +13,9 @@ import type {
   Turn,
   UserPart,
 } from "../../hub.ts";
-import { openReasoning, originOf } from "../../rules/envelope.ts";
+import { ignoreReasoning, openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
+import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, messagesImageSource } from "../../rules/media.ts";
 import { settleResults } from "../../rules/pairing.ts";
 import { refuse } from "../../rules/read.ts";
@@ -38,6 +39,7 @@ interface MessagesScribe {
   readonly context: ConvertContext;
   readonly names: NameBook;
   readonly ids: CallIds;
+  readonly losses: Losses;
 }
 
 /** The whole conversation, roles alternating. */
@@ -55,7 +57,7 @@ export function writeTurns(scribe: MessagesScribe): readonly Message[] {
     else if (turn.role === "assistant") push(messages, "assistant", assistantBlocks(turn, scribe));
     else if (takesSystemHere(messages, turns[index + 1], scribe)) {
       messages.push({ role: "system", content: textBlocks(turn.parts) });
-    } else push(messages, "user", [{ type: "text", text: reminder(turn) }]);
+    } else push(messages, "user", [marked({ type: "text", text: reminder(turn) }, turn.parts.at(-1)?.cache)]);
   }
   return messages;
 }
@@ -176,7 +178,10 @@ function restoredReasoning(
   for (const part of turn.parts) {
     if (part.type !== "reasoning") continue;
     const blocks = restoredBlocks(part, scribe);
-    if (blocks === undefined) return undefined;
+    if (blocks === undefined) {
+      ignoreReasoning(scribe);
+      return undefined;
+    }
     restored.set(part, blocks);
   }
   return restored;

@@ -15,9 +15,11 @@ import {
   refusing,
 } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
+import { unreadOf } from "../../rules/unread.ts";
 import { mayBeReferredTo } from "../references.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { ResponsesConversation } from "./input.ts";
+import { RESPONSES_READS } from "./members.ts";
 
 /**
  * A responses request as a hub request, or what is wrong with it.
@@ -56,7 +58,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
       referable: mayBeReferredTo(json),
       echo: echoOf(json),
     },
-    rest: decodeRest(json, conversation.hostedCalls),
+    rest: decodeRest(json, include, conversation.hostedCalls),
   };
 }
 
@@ -87,27 +89,27 @@ function decodeLogprobs(json: JsonObject, include: readonly unknown[]): HubReque
   return include.includes("message.output_text.logprobs") ? { top, param: "include" } : undefined;
 }
 
+/** What `include` may ask for here; the rest is work of hosted tools, which no other server does. */
+const READ_INCLUDES: ReadonlySet<unknown> = new Set(["reasoning.encrypted_content", "message.output_text.logprobs"]);
+
 /** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
-function decodeRest(json: JsonObject, hostedCalls: boolean): readonly RestField[] {
+function decodeRest(json: JsonObject, include: readonly unknown[], hostedCalls: boolean): readonly RestField[] {
   const rest = restOf(json, {
     previous_response_id: "required",
     conversation: "required",
     prompt: "required",
+    inference_geo: "required",
     context_management: "meaning",
-    max_tool_calls: "hint",
-    client_metadata: "hint",
-    access_programs: "hint",
-    image: "hint",
   });
   if (optionalFlag(json.background, "background") === true) {
     rest.push({ param: "background", value: true, weight: "required" });
   }
   if (json.truncation === "auto") rest.push({ param: "truncation", value: "auto", weight: "meaning" });
-  if (optionalRecord(json.reasoning, "reasoning")?.mode === "pro") {
-    rest.push({ param: "reasoning.mode", value: "pro", weight: "meaning" });
-  }
+  const mode = optionalRecord(json.reasoning, "reasoning")?.mode;
+  if (isGiven(mode) && mode !== "standard") rest.push({ param: "reasoning.mode", value: mode, weight: "meaning" });
+  if (include.some((one) => !READ_INCLUDES.has(one))) rest.push({ param: "include", value: include, weight: "hint" });
   if (hostedCalls) rest.push({ param: "input.hosted_call", value: true, weight: "meaning" });
-  return rest;
+  return [...rest, ...unreadOf(json, RESPONSES_READS, ["input"])];
 }
 
 /** What every response object repeats of its request, with the protocol's own defaults (rule 45). */

@@ -15,6 +15,7 @@ import type {
   ToolResult,
   UserPart,
 } from "../../hub.ts";
+import { promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
@@ -251,27 +252,32 @@ function inputPart(part: JsonObject, path: string): UserPart {
 }
 
 function textPartOf(part: JsonObject, path: string): TextPart {
-  const mark = isObject(part.prompt_cache_breakpoint) ? part.prompt_cache_breakpoint : undefined;
-  const cache = mark && { ttl: mark.ttl === "12h" ? ("long" as const) : ("short" as const) };
-  return { type: "text", text: text(part.text, `${path}.text`), cache };
+  return { type: "text", text: text(part.text, `${path}.text`), cache: breakpoint(part) };
+}
+
+/** `prompt_cache_breakpoint` of a part (rule 19). */
+function breakpoint({ prompt_cache_breakpoint: mark }: JsonObject): TextPart["cache"] {
+  return isObject(mark) ? promptCacheMark(mark) : undefined;
 }
 
 function imagePart(part: JsonObject, path: string): ImagePart {
   const id = optionalText(part.file_id, `${path}.file_id`);
   const detail = optionalText(part.detail, `${path}.detail`);
-  if (id !== undefined) return { type: "image", source: { kind: "id", id }, detail, param: `${path}.file_id` };
+  const cache = breakpoint(part);
+  if (id !== undefined) return { type: "image", source: { kind: "id", id }, detail, cache, param: `${path}.file_id` };
   const param = `${path}.image_url`;
-  return { type: "image", source: sourceOfUrl(text(part.image_url, param)), detail, param };
+  return { type: "image", source: sourceOfUrl(text(part.image_url, param)), detail, cache, param };
 }
 
 function filePart(part: JsonObject, path: string): FilePart {
   const name = optionalText(part.filename, `${path}.filename`);
   const id = optionalText(part.file_id, `${path}.file_id`);
-  if (id !== undefined) return { type: "file", source: { kind: "id", id }, name, param: `${path}.file_id` };
+  const cache = breakpoint(part);
+  if (id !== undefined) return { type: "file", source: { kind: "id", id }, name, cache, param: `${path}.file_id` };
   const url = optionalText(part.file_url, `${path}.file_url`);
-  if (url !== undefined) return { type: "file", source: { kind: "url", url }, name, param: `${path}.file_url` };
+  if (url !== undefined) return { type: "file", source: { kind: "url", url }, name, cache, param: `${path}.file_url` };
   const param = `${path}.file_data`;
-  return { type: "file", source: sourceOfUrl(text(part.file_data, param)), name, param };
+  return { type: "file", source: sourceOfUrl(text(part.file_data, param)), name, cache, param };
 }
 
 function systemParts(content: unknown, path: string): readonly TextPart[] {

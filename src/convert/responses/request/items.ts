@@ -14,8 +14,10 @@ import type {
   ToolResult,
   UserPart,
 } from "../../hub.ts";
-import { openReasoning, originOf } from "../../rules/envelope.ts";
+import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
+import { ignoreReasoning, openReasoning, originOf } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
+import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { refuse } from "../../rules/read.ts";
 import { errorText, joinTexts } from "../../rules/system.ts";
@@ -29,6 +31,7 @@ interface ResponsesScribe {
   readonly context: ConvertContext;
   readonly names: NameBook;
   readonly ids: CallIds;
+  readonly losses: Losses;
 }
 
 /** The whole conversation as items, system text of the beginning aside. */
@@ -53,16 +56,14 @@ export function writeItems(scribe: ResponsesScribe): readonly JsonObject[] {
 function userContent(parts: readonly UserPart[], plain: boolean, scribe: ResponsesScribe): unknown {
   const only = parts[0];
   if (plain && parts.length === 1 && only?.type === "text") return only.text;
-  return parts.map((part) => {
-    const written = inputPart(part, scribe.route);
-    // Chat's breakpoints are this protocol's; those of messages are hints that it has no place for (rule 3).
-    const isMarked = part.type !== "audio" && part.cache !== undefined && scribe.hub.client !== "messages";
-    return isMarked ? { ...written, prompt_cache_breakpoint: breakpoint(part.cache?.ttl) } : written;
-  });
+  return parts.map((part) => markedPart(part, scribe));
 }
 
-function breakpoint(ttl: "short" | "long" | undefined): JsonObject {
-  return ttl === "long" ? { mode: "explicit", ttl: "12h" } : { mode: "explicit" };
+/** A part with its breakpoint: chat's are this protocol's; those of messages are hints that it has no place for (rule 3). */
+function markedPart(part: UserPart, scribe: ResponsesScribe): JsonObject {
+  const written = inputPart(part, scribe.route);
+  if (part.type === "audio" || part.cache === undefined || scribe.hub.client === "messages") return written;
+  return { ...written, prompt_cache_breakpoint: writtenPromptCacheMark(part.cache) };
 }
 
 function inputPart(part: UserPart, route: RouteFacts): JsonObject {
@@ -104,13 +105,14 @@ function noteCustomCalls(turn: AssistantTurn, scribe: ResponsesScribe, custom: S
 function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly JsonObject[] {
   const reasoning = restoredReasoning(turn, scribe);
   const items: JsonObject[] = [];
+  const lastCall = turn.parts.findLastIndex((part) => part.type === "tool-call");
   let content: JsonObject[] | undefined;
-  for (const part of turn.parts) {
+  for (const [index, part] of turn.parts.entries()) {
     if (part.type === "text" || part.type === "refusal") {
       if (part.text === "") continue;
       if (content === undefined || part.startsMessage) {
         content = [];
-        items.push({ type: "message", role: "assistant", content });
+        items.push({ type: "message", role: "assistant", content, phase: phaseOf(index < lastCall, scribe) });
       }
       content.push(
         part.type === "text"
@@ -124,6 +126,15 @@ function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly 
     else for (const item of reasoning?.get(part) ?? []) items.push(item);
   }
   return withoutLooseReasoning(items);
+}
+
+/**
+ * What models of the protocol's own vendor want to know of each earlier message, and work worse without: what was said
+ * before a call is commentary, all else the answer (rule 14).
+ */
+function phaseOf(isBeforeCall: boolean, { route }: ResponsesScribe): string | undefined {
+  if (!route.capabilities.openaiNative) return undefined;
+  return isBeforeCall ? "commentary" : "final_answer";
 }
 
 function callItem(call: ToolCallPart, scribe: ResponsesScribe): JsonObject {
@@ -149,7 +160,10 @@ function restoredReasoning(
   for (const part of turn.parts) {
     if (part.type !== "reasoning") continue;
     const items = restoredItems(part, scribe);
-    if (items === undefined) return undefined;
+    if (items === undefined) {
+      ignoreReasoning(scribe);
+      return undefined;
+    }
     restored.set(part, items);
   }
   return restored;
@@ -182,7 +196,7 @@ function outputContent(result: ToolResult, scribe: ResponsesScribe): unknown {
   const parts = result.content.map((part) =>
     part.type === "tool-reference"
       ? { type: "input_text", text: scribe.names.nameOf({ kind: "function", name: part.name }) }
-      : inputPart(part, scribe.route),
+      : markedPart(part, scribe),
   );
   if (result.isError) return markedAsError(parts);
   return parts.length > 0 ? parts : "";

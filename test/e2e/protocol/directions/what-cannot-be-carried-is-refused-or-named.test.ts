@@ -82,6 +82,9 @@ const LOST: readonly Case[] = [
   ["messages", "chat", { top_k: 5, context_management: { edits: [{ type: "x" }] } }, "context_management,top_k"],
   ["messages", "responses", { top_k: 5 }, "top_k"],
   ["responses", "chat", { truncation: "auto" }, "truncation"],
+  ["chat", "responses", { messages: [{ role: "user", content: "hello", name: "ann" }] }, "messages.name"],
+  ["messages", "chat", { output_config: { task_budget: { type: "tokens", total: 9 } } }, "output_config.task_budget"],
+  ["responses", "chat", { reasoning: { context: "all_turns" } }, "reasoning.context"],
   ["responses", "messages", { truncation: "auto", text: { verbosity: "low" } }, "truncation,text.verbosity"],
 ];
 
@@ -113,6 +116,16 @@ for (const [client, upstream, fields, names] of LOST) {
     assert.deepEqual(await lossesOf({ client, upstream }), losses);
   });
 }
+
+test("what changes no answer is named apart, and a strict request goes on without it", async () => {
+  const ask = askFor({ client: "responses", upstream: "chat" }, { client_metadata: { a: "b" } });
+  const reply = await post(here, "responses", account.key, ask, { "x-tollgate-strict": "1" });
+  await reply.text();
+  assert.deepEqual(
+    [reply.status, reply.headers.get("x-tollgate-translation")],
+    [200, "exact; ignored=client_metadata"],
+  );
+});
 
 for (const direction of CROSS_DIRECTIONS) {
   test(`${direction.client} to ${direction.upstream}: a plain request is exact, strict or not`, async () => {

@@ -1,0 +1,103 @@
+/** What the decoder of chat requests reads; every other member is named (docs/translation-rules.md rules 2, 3 and 31). */
+import { byMember, reads } from "../../rules/unread.ts";
+
+/** `cache_control`: OpenRouter's and LiteLLM's spelling of a breakpoint, taken over from messages. */
+const MARKS = "prompt_cache_breakpoint cache_control";
+/** A life of 30 minutes is between those of messages, whose shorter one is taken. */
+const MARK = reads({ read: "mode", responses: "ttl", hint: "ttl", unsaid: { ttl: ["12h"] } });
+
+/** Text where no other protocol but messages can mark a cache. */
+const MARKED = { prompt_cache_breakpoint: MARK };
+const PLAIN_TEXT = reads({ read: "type text", messages: MARKS, hint: MARKS }, MARKED);
+/** An image, of a user or of a model that made it. */
+const IMAGE = reads(
+  { read: `type ${MARKS}` },
+  {
+    ...MARKED,
+    image_url: reads({ read: "url", responses: "detail", lost: "detail", unsaid: { detail: ["auto"] } }),
+  },
+);
+
+const USER_PART = byMember("type", {
+  text: reads({ read: `type text ${MARKS}` }, MARKED),
+  image_url: IMAGE,
+  file: reads(
+    { read: `type ${MARKS}` },
+    { ...MARKED, file: reads({ read: "file_data file_id filename", lost: "detail format" }) },
+  ),
+});
+
+const CALL = reads(
+  { read: "id type", hint: "index" },
+  { function: reads({ read: "name arguments" }), custom: reads({ read: "name input" }) },
+);
+
+const SYSTEM = reads({ read: "role", lost: "name" }, { content: PLAIN_TEXT });
+
+const MESSAGE = byMember("role", {
+  system: SYSTEM,
+  developer: SYSTEM,
+  user: reads({ read: "role", lost: "name" }, { content: USER_PART }),
+  assistant: reads(
+    { read: "role refusal reasoning_content reasoning audio", lost: "name", hint: "annotations" },
+    {
+      content: byMember("type", { text: PLAIN_TEXT, image_url: IMAGE, refusal: reads({ read: "type refusal" }) }),
+      // OpenRouter puts what a model has made beside the text.
+      images: IMAGE,
+      tool_calls: CALL,
+      function_call: reads({ read: "name arguments" }),
+    },
+  ),
+  tool: reads({ read: "role tool_call_id", hint: "name" }, { content: USER_PART }),
+  function: reads({ read: "role content name" }),
+});
+
+const FUNCTION = reads({
+  read: "name description parameters strict",
+  messages: "cache_control",
+  hint: "cache_control defer_loading",
+});
+
+/** Hosted tools have no table: they are left out, and named, as a whole. */
+const TOOL = byMember(
+  "type",
+  {
+    function: reads(
+      { read: "type", messages: "cache_control", hint: "cache_control defer_loading eager_input_streaming" },
+      { function: FUNCTION },
+    ),
+    custom: reads(
+      { read: "type", hint: "cache_control" },
+      { custom: reads({ read: "name description" }, { format: reads({ read: "type grammar" }) }) },
+    ),
+  },
+  "function",
+);
+
+export const CHAT_READS = reads(
+  {
+    read: `model max_tokens max_completion_tokens stop response_format verbosity reasoning_effort logprobs top_logprobs
+      temperature top_p top_k parallel_tool_calls tool_choice function_call safety_identifier user service_tier
+      prompt_cache_key prompt_cache_options prompt_cache_retention metadata moderation stream n modalities audio
+      web_search_options seed prediction frequency_penalty presence_penalty logit_bias inference_geo`,
+    messages: "cache_control",
+    // `usage` is OpenRouter's wish for the count that every answer has.
+    hint: "store usage cache_control",
+    refusals: `include_reasoning separate_reasoning stream_reasoning skip_special_tokens spaces_between_special_tokens
+      add_generation_prompt add_special_tokens do_sample cache_prompt`,
+    unsaid: { speed: ["standard"] },
+  },
+  {
+    messages: MESSAGE,
+    tools: TOOL,
+    functions: FUNCTION,
+    stream_options: reads({
+      read: "include_usage",
+      hint: "include_obfuscation continuous_usage_stats chunk_include_usage",
+    }),
+    // Of the switches that servers have added, the words for "off" are read (rule 27).
+    thinking: reads({ unsaid: { type: ["disabled"] } }),
+    reasoning: reads({ unsaid: { effort: ["none"] } }),
+    chat_template_kwargs: reads({}),
+  },
+);

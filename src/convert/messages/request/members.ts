@@ -1,0 +1,92 @@
+/** What the decoder of messages requests reads; every other member is named (docs/translation-rules.md rules 2, 3 and 31). */
+import { messagesTyped } from "../../rules/tool-typed.ts";
+import { byMember, reads } from "../../rules/unread.ts";
+
+/** Sources that the model named in earlier turns, and marks for a cache that the other protocols keep by themselves. */
+const TEXT = reads({ read: "type text", hint: "cache_control citations" });
+
+const IMAGE = reads(
+  { read: "type source", hint: "cache_control" },
+  // To scale an image down is what servers do anyway; the other word asks for a refusal.
+  { transformations: reads({ lost: "oversized_image", unsaid: { oversized_image: ["downsize"] } }) },
+);
+
+const CITED = reads({ lost: "enabled" });
+
+const DOCUMENT = reads(
+  { read: "type title context", hint: "cache_control" },
+  {
+    source: byMember("type", {
+      content: reads({ read: "type" }, { content: byMember("type", { text: TEXT, image: IMAGE }) }),
+    }),
+    citations: CITED,
+  },
+);
+
+const SEARCH_RESULT = reads(
+  { read: "type title source", hint: "cache_control" },
+  { content: byMember("type", { text: TEXT }), citations: CITED },
+);
+
+const SHARED = { text: TEXT, image: IMAGE, document: DOCUMENT, search_result: SEARCH_RESULT };
+
+const TOOL_RESULT = reads(
+  { read: "type tool_use_id is_error", hint: "cache_control toolset_name" },
+  {
+    content: byMember("type", { ...SHARED, tool_reference: reads({ read: "type tool_name", hint: "cache_control" }) }),
+  },
+);
+
+const USER = byMember("type", { ...SHARED, tool_result: TOOL_RESULT });
+
+const ASSISTANT = byMember("type", {
+  text: TEXT,
+  thinking: reads({ read: "type thinking signature" }),
+  redacted_thinking: reads({ read: "type data" }),
+  tool_use: reads({
+    read: "type id name input",
+    hint: "cache_control caller toolset_name",
+    unsaid: { caller: [{ type: "direct" }] },
+  }),
+  // Where another model of the vendor took over: what it said stands in the other blocks.
+  fallback: reads({ hint: "type from to trigger" }),
+});
+
+const MESSAGE = byMember("role", {
+  user: reads({ read: "role" }, { content: USER }),
+  assistant: reads({ read: "role" }, { content: ASSISTANT }),
+  system: reads({ read: "role" }, { content: TEXT, output_config: reads({ read: "effort" }) }),
+});
+
+const TOOL_NAMES = {
+  hint: "cache_control defer_loading eager_input_streaming",
+  lost: "input_examples allowed_callers max_characters",
+  unsaid: { allowed_callers: [["direct"]], type: ["custom"] },
+};
+const OWN_TOOL = reads({ read: "type name description input_schema strict", ...TOOL_NAMES });
+/** Their schema is ours where the target does not know the type. */
+const TYPED_TOOL = reads({ read: "type name", ...TOOL_NAMES, lost: `${TOOL_NAMES.lost} strict` });
+
+export const MESSAGES_READS = reads(
+  {
+    read: `model max_tokens tool_choice temperature top_k top_p stop_sequences stream output_format metadata service_tier
+      inference_geo container mcp_servers thread compaction context_management fallbacks safeguards speed`,
+    hint: "diagnostics cache_control user_profile_id workspace_id anthropic_version anthropic_beta stream_options",
+    refusals: "enable_thinking",
+    unsaid: { speed: ["standard"] },
+  },
+  {
+    system: TEXT,
+    messages: MESSAGE,
+    tools: ({ type }) => {
+      if (type === undefined || type === null || type === "custom") return OWN_TOOL;
+      return typeof type === "string" && messagesTyped(type) ? TYPED_TOOL : undefined;
+    },
+    thinking: reads({
+      read: "type budget_tokens",
+      hint: "display block_binding",
+      unsaid: { display: ["summarized", "omitted"] },
+    }),
+    output_config: reads({ read: "effort format", lost: "task_budget" }),
+  },
+);

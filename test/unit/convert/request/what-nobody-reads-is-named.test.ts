@@ -1,0 +1,167 @@
+/**
+ * docs/translation-rules.md rules 2 and 3: a member that no decoder reads is named wherever it stands; what changes no
+ * answer is named apart, and a strict request goes on without it.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openExchange } from "../../../../src/convert/bridge.ts";
+import type { Exchange } from "../../../../src/convert/exchange.ts";
+import type { Capabilities } from "../../../../src/values/catalog.ts";
+import { isRefusal, type Refusal } from "../../../../src/values/errors.ts";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { isJsonFault, scanJson } from "../../../../src/wire/json.ts";
+import { type Body, CONTEXT, PERMITTED, routeTo, upstreamBody } from "./translate.ts";
+
+function open(from: Protocol, to: Protocol, members: Body, strict = false): Exchange | Refusal {
+  const json = { model: "m", ...(from === "messages" ? { max_tokens: 100 } : {}), ...members };
+  const body = Buffer.from(JSON.stringify(json));
+  const scan = scanJson(body);
+  assert.ok(!isJsonFault(scan));
+  const request = { protocol: from, body, json: JSON.parse(body.toString()), scan, model: "m", stream: false };
+  return openExchange(request, routeTo(to), { ...PERMITTED, strict }, CONTEXT);
+}
+
+const text = (content: unknown) => [{ role: "user", content }];
+const ASK = { chat: { messages: text("hi") }, messages: { messages: text("hi") }, responses: { input: "hi" } };
+
+type Row = readonly [client: Protocol, upstream: Protocol, members: Body, header: string, unlisted?: number];
+
+const ROWS: readonly Row[] = [
+  [
+    "chat",
+    "messages",
+    { messages: text([{ type: "text", text: "a", zq: 1 }]) },
+    "lossy; dropped=messages.content.zq",
+    1,
+  ],
+  ["chat", "responses", { messages: [{ role: "user", content: "a", zq: false }] }, "lossy; dropped=messages.zq", 1],
+  ["messages", "chat", { messages: text([{ type: "text", text: "a", zq: {} }]) }, "exact"],
+  [
+    "messages",
+    "chat",
+    { messages: text("a"), system: [{ type: "text", text: "b", zq: 1 }] },
+    "lossy; dropped=system.zq",
+    1,
+  ],
+  ["responses", "chat", { input: [{ role: "user", content: "a", zq: 1 }] }, "lossy; dropped=input.zq", 1],
+  ["responses", "messages", { input: [{ role: "user", content: "a", id: "msg_1" }] }, "exact; ignored=input.id"],
+  ["chat", "messages", { ...ASK.chat, min_p: 0.1, metadata: { a: "b" } }, "lossy; dropped=min_p; ignored=metadata"],
+  ["chat", "messages", { ...ASK.chat, thinking: { type: "enabled" } }, "lossy; dropped=thinking.type"],
+  ["chat", "messages", { ...ASK.chat, include_reasoning: false }, "lossy; dropped=include_reasoning"],
+  [
+    "chat",
+    "messages",
+    { ...ASK.chat, skip_special_tokens: true, enable_thinking: false },
+    "lossy; dropped=skip_special_tokens",
+  ],
+  [
+    "messages",
+    "chat",
+    { ...ASK.messages, output_config: { task_budget: { type: "tokens", total: 9 } } },
+    "lossy; dropped=output_config.task_budget",
+  ],
+  ["messages", "responses", { ...ASK.messages, fallback_credit_token: "t" }, "lossy; dropped=fallback_credit_token"],
+  ["responses", "chat", { ...ASK.responses, reasoning: { context: "all_turns" } }, "lossy; dropped=reasoning.context"],
+  [
+    "responses",
+    "chat",
+    { ...ASK.responses, reasoning: { context: "auto" }, access_programs: { a: "b" } },
+    "exact; ignored=access_programs",
+  ],
+];
+
+for (const [client, upstream, members, header, unlisted = 0] of ROWS) {
+  test(`${client} to ${upstream}: ${JSON.stringify(members).slice(0, 90)} is told as ${header}`, () => {
+    const exchange = open(client, upstream, members);
+    assert.ok(!isRefusal(exchange));
+    assert.equal(exchange.translation, header);
+    assert.equal(exchange.request.unlisted, unlisted);
+
+    const strict = open(client, upstream, members, true);
+    assert.equal(isRefusal(strict), header.startsWith("lossy"));
+  });
+}
+
+test("names of a hostile body are bounded, and harmless in a header", () => {
+  const part = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`x\r\n${at}`, at]));
+  const hostile = { type: "text", text: "a", constructor: 1, ...part };
+  const exchange = open("chat", "messages", { messages: text([hostile]) });
+  assert.ok(!isRefusal(exchange));
+  assert.match(
+    exchange.translation ?? "",
+    /^lossy; dropped=messages\.content\.constructor,(messages\.content\.x__\d+,){19}\+80$/,
+  );
+});
+
+test("an answer that would be nothing but a summary is refused", () => {
+  const refused = open("messages", "chat", { ...ASK.messages, compaction: { type: "summarize" } });
+  assert.ok(isRefusal(refused));
+  assert.deepEqual([refused.cause, refused.facts.param], ["unsupported_parameter", "compaction"]);
+});
+
+const CACHED = { type: "ephemeral", ttl: "1h" };
+
+test("a chat client's marks for a cache reach messages in either spelling, the body's among the four", () => {
+  const parts = ["a", "b", "c"].map((one) => ({ type: "text", text: one, cache_control: { type: "ephemeral" } }));
+  const tools = [{ type: "function", function: { name: "f" }, cache_control: CACHED }];
+  const body = upstreamBody("chat", { messages: text(parts), tools, cache_control: CACHED }, routeTo("messages"));
+  assert.deepEqual(body.cache_control, CACHED);
+  const marked = JSON.stringify([body.tools, body.messages]).match(/"cache_control"/g);
+  assert.equal(marked?.length, 3);
+  assert.ok(!JSON.stringify(body.tools).includes("cache_control"), "the first of four gives way to the body's own");
+});
+
+const NATIVE: Partial<Capabilities> = { openaiNative: true };
+
+test("a breakpoint keeps its life between chat and responses", () => {
+  const mark = { mode: "explicit", ttl: "30m" };
+  const chat = text([{ type: "text", text: "a", prompt_cache_breakpoint: mark }]);
+  const there = upstreamBody("chat", { messages: chat }, routeTo("responses", NATIVE));
+  assert.ok(JSON.stringify(there.input).includes(JSON.stringify(mark)));
+  const back = upstreamBody("responses", { input: there.input }, routeTo("chat", NATIVE));
+  assert.deepEqual(back.messages, chat);
+});
+
+test("top_k of servers of open models reaches messages, where 0 and -1 mean all", () => {
+  for (const [told, sent] of [
+    [5, 5],
+    [0, undefined],
+    [-1, undefined],
+  ] as const) {
+    assert.equal(upstreamBody("chat", { ...ASK.chat, top_k: told }, routeTo("messages")).top_k, sent);
+  }
+});
+
+test("what was said before a call is commentary to the vendor of responses, all else the answer", () => {
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+  const messages = [
+    { role: "user", content: "a" },
+    { role: "assistant", content: "I look.", tool_calls: [call] },
+    { role: "tool", tool_call_id: "c", content: "1" },
+    { role: "assistant", content: "It is 1." },
+    { role: "user", content: "b" },
+  ];
+  const phases = (capabilities: Partial<Capabilities>) => {
+    const { input } = upstreamBody("chat", { messages }, routeTo("responses", capabilities));
+    return (input as Body[]).filter(({ role }) => role === "assistant").map(({ phase }) => phase);
+  };
+  assert.deepEqual(phases(NATIVE), ["commentary", "final_answer"]);
+  assert.deepEqual(phases({}), [undefined, undefined], "other servers may refuse what they do not know");
+});
+
+test("an effort that is lowered is named, one that is there is not", () => {
+  const effort = (told: string) => open("responses", "chat", { ...ASK.responses, reasoning: { effort: told } });
+  const [xhigh, high] = [effort("xhigh"), effort("high")];
+  assert.ok(!isRefusal(xhigh) && !isRefusal(high));
+  assert.deepEqual([xhigh.translation, high.translation], ["lossy; dropped=reasoning.effort", "exact"]);
+});
+
+test("a schema that shall bind and cannot is named", () => {
+  const tools = (parameters: Body) => [{ type: "function", function: { name: "f", parameters, strict: true } }];
+  const closed = { type: "object", properties: {}, additionalProperties: false };
+  const [open_, shut] = [{ type: "object" }, closed].map((schema) =>
+    open("chat", "messages", { ...ASK.chat, tools: tools(schema) }),
+  );
+  assert.ok(open_ && !isRefusal(open_) && shut && !isRefusal(shut));
+  assert.deepEqual([open_.translation, shut.translation], ["lossy; dropped=tools.function.strict", "exact"]);
+});
