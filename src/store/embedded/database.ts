@@ -14,19 +14,24 @@ interface Uncommitted {
   readonly failed: (error: unknown) => void;
 }
 
+/** Calls back soon: in a moment, or at the end of this turn of the loop where there is nobody to wait for. */
+type Later = (work: () => void, isBusy: boolean) => void;
+
 /** A database with its statements prepared once, and two strengths of commit. */
 export class Database {
   readonly #db: DatabaseSync;
   readonly #unlock: () => void;
   /** Calls back once settlements have waited for others to share a commit; undefined: each commit is made at once. */
-  readonly #later: ((work: () => void) => void) | undefined;
+  readonly #later: Later | undefined;
+  /** Whether several have shared the last one: one that comes alone waits for nobody. */
+  #isBusy = false;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
   /** What shares the transaction that is open; none: there is no such transaction. */
   #uncommitted: Uncommitted[] = [];
   #generation = 0;
 
-  constructor(db: DatabaseSync, unlock = () => {}, later?: (work: () => void) => void) {
+  constructor(db: DatabaseSync, unlock = () => {}, later?: Later) {
     this.#db = db;
     this.#unlock = unlock;
     this.#later = later;
@@ -51,8 +56,8 @@ export class Database {
   }
 
   /**
-   * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds share a transaction,
-   * whose commit is most of what one costs. What is read meanwhile has the work in it.
+   * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds share a transaction where
+   * there are several, whose commit is most of what one costs. What is read meanwhile has the work in it.
    * @param undo called when the commit has failed, the latest work's first.
    * @returns resolves when it is committed; the result itself where each commit is made at once.
    */
@@ -60,7 +65,7 @@ export class Database {
     if (!this.#later) return this.#commit("NORMAL", work, undo);
     if (!this.#db.isTransaction) {
       this.#begin("NORMAL");
-      this.#later(() => this.#commitAll());
+      this.#later(() => this.#commitAll(), this.#isBusy);
     }
     const result = this.#within(work);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -146,6 +151,7 @@ export class Database {
       return;
     }
     const committed = this.#uncommitted;
+    this.#isBusy = committed.length > 1;
     this.#uncommitted = [];
     for (const work of committed) work.committed();
   }
@@ -188,7 +194,8 @@ export function openDatabase(dir: string): Database {
     chmodSync(dir, 0o700);
     const path = join(dir, "tollgate.db");
     makePrivate(path);
-    return new Database(openTables(path), unlock, (work) => void setTimeout(work, GATHER_MS));
+    const later: Later = (work, isBusy) => void (isBusy ? setTimeout(work, GATHER_MS) : setImmediate(work));
+    return new Database(openTables(path), unlock, later);
   } catch (error) {
     unlock();
     throw error;
