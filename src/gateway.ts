@@ -38,6 +38,7 @@ import { watchLedger } from "./store/upkeep/ledger-watch.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
+import { Cohort } from "./values/cohort.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, systemClock } from "./values/time.ts";
@@ -203,6 +204,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     ),
     cut: cut.signal,
     overload,
+    cohort: new Cohort(clock),
     observed: new Observed(),
     left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),

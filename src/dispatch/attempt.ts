@@ -2,6 +2,8 @@
  * One attempt: sends the request to one upstream and decides whether what comes back is an answer. Until then the
  * request can still go elsewhere; from the moment of acceptance the bytes belong to the asker.
  */
+
+import type { Cohort } from "../values/cohort.ts";
 import { quoted } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
@@ -54,10 +56,16 @@ export type AttemptResult =
 
 /**
  * Runs one attempt: gives the choice's slot back when the upstream is done, and notes the outcome in its health.
+ * @param cohort takes what upstreams say in one turn of the event loop.
  * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
  */
-export function runAttempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, clock: Clock): Promise<AttemptResult> {
-  return new Promise((resolve, reject) => new Attempt(ask, choice, clock, resolve, reject));
+export function runAttempt<T>(
+  ask: DispatchAsk<T>,
+  choice: Choice<T>,
+  clock: Clock,
+  cohort: Cohort,
+): Promise<AttemptResult> {
+  return new Promise((resolve, reject) => new Attempt(ask, choice, clock, cohort, resolve, reject));
 }
 
 class Attempt<T> implements CallListener {
@@ -79,6 +87,7 @@ class Attempt<T> implements CallListener {
     ask: DispatchAsk<T>,
     choice: Choice<T>,
     clock: Clock,
+    cohort: Cohort,
     resolve: (result: AttemptResult) => void,
     reject: (defect: unknown) => void,
   ) {
@@ -93,7 +102,7 @@ class Attempt<T> implements CallListener {
     const { upstream, slot, encoded } = choice;
     const { body, headers: headerEdits = [] } = encoded;
     const request = { stream, pathSuffix, body, headers, headerEdits, deadlineMs };
-    this.#call = new Call(upstream, slot, request, clock, this);
+    this.#call = new Call(upstream, slot, request, clock, cohort, this);
     this.#call.start();
   }
 

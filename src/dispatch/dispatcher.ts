@@ -5,6 +5,7 @@
 
 import { sparingly } from "../telemetry/log.ts";
 import type { Route } from "../values/catalog.ts";
+import { Cohort } from "../values/cohort.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
@@ -75,6 +76,7 @@ class RoutingDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #budget = new RetryBudget();
   readonly #affinity: Affinity;
+  readonly #cohort: Cohort;
   readonly #pool: UpstreamPool;
   /** What was last said to the operator, by upstream, kind and model: each of their requests would say it again. */
   readonly #said = new Map<string, (reason: string) => void>();
@@ -82,6 +84,7 @@ class RoutingDispatcher implements Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#affinity = new Affinity(options.clock);
+    this.#cohort = new Cohort(options.clock);
     this.#pool = new UpstreamPool(options.upstreams, {
       clock: options.clock,
       random: options.random,
@@ -183,7 +186,7 @@ class RoutingDispatcher implements Dispatcher {
 
   async #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, again: boolean): Promise<AttemptResult> {
     try {
-      return await runAttempt(ask, choice, this.#options.clock);
+      return await runAttempt(ask, choice, this.#options.clock, this.#cohort);
     } finally {
       if (again) this.#budget.giveBack();
     }

@@ -14,6 +14,7 @@ import type { Journal } from "../settle/journal.ts";
 import type { Observed } from "../settle/observed.ts";
 import type { Settler } from "../settle/settler.ts";
 import type { Store } from "../store/contract.ts";
+import type { Cohort } from "../values/cohort.ts";
 import type { Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
@@ -34,6 +35,8 @@ export interface PipelineParts {
   readonly sealing: Sealing;
   readonly recorder: Recorder;
   readonly overload: Overload;
+  /** Requests that come in, and answers that have left, of one turn of the event loop. */
+  readonly cohort: Cohort;
   /** What completed replies have taught. */
   readonly observed: Observed;
   /** Streams that are read on for a client that has left. */

@@ -49,6 +49,7 @@ export async function serveModel(
   parts: PipelineParts,
   endpoint = MODEL_PATH,
 ): Promise<void> {
+  await parts.cohort.join();
   const { receivedAtMs, traceparent, path } = request;
   const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs, traceparent, path });
   const run: Run = {
@@ -74,6 +75,7 @@ export async function serveModel(
   } finally {
     await settleRequest(run, NOTHING_HAPPENED, parts);
     await reply.finished;
+    await parts.cohort.join();
     run.leave?.();
     record.finish();
   }

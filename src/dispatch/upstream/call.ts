@@ -1,8 +1,10 @@
 /**
  * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. For anything that the upstream
- * does, the listener gets at most one head, then data, then exactly one end or failure, then nothing.
+ * does, the listener gets at most one head, then data, then exactly one end or failure, then nothing. What undici reads in a turn of
+ * the event loop is looked at when it has read everything there was, for all calls one after another.
  */
 import assert from "node:assert/strict";
+import type { Cohort } from "../../values/cohort.ts";
 import type { HeaderEdits } from "../../values/rules.ts";
 import type { Clock } from "../../values/time.ts";
 import { type Failure, failure, failureOfError } from "../failure.ts";
@@ -37,6 +39,9 @@ const ABORTED = new Error("aborted by the gateway");
 const DISCARD_BYTES_MAX = 64 * 1024;
 const DISCARD_MS_MAX = 1_000;
 
+/** So much of a turn waits for its end; with more it is over at once. */
+const WAITING_BYTES_MAX = 64 * 1024;
+
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
   headersMs: number | undefined = undefined;
@@ -49,11 +54,14 @@ export class Call implements UpstreamHandler {
   readonly #upstream: Upstream;
   readonly #slot: Slot;
   readonly #clock: Clock;
+  readonly #cohort: Cohort;
   readonly #request: CallRequest;
   readonly #listener: CallListener;
   #controller: UpstreamController | undefined = undefined;
   #cancelDiscard: () => void = () => {};
   #discardedBytes = 0;
+  /** Of a turn that is not over. */
+  #waitingBytes = 0;
   #decoder: Decoder | undefined = undefined;
   #phase: "connecting" | "waiting" | "body" | "over" = "connecting";
   #paused = false;
@@ -65,11 +73,19 @@ export class Call implements UpstreamHandler {
   #cancelIdle: () => void = () => {};
 
   /** @param slot the call's slot at the upstream, given back when the call is over. */
-  constructor(upstream: Upstream, slot: Slot, request: CallRequest, clock: Clock, listener: CallListener) {
+  constructor(
+    upstream: Upstream,
+    slot: Slot,
+    request: CallRequest,
+    clock: Clock,
+    cohort: Cohort,
+    listener: CallListener,
+  ) {
     this.#upstream = upstream;
     this.#slot = slot;
     this.#request = request;
     this.#clock = clock;
+    this.#cohort = cohort;
     this.#listener = listener;
   }
 
@@ -153,6 +169,39 @@ export class Call implements UpstreamHandler {
   }
 
   onResponseStart(controller: UpstreamController, status: number): void {
+    this.#atEndOfTurn(() => this.#started(controller, status));
+  }
+
+  onResponseData(controller: UpstreamController, chunk: Buffer): void {
+    this.#waitingBytes += chunk.length;
+    this.#atEndOfTurn(() => this.#received(controller, chunk));
+    // What an upstream sends at once has no bound of its own.
+    if (this.#waitingBytes >= WAITING_BYTES_MAX) this.#cohort.flush();
+  }
+
+  onResponseEnd(): void {
+    this.#atEndOfTurn(() => this.#ended());
+  }
+
+  onResponseError(_controller: UpstreamController, error: Error): void {
+    this.#atEndOfTurn(() => {
+      this.#cancelDiscard();
+      this.#fail(failureOfError(error));
+    });
+  }
+
+  /** A defect ends this call, and none of those that the turn has brought beside it. */
+  #atEndOfTurn(step: () => void): void {
+    this.#cohort.add(() => {
+      try {
+        step();
+      } catch (defect) {
+        this.#fail(failureOfError(defect as Error));
+      }
+    });
+  }
+
+  #started(controller: UpstreamController, status: number): void {
     if (this.#phase === "over" || status < 200) return;
     assert.equal(this.#phase, "waiting");
     this.#phase = "body";
@@ -167,7 +216,8 @@ export class Call implements UpstreamHandler {
     this.#listener.head(head);
   }
 
-  onResponseData(controller: UpstreamController, chunk: Buffer): void {
+  #received(controller: UpstreamController, chunk: Buffer): void {
+    this.#waitingBytes -= chunk.length;
     if (this.#phase === "over") {
       this.#discard(chunk.length);
       return;
@@ -183,17 +233,12 @@ export class Call implements UpstreamHandler {
     }
   }
 
-  onResponseEnd(): void {
+  #ended(): void {
     this.#cancelDiscard();
     if (this.#phase === "over") return;
     this.#cancelIdle();
     if (this.#decoder) this.#decoder.end();
     else this.#end();
-  }
-
-  onResponseError(_controller: UpstreamController, error: Error): void {
-    this.#cancelDiscard();
-    this.#fail(failureOfError(error));
   }
 
   #give(chunk: Uint8Array): void {

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Cohort } from "../../../src/values/cohort.ts";
+import type { Clock } from "../../../src/values/time.ts";
+
+/** A clock whose turns the test ends. */
+function turns() {
+  const waiting: (() => void)[] = [];
+  const clock: Clock = {
+    monotonicMs: () => 0,
+    wallMs: () => 0,
+    after: () => () => {},
+    afterTurn(task) {
+      waiting.push(task);
+      return () => {};
+    },
+  };
+  return { clock, scheduled: () => waiting.length, end: () => waiting.shift()?.() };
+}
+
+test("those who ask in one turn go on at its end, in the order in which they asked, a step each", async () => {
+  const { clock, end, scheduled } = turns();
+  const cohort = new Cohort(clock);
+  const seen: string[] = [];
+  const run = async (name: string) => {
+    seen.push(`${name} asks`);
+    await cohort.join();
+    seen.push(`${name} first`);
+    await undefined;
+    seen.push(`${name} second`);
+  };
+  const all = ["a", "b", "c"].map(run);
+  await Promise.resolve();
+  assert.deepEqual(seen, ["a asks", "b asks", "c asks"]);
+  assert.equal(scheduled(), 1);
+  end();
+  await Promise.all(all);
+  assert.deepEqual(seen.slice(3), ["a first", "b first", "c first", "a second", "b second", "c second"]);
+});
+
+test("what is added by a step has its turn in the next one", () => {
+  const { clock, end, scheduled } = turns();
+  const cohort = new Cohort(clock);
+  const seen: number[] = [];
+  cohort.add(() => {
+    seen.push(1);
+    cohort.add(() => seen.push(3));
+  });
+  cohort.add(() => seen.push(2));
+  end();
+  assert.deepEqual(seen, [1, 2]);
+  assert.equal(scheduled(), 1);
+  end();
+  assert.deepEqual(seen, [1, 2, 3]);
+  assert.equal(scheduled(), 0);
+});
+
+test("who cannot hold more has the steps run at once; not while a step runs, which keeps the order", () => {
+  const { clock, end } = turns();
+  const cohort = new Cohort(clock);
+  const seen: number[] = [];
+  cohort.add(() => seen.push(1));
+  cohort.flush();
+  assert.deepEqual(seen, [1]);
+  cohort.add(() => {
+    cohort.add(() => seen.push(4));
+    cohort.flush();
+    seen.push(2);
+  });
+  cohort.add(() => seen.push(3));
+  end();
+  assert.deepEqual(seen, [1, 2, 3]);
+  end();
+  assert.deepEqual(seen, [1, 2, 3, 4]);
+});
+
+test("a step that throws takes nothing from those after it", () => {
+  const { clock, end, scheduled } = turns();
+  const cohort = new Cohort(clock);
+  const seen: number[] = [];
+  cohort.add(() => {
+    cohort.add(() => seen.push(3));
+    throw new Error("a defect");
+  });
+  cohort.add(() => seen.push(2));
+  assert.throws(end, /a defect/);
+  assert.deepEqual(seen, []);
+  while (scheduled() > 0) end();
+  assert.deepEqual(seen, [2, 3]);
+});
