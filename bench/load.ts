@@ -11,6 +11,8 @@ export interface Load {
   readonly body: string;
   readonly requests: number;
   readonly connections: number;
+  /** Whether the subject may refuse: what is compared with it answers. */
+  readonly refusable: boolean;
 }
 
 export interface LoadResult {
@@ -53,7 +55,8 @@ async function run(load: Load): Promise<LoadResult> {
     while (left-- > 0 && problem === undefined) {
       const { status, body } = await post(load, agent);
       if (bodyBytes === -1 && status === 200) bodyBytes = body.length;
-      if (status !== 200 || body.length !== bodyBytes) {
+      const refused = load.refusable && (status === 401 || status === 429);
+      if (!refused && (status !== 200 || body.length !== bodyBytes)) {
         problem = `${status}, ${body.length} bytes: ${body.toString().slice(0, SHOWN_CHARS)}`;
         return;
       }

@@ -9,13 +9,15 @@
  * multiple of the bare Node proxy's has grown by more than 15 %. How to read the figures: docs/benchmarks.md.
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { CASES, type Case } from "./cases.ts";
+import { newAccountTag, newKey } from "../src/values/key.ts";
+import { CASES, type Case, type KeyKind, PACE } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { MISSING, machineFacts, versionOf } from "./machine.ts";
@@ -116,14 +118,17 @@ async function measure(one: Case): Promise<Figures[]> {
 }
 
 async function oneRound(one: Case, { subject, running }: Standing): Promise<Round> {
-  const requests = Math.max(CONNECTIONS, Math.round(one.requests * plan.share));
+  const connections = Math.min(one.connections ?? CONNECTIONS, Math.ceil(one.requests * plan.share));
+  const requests = Math.max(connections, Math.round(one.requests * plan.share));
   const before = { own: sum(running.pids), behind: sum(running.behind) };
   const result = await send({
     url: running.url + one.path,
-    key: running.key,
-    body: one.body,
+    key: keyFor(one.key, running),
+    // A smoke run does not wait.
+    body: values.smoke ? one.body.replace(PACE, "") : one.body,
     requests,
-    connections: CONNECTIONS,
+    connections,
+    refusable: one.key !== undefined,
   });
   if (result.problem !== undefined || result.answered !== requests) {
     throw new Error(`${one.name}, ${subject.name}: ${result.answered} of ${requests} answered; ${result.problem}`);
@@ -135,6 +140,12 @@ async function oneRound(one: Case, { subject, running }: Standing): Promise<Roun
     cpuUs: sum(running.pids) - before.own,
     behindUs: sum(running.behind) - before.behind,
   };
+}
+
+/** A key that looks as if it were one costs a look into the store. */
+function keyFor(kind: KeyKind | undefined, { key, limitedKey }: Running): string {
+  if (kind === "limited") return limitedKey ?? key;
+  return kind === "unknown" ? newKey(newAccountTag(randomBytes), randomBytes).text : key;
 }
 
 function sum(pids: readonly number[]): number {

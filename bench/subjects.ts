@@ -17,6 +17,8 @@ export interface Running {
   /** `http://host:port`, without a path. */
   readonly url: string;
   readonly key: string;
+  /** One of a group that allows one request a minute, where the subject has groups. */
+  readonly limitedKey?: string;
   /** The processes whose time is the subject's; none where there is nothing in between. */
   readonly pids: readonly number[];
   /** Processes that work for the subject and are shown apart: its Redis. */
@@ -166,7 +168,8 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
   const stop = stopper(child, dir);
   try {
     const { listen, admin } = await serving(child, log);
-    return { url: listen, key: await makeKey(admin), pids: [pidOf(child)], behind: [], stop };
+    const { key, limitedKey } = await makeKeys(admin);
+    return { url: listen, key, limitedKey, pids: [pidOf(child)], behind: [], stop };
   } catch (error) {
     await stop();
     throw error;
@@ -188,6 +191,7 @@ models:
   bench: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: model}]}
 groups:
   bench: {kind: pay_per_use, models: [bench]}
+  limited: {kind: pay_per_use, models: [bench], limits: {requests_per_minute: 1}}
 `;
 }
 
@@ -204,8 +208,8 @@ async function serving(child: ChildProcess, log: string): Promise<{ listen: stri
   return JSON.parse(found as string) as { listen: string; admin: string };
 }
 
-/** An account with more money than a benchmark can spend, and its key. */
-async function makeKey(admin: string): Promise<string> {
+/** An account with more money than a benchmark can spend, and its keys. */
+async function makeKeys(admin: string): Promise<{ key: string; limitedKey: string }> {
   const call = async (path: string, body: object): Promise<unknown> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, "content-type": "application/json" };
     const reply = await fetch(`${admin}/admin/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -214,8 +218,8 @@ async function makeKey(admin: string): Promise<string> {
   };
   await call("/accounts", { name: "bench" });
   await call("/accounts/bench/topups", { usd: "1000000", id: "funds" });
-  const { key } = (await call("/accounts/bench/keys", { group: "bench" })) as { key: string };
-  return key;
+  const keyOf = async (group: string) => ((await call("/accounts/bench/keys", { group })) as { key: string }).key;
+  return { key: await keyOf("bench"), limitedKey: await keyOf("limited") };
 }
 
 function pidOf(child: ChildProcess): number {

@@ -3,7 +3,7 @@
  * `run.ts`; sends its port to its parent.
  *
  * Streams are written so many events at a time as the member `user` of the request says (`events-per-write-10`), with a
- * turn of the loop between writes.
+ * turn of the loop between writes, or so many milliseconds (`every-50-ms`).
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -49,13 +49,14 @@ function writesOf(eventsPerWrite: number): readonly Buffer[] {
   return writes;
 }
 
-function stream(res: ServerResponse, writes: readonly Buffer[]): void {
+function stream(res: ServerResponse, writes: readonly Buffer[], everyMs: number): void {
   res.writeHead(200, STREAM_HEADERS);
   let next = 0;
   const step = (): void => {
     if (res.destroyed) return;
     res.write(writes[next++] as Buffer);
     if (next === writes.length) res.end();
+    else if (everyMs > 0) setTimeout(step, everyMs);
     else setImmediate(step);
   };
   step();
@@ -69,7 +70,8 @@ const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
     if (req.url === "/v1/traces") return res.writeHead(200, { "content-type": "application/x-protobuf" }).end();
     const body = Buffer.concat(pieces).toString("latin1");
     if (!body.includes('"stream":true')) return res.writeHead(200, WHOLE_HEADERS).end(WHOLE);
-    stream(res, writesOf(Number(/events-per-write-(\d+)/.exec(body)?.[1] ?? 1)));
+    const [, eventsPerWrite = 1, everyMs = 0] = /events-per-write-(\d+)(?: every-(\d+)-ms)?/.exec(body) ?? [];
+    stream(res, writesOf(Number(eventsPerWrite)), Number(everyMs));
   });
 });
 server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
