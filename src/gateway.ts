@@ -38,10 +38,9 @@ import { watchLedger } from "./store/upkeep/ledger-watch.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
-import { Cohort } from "./values/cohort.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
-import { type Clock, systemClock } from "./values/time.ts";
+import { type Clock, Cohort, systemClock } from "./values/time.ts";
 import type { Applied } from "./workers/workers.ts";
 
 export interface GatewayOptions {

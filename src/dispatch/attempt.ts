@@ -3,15 +3,15 @@
  * request can still go elsewhere; from the moment of acceptance the bytes belong to the asker.
  */
 
-import type { Cohort } from "../values/cohort.ts";
 import { quoted } from "../values/errors.ts";
-import type { Clock } from "../values/time.ts";
+import type { Clock, Cohort } from "../values/time.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
 import {
   type Failure,
   type FailureKind,
   failure,
+  failureOfError,
   failureOfFault,
   faultOf,
   isRejection,
@@ -139,6 +139,16 @@ class Attempt<T> implements CallListener {
     else this.#fail(failed);
   }
 
+  defect(error: unknown): void {
+    if (this.#phase === "handed") {
+      this.#broken(failureOfError(error));
+      return;
+    }
+    if (this.#phase === "decided") return;
+    this.#decide("none");
+    this.#reject(error);
+  }
+
   /** A stream broke off that had begun well: the probe was decided with its beginning. */
   #broken(failed: Failure): void {
     this.#tell(rowOf(failed).health, failed.retryAfterS, false);
@@ -177,9 +187,8 @@ class Attempt<T> implements CallListener {
     try {
       verdict = look();
     } catch (defect) {
-      this.#decide("none");
       this.#call.abort();
-      this.#reject(defect);
+      this.defect(defect);
       return;
     }
     if (verdict === "accept") this.#accept();
@@ -246,7 +255,9 @@ class Attempt<T> implements CallListener {
   }
 
   readonly #clientGone = (): void => {
-    if (this.#phase === "decided") return;
+    // An answer that has been read is billed by its own count.
+    this.#call.catchUp();
+    if (this.#phase === "decided" || this.#phase === "handed") return;
     this.#decide("none");
     this.#call.abort();
     this.#resolve({ kind: "client_gone", record: this.#record("client_gone", "the client left", this.#head?.status) });

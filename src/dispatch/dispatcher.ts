@@ -5,10 +5,9 @@
 
 import { sparingly } from "../telemetry/log.ts";
 import type { Route } from "../values/catalog.ts";
-import { Cohort } from "../values/cohort.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
-import type { Clock } from "../values/time.ts";
+import { type Clock, Cohort } from "../values/time.ts";
 import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered } from "./ask.ts";
 import { type AttemptResult, runAttempt } from "./attempt.ts";
 import {

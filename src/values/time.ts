@@ -24,6 +24,49 @@ export function afterTurn(clock: Clock, task: () => void): () => void {
   return () => clearImmediate(immediate);
 }
 
+/**
+ * Steps of many requests, taken one after another at the end of a turn of the event loop. A request that goes its whole way alone
+ * finds the processor's caches full of what others needed last; the same step of ten requests in a row finds its own
+ * (docs/decisions/the-same-step-of-many-requests-goes-together.md).
+ */
+export class Cohort {
+  readonly #clock: Clock;
+  #steps: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves at the end of this turn of the event loop, together with all who have asked in it, in the order in which they did. */
+  join(): Promise<void> {
+    return new Promise((resolve) => this.add(resolve));
+  }
+
+  /** Runs `step` at the end of this turn of the event loop, after those that were added before it. */
+  add(step: () => void): void {
+    if (this.#steps.push(step) === 1) this.#runLater();
+  }
+
+  #runLater(): void {
+    afterTurn(this.#clock, () => this.#run());
+  }
+
+  #run(): void {
+    const steps = this.#steps;
+    this.#steps = [];
+    let taken = 0;
+    try {
+      while (taken < steps.length) steps[taken++]?.();
+    } finally {
+      // A defect of one step takes nothing from the others.
+      if (taken < steps.length) {
+        if (this.#steps.length === 0) this.#runLater();
+        this.#steps.unshift(...steps.slice(taken));
+      }
+    }
+  }
+}
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),

@@ -1,12 +1,12 @@
 /**
  * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. For anything that the upstream
  * does, the listener gets at most one head, then data, then exactly one end or failure, then nothing. What undici reads in a turn of
- * the event loop is looked at when it has read everything there was, for all calls one after another.
+ * the event loop is looked at when it has read everything there was, for all calls one after another; before a timer or a client
+ * that leaves ends the call, it is looked at then.
  */
 import assert from "node:assert/strict";
-import type { Cohort } from "../../values/cohort.ts";
 import type { HeaderEdits } from "../../values/rules.ts";
-import type { Clock } from "../../values/time.ts";
+import type { Clock, Cohort } from "../../values/time.ts";
 import { type Failure, failure, failureOfError } from "../failure.ts";
 import { Decoder } from "./decoder.ts";
 import { isFailure, type ReplyHead, readReplyHead } from "./reply-head.ts";
@@ -18,6 +18,8 @@ export interface CallListener {
   data(chunk: Uint8Array): void;
   end(): void;
   failed(failed: Failure): void;
+  /** Something of the above has thrown; the call has been aborted. */
+  defect(error: unknown): void;
 }
 
 interface CallRequest {
@@ -39,7 +41,7 @@ const ABORTED = new Error("aborted by the gateway");
 const DISCARD_BYTES_MAX = 64 * 1024;
 const DISCARD_MS_MAX = 1_000;
 
-/** So much of a turn waits for its end; with more it is over at once. */
+/** So much of what an upstream says in one turn waits for its end; more is looked at at once. */
 const WAITING_BYTES_MAX = 64 * 1024;
 
 export class Call implements UpstreamHandler {
@@ -60,8 +62,10 @@ export class Call implements UpstreamHandler {
   #controller: UpstreamController | undefined = undefined;
   #cancelDiscard: () => void = () => {};
   #discardedBytes = 0;
-  /** Of a turn that is not over. */
+  /** What the upstream has said in a turn that is not over. */
   #waitingBytes = 0;
+  #waiting: (() => void)[] = [];
+  #isCatchingUp = false;
   #decoder: Decoder | undefined = undefined;
   #phase: "connecting" | "waiting" | "body" | "over" = "connecting";
   #paused = false;
@@ -94,9 +98,9 @@ export class Call implements UpstreamHandler {
     this.startedAtMs = this.#clock.monotonicMs();
     const { connectMs } = this.#upstream.settings.timeouts;
     const restMs = Math.max(0, this.#request.deadlineMs - this.startedAtMs);
-    this.#cancelDeadline = this.#clock.after(restMs, () => this.#fail(DEADLINE));
+    this.#cancelDeadline = this.#clock.after(restMs, () => this.#timedOut(DEADLINE));
     this.#cancelStep = this.#clock.after(connectMs, () =>
-      this.#fail(failure("connect_timeout", `no connection within ${connectMs} ms`)),
+      this.#timedOut(failure("connect_timeout", `no connection within ${connectMs} ms`)),
     );
     try {
       this.#upstream.send(this.#request, this);
@@ -137,7 +141,7 @@ export class Call implements UpstreamHandler {
     this.#controller?.abort(ABORTED);
   }
 
-  /** Stops the flow; what undici has already read may still arrive, at most one socket buffer. */
+  /** Stops the flow; what undici has already read may still arrive: a socket buffer, and what waits for the end of the turn. */
   pause(): void {
     if (this.#phase === "over" || this.#paused) return;
     this.#paused = true;
@@ -176,7 +180,7 @@ export class Call implements UpstreamHandler {
     this.#waitingBytes += chunk.length;
     this.#atEndOfTurn(() => this.#received(controller, chunk));
     // What an upstream sends at once has no bound of its own.
-    if (this.#waitingBytes >= WAITING_BYTES_MAX) this.#cohort.flush();
+    if (this.#waitingBytes >= WAITING_BYTES_MAX) this.catchUp();
   }
 
   onResponseEnd(): void {
@@ -190,15 +194,30 @@ export class Call implements UpstreamHandler {
     });
   }
 
-  /** A defect ends this call, and none of those that the turn has brought beside it. */
-  #atEndOfTurn(step: () => void): void {
-    this.#cohort.add(() => {
-      try {
-        step();
-      } catch (defect) {
-        this.#fail(failureOfError(defect as Error));
-      }
-    });
+  #atEndOfTurn(event: () => void): void {
+    if (this.#waiting.push(event) === 1) this.#cohort.add(() => this.catchUp());
+  }
+
+  /** Looks now at what the upstream has said in this turn: whoever ends the call for another reason must know of it. */
+  catchUp(): void {
+    // What undici gives while an event is looked at comes after it.
+    if (this.#isCatchingUp) return;
+    const events = this.#waiting;
+    this.#waiting = [];
+    this.#isCatchingUp = true;
+    try {
+      for (const event of events) event();
+    } catch (defect) {
+      this.abort();
+      this.#listener.defect(defect);
+    } finally {
+      this.#isCatchingUp = false;
+    }
+  }
+
+  #timedOut(failed: Failure): void {
+    this.catchUp();
+    this.#fail(failed);
   }
 
   #started(controller: UpstreamController, status: number): void {
@@ -271,9 +290,11 @@ export class Call implements UpstreamHandler {
     const { firstByteMs, wholeMs } = this.#upstream.settings.timeouts;
     return this.#request.stream
       ? this.#clock.after(firstByteMs, () =>
-          this.#fail(failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`)),
+          this.#timedOut(failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`)),
         )
-      : this.#clock.after(wholeMs, () => this.#fail(failure("whole_timeout", `no whole answer within ${wholeMs} ms`)));
+      : this.#clock.after(wholeMs, () =>
+          this.#timedOut(failure("whole_timeout", `no whole answer within ${wholeMs} ms`)),
+        );
   }
 
   #noteFirstByte(): void {
@@ -285,6 +306,8 @@ export class Call implements UpstreamHandler {
   /** One timer for many chunks: it looks at the last byte's time when it fires and sleeps for the rest. */
   #watchIdle(waitMs: number): void {
     this.#cancelIdle = this.#clock.after(waitMs, () => {
+      this.catchUp();
+      if (this.#phase === "over") return;
       const { idleMs } = this.#upstream.settings.timeouts;
       const restMs = this.#lastByteMs + idleMs - this.#clock.monotonicMs();
       if (this.#paused || this.#choked) this.#watchIdle(idleMs);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Cohort } from "../../../src/values/cohort.ts";
-import type { Clock } from "../../../src/values/time.ts";
+import { type Clock, Cohort } from "../../../src/values/time.ts";
 
 /** A clock whose turns the test ends. */
 function turns() {
@@ -53,25 +52,6 @@ test("what is added by a step has its turn in the next one", () => {
   end();
   assert.deepEqual(seen, [1, 2, 3]);
   assert.equal(scheduled(), 0);
-});
-
-test("who cannot hold more has the steps run at once; not while a step runs, which keeps the order", () => {
-  const { clock, end } = turns();
-  const cohort = new Cohort(clock);
-  const seen: number[] = [];
-  cohort.add(() => seen.push(1));
-  cohort.flush();
-  assert.deepEqual(seen, [1]);
-  cohort.add(() => {
-    cohort.add(() => seen.push(4));
-    cohort.flush();
-    seen.push(2);
-  });
-  cohort.add(() => seen.push(3));
-  end();
-  assert.deepEqual(seen, [1, 2, 3]);
-  end();
-  assert.deepEqual(seen, [1, 2, 3, 4]);
 });
 
 test("a step that throws takes nothing from those after it", () => {

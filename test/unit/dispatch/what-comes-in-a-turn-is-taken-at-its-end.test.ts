@@ -1,0 +1,123 @@
+/** What an upstream has said in a turn of the event loop waits for its end, and for nothing longer. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { DispatchAsk } from "../../../src/dispatch/ask.ts";
+import { runAttempt } from "../../../src/dispatch/attempt.ts";
+import type { Choice } from "../../../src/dispatch/choose.ts";
+import type { UpstreamController, UpstreamHandler } from "../../../src/dispatch/upstream/upstream.ts";
+import { Cohort } from "../../../src/values/time.ts";
+import { FakeClock, route, upstream as settingsOf } from "./rig.ts";
+
+/** An upstream whose words are the test's: undici would give them in the same order, at times of its own. */
+function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspector"]> = {}, stream = false) {
+  const aborted: unknown[] = [];
+  const controller = {
+    rawHeaders: [Buffer.from("content-type"), Buffer.from(stream ? "text/event-stream" : "application/json")],
+    abort: (reason: unknown) => aborted.push(reason),
+    pause() {},
+    resume() {},
+  } as unknown as UpstreamController;
+  let handler: UpstreamHandler | undefined;
+  const upstream = {
+    settings: settingsOf("up", "http://127.0.0.1:1"),
+    health: { tell() {} },
+    firstBytes: { add() {} },
+    send(_request: unknown, given: UpstreamHandler) {
+      handler = given;
+      given.onRequestStart?.(controller, {});
+    },
+  };
+  const client = new AbortController();
+  const ask = {
+    stream,
+    headers: [],
+    deadlineMs: clock.monotonicMs() + 1_000,
+    signal: client.signal,
+    inspector: { chunk: () => "accept", end: () => "accept", whole: () => "accept", ...inspector },
+  } as unknown as DispatchAsk<null>;
+  const choice = {
+    upstream,
+    route: route("up"),
+    slot: { release() {} },
+    encoded: { body: Buffer.from("{}"), token: null },
+    probe: false,
+  } as unknown as Choice<null>;
+  const result = runAttempt(ask, choice, clock, new Cohort(clock));
+  const says = handler as unknown as Required<UpstreamHandler>;
+  return {
+    result,
+    client,
+    aborted,
+    head: () => says.onResponseStart(controller, 200, {}, ""),
+    data: (bytes: number) => says.onResponseData(controller, Buffer.alloc(bytes, " ")),
+    end: () => says.onResponseEnd(controller, {}),
+  };
+}
+
+test("an answer that has been read wins over a client that leaves in the same turn", async () => {
+  const upstream = played(new FakeClock());
+  upstream.head();
+  upstream.data(10);
+  upstream.end();
+  upstream.client.abort();
+  const { kind, record } = await upstream.result;
+  assert.deepEqual([kind, record.bytesReceived], ["answered", 10]);
+});
+
+test("it wins over the request's deadline, too", async () => {
+  const clock = new FakeClock();
+  const upstream = played(clock);
+  upstream.head();
+  upstream.data(10);
+  upstream.end();
+  clock.advance(2_000);
+  assert.equal((await upstream.result).kind, "answered");
+});
+
+test("half an answer wins over neither", async () => {
+  const upstream = played(new FakeClock());
+  upstream.head();
+  upstream.data(10);
+  upstream.client.abort();
+  const { kind, record } = await upstream.result;
+  assert.deepEqual([kind, record.bytesReceived, upstream.aborted.length], ["client_gone", 10, 1]);
+});
+
+test("at most 64 KiB wait, and the order is kept", async () => {
+  const seen: number[] = [];
+  const inspector = {
+    chunk(_: null, bytes: Uint8Array) {
+      seen.push(bytes.length);
+      return "more" as const;
+    },
+  };
+  const upstream = played(new FakeClock(), inspector, true);
+  upstream.head();
+  upstream.data(40_000);
+  assert.deepEqual(seen, []);
+  upstream.data(30_000);
+  assert.deepEqual(seen, [40_000, 30_000]);
+  upstream.data(20_000);
+  upstream.data(40_000);
+  assert.deepEqual(seen, [40_000, 30_000]);
+  upstream.data(10_000);
+  assert.deepEqual(seen, [40_000, 30_000, 20_000, 40_000, 10_000]);
+  upstream.end();
+  assert.equal((await upstream.result).kind, "answered");
+});
+
+test("a defect while a reply is looked at ends the attempt, and is told", async () => {
+  for (const when of ["whole", "chunk"] as const) {
+    const defect = new Error("a defect");
+    const inspector = {
+      [when]() {
+        throw defect;
+      },
+    };
+    const upstream = played(new FakeClock(), inspector, when === "chunk");
+    upstream.head();
+    upstream.data(10);
+    upstream.end();
+    await assert.rejects(upstream.result, defect);
+  }
+});
