@@ -10,6 +10,7 @@ import process from "node:process";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
+import { makeBundled } from "./rig/bundled.ts";
 import { tracesReadBy } from "./rig/otel-collector.ts";
 import { ensureSystemPackages } from "./rig/system-packages.ts";
 
@@ -40,6 +41,8 @@ const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
 ensureSystemPackages();
 // Four hundred files and some thousand processes load the same modules: each is stripped of its types and compiled once.
 process.env.NODE_COMPILE_CACHE ??= resolve("node_modules", ".cache", "compiled-for-tests");
+const { env, execArgv } = await makeBundled();
+Object.assign(process.env, env);
 const files = filesOf(positionals);
 const timings: { readonly file: string; readonly ms: number }[] = [];
 let passed = 0;
@@ -72,7 +75,7 @@ function fileDone(file: string, ms: number): void {
 
 async function runAll(wanted: readonly string[], concurrency: number): Promise<void> {
   if (wanted.length === 0) return;
-  const stream = run({ files: [...wanted], concurrency, timeout: FILE_TIMEOUT_MS });
+  const stream = run({ files: [...wanted], concurrency, timeout: FILE_TIMEOUT_MS, execArgv: [...execArgv] });
   // Files count as the tests inside them; a file without any would otherwise pass as a test of its own.
   const isFile = (event: { name: string; nesting: number }) => event.nesting === 0 && event.name.endsWith(".test.ts");
   stream.on("test:pass", (event) => {
