@@ -34,8 +34,22 @@ function filesOf(selection: readonly string[]): string[] {
 /** Folders whose tests start several processes each and load all cores: one file at a time, after the others. */
 const ALONE = /^test\/(endurance\/(chaos|soak)|e2e\/(money\/shared|failure\/store|ops\/(fronts|workers)))\//;
 /** Files in them that mostly wait, for a process to start or for a pause to be over. */
-const MOSTLY_WAITS =
-  /\/(A8-.*|G3-a-.*every-step.*|G4-.*|b13-.*|whatever-happens-.*|a-worker-that-dies-.*|holds-of-a-killed-.*)\.test\.ts$/;
+const MOSTLY_WAITS = new RegExp(
+  `/(${[
+    "A8-",
+    "G3-a-.*every-step",
+    "G4-",
+    "a-connection-that-",
+    "a-gateway-ends-",
+    "a-worker-that-dies-",
+    "b13-",
+    "b7-",
+    "each-file-",
+    "holds-of-a-killed-",
+    "journals-of-",
+    "whatever-happens-",
+  ].join("|")}).*\\.test\\.ts$`,
+);
 const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
 
 ensureSystemPackages();
