@@ -16,8 +16,8 @@ import { ensureSystemPackages } from "./rig/system-packages.ts";
 
 /** The longest that one test file may take; a file that hangs fails the run and names itself. */
 const FILE_TIMEOUT_MS = 300_000;
-/** Test files at once: the machines have two cores, and most files wait on a server for much of their time. */
-const CONCURRENCY = 2;
+/** Test files at once: the machines have two cores, and a file waits for a third of its time and more, for servers and timers. */
+const CONCURRENCY = 3;
 const SLOWEST_SHOWN = 10;
 const MS_PER_S = 1_000;
 
