@@ -25,7 +25,7 @@ const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 /** The program as the checkout has it, for `SpawnWorld.program`. */
 export const CHECKOUT: readonly string[] = [process.execPath, MAIN];
 /** What `npm test` has made of it (bundled.ts); the checkout where a test file is run by itself. */
-const PROGRAM = process.env.TOLLGATE_TEST_PROGRAM ?? MAIN;
+export const PROGRAM: string = process.env.TOLLGATE_TEST_PROGRAM ?? MAIN;
 
 export { type ConfigPlaces, testConfig };
 
