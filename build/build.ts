@@ -37,7 +37,9 @@ if (only !== "package") {
   writeFileSync(join(out, "THIRD-PARTY.txt"), notices);
   const file = join(out, "tollgate");
   makeExecutable(code, file);
-  say(file, `, ${megabytes(gzipSync(readFileSync(file), { level: 6 }).length)} compressed`);
+  // To compress it takes a third of the build; who makes the executable alone hardly wants to know.
+  const compressed = () => `, ${megabytes(gzipSync(readFileSync(file), { level: 6 }).length)} compressed`;
+  say(file, only === undefined ? compressed() : "");
 }
 
 function say(file: string, more = ""): void {

@@ -1,4 +1,7 @@
-/** The program as one script: the sources and the packages that they import, by rolldown; the only file that imports it. */
+/**
+ * The program as one script: the sources and the packages that they import. And packages as a few files, for the test suite.
+ * By rolldown; the only file that imports it.
+ */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
@@ -50,6 +53,49 @@ export async function bundle(root: string, named: string | undefined): Promise<B
   const build = named ?? commitOf(root) ?? digestOf(chunk.code);
   const intro = `const TOLLGATE_BUNDLE=${JSON.stringify({ build, files: filesOf(root) })};`;
   return { code: asAscii(`${intro}${chunk.code}`), build, packages: packagesOf(root, chunk.moduleIds) };
+}
+
+/** A module of a package as `bundlePackages` is to make it. */
+export interface PackageModule {
+  /** As an import statement says it. */
+  readonly name: string;
+  /** The file to write, without a folder. */
+  readonly file: string;
+  /** The names that it exports, `default` among them. */
+  readonly exports: readonly string[];
+}
+
+/** Writes each of these modules as one ES module into `out`, with files beside them for what they share. */
+export async function bundlePackages(root: string, modules: readonly PackageModule[], out: string): Promise<void> {
+  // An entry with the names spelt out: of a CommonJS package a bundler cannot tell them.
+  const entries = new Map(
+    modules.map(({ name, exports }) => [
+      `entry:${name}`,
+      `export { ${exports.join(", ")} } from ${JSON.stringify(name)};`,
+    ]),
+  );
+  const bundled = await rolldown({
+    input: Object.fromEntries(modules.map(({ name, file }) => [file, `entry:${name}`])),
+    cwd: root,
+    platform: "node",
+    tsconfig: false,
+    plugins: [
+      {
+        name: "entries",
+        resolveId: (id) => (entries.has(id) ? id : undefined),
+        load: (id) => entries.get(id),
+      },
+    ],
+  });
+  await bundled.write({
+    dir: out,
+    format: "esm",
+    entryFileNames: "[name]",
+    chunkFileNames: "shared-[hash].mjs",
+    sanitizeFileName: false,
+    comments: { legal: false },
+  });
+  await bundled.close();
 }
 
 /** What the sources read from beside themselves, by paths below src/. */

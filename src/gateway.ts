@@ -37,7 +37,7 @@ import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
 import { watchLedger } from "./store/upkeep/ledger-watch.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
-import { createTracing, NO_TRACING } from "./telemetry/traces.ts";
+import { NO_TRACING } from "./telemetry/traces.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, Cohort, systemClock } from "./values/time.ts";
@@ -161,7 +161,9 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     random: Math.random,
     ...watchUpstreams({ metrics, log }),
   });
-  const tracing = settings.traces ? createTracing(settings.traces, Math.random, BUILD.version) : NO_TRACING;
+  const tracing = settings.traces
+    ? (await import("./telemetry/otlp.ts")).createTracing(settings.traces, Math.random, BUILD.version)
+    : NO_TRACING;
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const overload = createOverload({

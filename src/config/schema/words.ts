@@ -3,8 +3,8 @@
  * as `errorMessage`, the sentence that both editors and our own loader answer a wrong value with.
  */
 import Type, { type Static, type TProperties, type TSchema } from "typebox";
+import { Errors } from "typebox/schema";
 import { Settings as TypeboxSettings } from "typebox/system";
-import { Errors } from "typebox/value";
 import { LIMITS } from "../defaults.ts";
 
 export type { Static, TSchema };
@@ -177,7 +177,8 @@ export interface SchemaError {
 export function schemaErrors(schema: TSchema, value: unknown): SchemaError[] {
   // Typebox stops at 8 by default, and a configuration's author wants to hear everything at once.
   TypeboxSettings.Set({ maxErrors: LIMITS.problemsMax * 4 });
-  return Errors(schema, value).map((error) => {
+  const [, errors] = Errors(schema, value);
+  return errors.map((error) => {
     const params = error.params as { requiredProperties?: string[]; additionalProperties?: string[] };
     return {
       keyword: error.keyword,

@@ -68,13 +68,8 @@ const noClock = (): never => {
 export async function clusterBench(): Promise<Bench> {
   const cluster = await startRedisCluster();
   const { nodes } = cluster;
-  const store = await openStore({
-    kind: "redis-cluster",
-    nodes,
-    tls: false,
-    username: undefined,
-    password: undefined,
-  });
+  const none = { username: undefined, password: undefined };
+  const store = await openStore({ kind: "redis-cluster", nodes, tls: false, ...none }, PATIENT);
   const close = async () => {
     await store.close();
     await cluster.stop();
@@ -85,13 +80,9 @@ export async function clusterBench(): Promise<Bench> {
 export async function sentinelBench(): Promise<Bench> {
   const primary = await startRedis();
   const sentinel = await startSentinel("tollgate", primary);
-  const store = await openStore({
-    kind: "redis-sentinel",
-    sentinels: [{ host: "127.0.0.1", port: sentinel.port }],
-    name: "tollgate",
-    username: undefined,
-    password: undefined,
-  });
+  const sentinels = [{ host: "127.0.0.1", port: sentinel.port }];
+  const none = { username: undefined, password: undefined };
+  const store = await openStore({ kind: "redis-sentinel", sentinels, name: "tollgate", ...none }, PATIENT);
   const close = async () => {
     await store.close();
     await sentinel.stop();

@@ -5,11 +5,12 @@
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import test, { type TestContext } from "node:test";
+import test, { suite, type TestContext } from "node:test";
 import { neededRights } from "../../../../src/store/redis/connection/rights.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import { type GatewayHere, spawnGateway, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import { tollgate } from "../../money/ledger/house.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { settledState } from "./rig.ts";
@@ -85,45 +86,49 @@ test("a process with such a user ends with the reason", async (t) => {
 /** Rights without which an admission or a settlement cannot be whole. */
 const TAKEN = ["zrem", "hdel", "xadd", "hset", "hget", "zadd", "set", "evalsha"];
 
-for (const right of TAKEN) {
-  test(`-${right} while it runs: refused until it is back, and nothing is lost or charged twice`, async (t) => {
-    const { url, rule } = await guarded(t);
-    const here = await startGatewayHere({ store: url });
-    t.after(() => here.close());
-    const account = await here.account({ usd: "1000" });
-    assert.equal(await statusOf(here, account.key), "200");
-    const before = await settledState({ here, account }, 1);
-    here.simulator.hold();
-    const running = statusOf(here, account.key);
-    await here.simulator.waitFor(2);
-    await rule(`-${right}`);
-    const unfit = here.logged(({ msg }) => msg === "the store is not fit for use");
-    here.simulator.release();
-    // What was admitted is answered; its charge waits in the journal.
-    assert.equal(await running, "200");
-    assert.equal(await statusOf(here, account.key), "503 store_unavailable");
-    await unfit;
-    const ready = await fetch(`${here.adminUrl}/readyz`);
-    assert.equal(ready.status, 503);
-    assert.match(await ready.text(), new RegExp(`may not ${right.toUpperCase()}`));
-    const lines = here.log.filter((line) => `${line.msg} ${line.reason}`.includes(`may not ${right.toUpperCase()}`));
-    // Whoever waits for the store says so beside it: a settlement, and now and then the verification.
-    const checked = lines.filter(({ msg }) => !/ waits/.test(String(msg)));
-    assert.deepEqual(
-      checked.map(({ msg }) => msg),
-      ["the store is not fit for use"],
-      "told once",
-    );
+// Most of it is waiting, for what is tried again: each has a Redis and a gateway of its own. So many in one process may
+// not be impatient with a store that always answers.
+suite("a right is taken away while it runs", { concurrency: TAKEN.length }, () => {
+  for (const right of TAKEN) {
+    test(`-${right} while it runs: refused until it is back, and nothing is lost or charged twice`, async (t) => {
+      const { url, rule } = await guarded(t);
+      const here = await startGatewayHere({ store: url, storeTimes: PATIENT });
+      t.after(() => here.close());
+      const account = await here.account({ usd: "1000" });
+      assert.equal(await statusOf(here, account.key), "200");
+      const before = await settledState({ here, account }, 1);
+      here.simulator.hold();
+      const running = statusOf(here, account.key);
+      await here.simulator.waitFor(2);
+      await rule(`-${right}`);
+      const unfit = here.logged(({ msg }) => msg === "the store is not fit for use");
+      here.simulator.release();
+      // What was admitted is answered; its charge waits in the journal.
+      assert.equal(await running, "200");
+      assert.equal(await statusOf(here, account.key), "503 store_unavailable");
+      await unfit;
+      const ready = await fetch(`${here.adminUrl}/readyz`);
+      assert.equal(ready.status, 503);
+      assert.match(await ready.text(), new RegExp(`may not ${right.toUpperCase()}`));
+      const lines = here.log.filter((line) => `${line.msg} ${line.reason}`.includes(`may not ${right.toUpperCase()}`));
+      // Whoever waits for the store says so beside it: a settlement, and now and then the verification.
+      const checked = lines.filter(({ msg }) => !/ waits/.test(String(msg)));
+      assert.deepEqual(
+        checked.map(({ msg }) => msg),
+        ["the store is not fit for use"],
+        "told once",
+      );
 
-    await rule(`+${right}`);
-    const after = await settledState({ here, account }, 2);
-    assert.ok(after.account.balance < before.account.balance);
-    while ((await statusOf(here, account.key)) !== "200") assert.ok(here.log.length < 5_000, "it is served again");
-    await settledState({ here, account }, 3);
-    const verified = await tollgate(here, "ledger", "verify", "--account", account.name);
-    assert.equal(verified.status, 0, verified.err);
-  });
-}
+      await rule(`+${right}`);
+      const after = await settledState({ here, account }, 2);
+      assert.ok(after.account.balance < before.account.balance);
+      while ((await statusOf(here, account.key)) !== "200") assert.ok(here.log.length < 5_000, "it is served again");
+      await settledState({ here, account }, 3);
+      const verified = await tollgate(here, "ledger", "verify", "--account", account.name);
+      assert.equal(verified.status, 0, verified.err);
+    });
+  }
+});
 
 test("a key of the wrong type stops the settlement of one account, and ends when it is put right", async (t) => {
   const { redis, url } = await guarded(t);

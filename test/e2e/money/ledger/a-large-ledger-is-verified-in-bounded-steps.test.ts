@@ -9,14 +9,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import test, { type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type Store, StoreError } from "../../../../src/store/contract.ts";
 import { auditAccount } from "../../../../src/store/ledger/audit.ts";
 import { overlay } from "../../../../src/store/overlay.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
 import { newRequestId } from "../../../../src/values/request-id.ts";
 import { type Clock, systemClock } from "../../../../src/values/time.ts";
-import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { type GatewayHere, PROGRAM, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { run } from "../../../unit/cli/captured-run.ts";
 import { ADMIN_TOKEN, type RunningConsole, startConsole } from "../../../unit/console/running-console.ts";
@@ -25,7 +24,6 @@ import { makeAccount, settleAsk } from "../../../unit/store/asks.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
 import { served } from "./house.ts";
 
-const MAIN = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
 /** What takes a line of a terminal away. */
 const CLEAR = "\r\u001b[K";
 const OTHER_KEYS = 1_000_000;
@@ -274,7 +272,7 @@ test("without accounts there is nothing to verify, and what is misused is exit s
 /** The program itself. */
 function program(url: string, ...argv: string[]): ChildProcess {
   const env = { ...process.env, TOLLGATE_ADMIN_URL: url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
-  return spawn(process.execPath, [MAIN, ...argv], { env, stdio: ["ignore", "pipe", "pipe"] });
+  return spawn(process.execPath, [PROGRAM, ...argv], { env, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 async function heard(

@@ -8,6 +8,7 @@ import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startPrometheus } from "../../../rig/prometheus.ts";
 import { pageOf } from "./drawn.ts";
 import { round, sightConfig, visitors } from "./mixed-traffic.ts";
+import { filledIn, panelsOf } from "./panels.ts";
 import { ALERTS, RECORDINGS } from "./rule-files.ts";
 
 const SCRAPE_MS = 200;
@@ -15,33 +16,9 @@ const ROUNDS = 3;
 /** Where the pages with the drawn data go; nowhere unless named. */
 const { TOLLGATE_ARTEFACTS: ARTEFACTS } = process.env;
 
-interface PanelJson {
-  readonly type: string;
-  readonly title: string;
-  readonly description?: string;
-  readonly fieldConfig?: {
-    readonly defaults: { readonly unit?: string; readonly thresholds?: { readonly steps: unknown[] } };
-  };
-  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
-}
-
-/** As Grafana fills them in with everything chosen and a short window. */
-function filledIn(expr: string): string {
-  return expr
-    .replaceAll("$__rate_interval", "20s")
-    .replaceAll("$__range", "60s")
-    .replaceAll(/\$(group|model|upstream)/g, ".*");
-}
-
 /** A comparison that filters leaves nothing on a good day; with `bool` it gives 0 or 1 where there is data. */
 function asked(expr: string): string {
   return expr.replaceAll(/(>=|<=|==|!=|>|<)(?= )/g, "$1 bool");
-}
-
-function panelsOf(name: string): PanelJson[] {
-  const file = readFileSync(new URL(`../../../../grafana/dashboards/${name}.json`, import.meta.url), "utf8");
-  const { panels } = JSON.parse(file) as { panels: PanelJson[] };
-  return panels.filter(({ type }) => type !== "row");
 }
 
 test("the dashboards' files are what their sources say, and each panel explains itself", () => {

@@ -6,11 +6,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 import { startSimulator } from "../../../../src/simulator/server.ts";
-import { spawnGateway } from "../../../rig/gateway.ts";
+import { PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
 
-const MAIN = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
 const FLAGS = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m-1"];
 
 interface Ran {
@@ -29,7 +27,7 @@ function folder(t: TestContext): string {
 function tollgate(cwd: string, argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((resolve) => {
     const options = { cwd, env: { PATH: process.env.PATH, ...env }, encoding: "utf8" as const };
-    const child = execFile(process.execPath, [MAIN, ...argv], options, (_error, out, err) =>
+    const child = execFile(process.execPath, [PROGRAM, ...argv], options, (_error, out, err) =>
       resolve({ status: child.exitCode, out, err }),
     );
     child.stdin?.end();
@@ -38,7 +36,7 @@ function tollgate(cwd: string, argv: readonly string[], env: Record<string, stri
 
 /** Runs `init` on a terminal of its own (script(1)) and types an answer whenever a question has been asked. */
 async function onTerminal(cwd: string, answers: readonly string[]): Promise<{ status: number | null; shown: string }> {
-  const command = `'${process.execPath}' '${MAIN}' init`;
+  const command = `'${process.execPath}' '${PROGRAM}' init`;
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     cwd,
     env: { PATH: process.env.PATH },

@@ -11,11 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
-import { spawnGateway } from "../../../rig/gateway.ts";
+import { PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 
-const MAIN = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
 /** A start that hangs is a failure of its own. */
 const START_MS = 60_000;
 
@@ -61,7 +59,7 @@ async function refusalOf(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; unprivileged?: boolean } = {},
 ): Promise<string> {
-  const node = [process.execPath, MAIN, "serve", ...args];
+  const node = [process.execPath, PROGRAM, "serve", ...args];
   // In a user namespace of its own a process has no rights over the machine, whoever runs the tests.
   const [command = "", ...rest] = options.unprivileged ? ["unshare", "--user", ...node] : node;
   const child = spawn(command, rest, {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import test from "node:test";
+import { CHECKOUT } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 import { CHARGE_NANO_USD, lines, metricSum, metricsPage, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
@@ -10,7 +11,8 @@ const ROUND = 12;
 
 test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
-  const gateway = await scene.start(3);
+  // The checkout itself, as `npm start` has it: its workers are another program than its parent (src/worker.ts).
+  const gateway = await scene.start(3, undefined, { program: CHECKOUT });
   const file = gateway.file;
   const text = readFileSync(file, "utf8");
   const round = () =>

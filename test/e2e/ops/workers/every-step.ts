@@ -12,7 +12,18 @@ import { fileURLToPath } from "node:url";
 import type { Changes } from "../../../rig/config.ts";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
-import { lines, metricSum, metricsPage, pricedAt, type Scene, untilAllServe, workerPids, workersScene } from "./rig.ts";
+import {
+  aMoment,
+  gone,
+  lines,
+  metricSum,
+  metricsPage,
+  pricedAt,
+  type Scene,
+  untilAllServe,
+  workerPids,
+  workersScene,
+} from "./rig.ts";
 
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const PASSWORD = "the-password-of-the-start";
@@ -90,7 +101,7 @@ async function atStep(step: Step, then: "SIGCONT" | "SIGKILL", place: Place): Pr
   if (step.by === "reload") reload();
   else process.kill(workerPids(gateway).get(1) as number, step.by);
   const { pid } = JSON.parse(await gateway.line(`"held":"${step.at}"`)) as { pid: number };
-  await untilStopped(gateway, pid);
+  await untilStopped(pid);
   if (step.by !== "reload") reload();
   await untilMetric(gateway, "tollgate_config_generation", 2);
   if (!step.mayAdmit) await untilMetric(gateway, "tollgate_config_reloads_total", 1);
@@ -98,7 +109,7 @@ async function atStep(step: Step, then: "SIGCONT" | "SIGKILL", place: Place): Pr
   assert.equal(accepted, step.mayAdmit ? 0 : 1, `in force at ${step.at}`);
   process.kill(pid, then);
   await untilMetric(gateway, "tollgate_config_reloads_total", 1);
-  if (step.by === "SIGTERM" || then === "SIGKILL") await untilEnded(gateway, pid);
+  if (step.by === "SIGTERM" || then === "SIGKILL") await gone([pid]);
   await untilAllServe(gateway);
   await allPriceAnew(scene, gateway, step);
 }
@@ -110,25 +121,13 @@ function writeSecrets(secret: (name: string) => string, storeUrl: string): void 
 }
 
 async function untilMetric(gateway: GatewayProcess, name: string, least: number): Promise<void> {
-  while (metricSum(await metricsPage(gateway), name) < least);
+  while (metricSum(await metricsPage(gateway), name) < least) await aMoment();
 }
 
 /** The process says that it is about to stop itself; a SIGCONT that came before would leave it stopped for good. */
-async function untilStopped(gateway: GatewayProcess, pid: number): Promise<void> {
+async function untilStopped(pid: number): Promise<void> {
   const state = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.charAt(0);
-  while (state() !== "T") await fetch(`${gateway.adminUrl}/healthz`);
-}
-
-async function untilEnded(gateway: GatewayProcess, pid: number): Promise<void> {
-  const isThere = () => {
-    try {
-      process.kill(pid, 0);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  while (isThere()) await fetch(`${gateway.adminUrl}/healthz`);
+  while (state() !== "T") await aMoment();
 }
 
 async function allPriceAnew(scene: Scene, gateway: GatewayProcess, { at }: Step): Promise<void> {
@@ -139,7 +138,7 @@ async function allPriceAnew(scene: Scene, gateway: GatewayProcess, { at }: Step)
     ids.push(reply.headers.get("x-request-id"));
   }
   const served = () => lines(gateway).filter(({ msg, request }) => msg === "request" && ids.includes(String(request)));
-  while (served().length < REQUESTS) await fetch(`${gateway.adminUrl}/healthz`);
+  while (served().length < REQUESTS) await aMoment();
   assert.equal(new Set(served().map(({ worker }) => worker)).size, WORKERS, "not every worker was asked");
   // Ten tokens in at 1 US dollar per million, five out at the new price.
   const charges = served().map(({ charged_nano_usd }) => Number(charged_nano_usd));

@@ -163,10 +163,15 @@ export function lines(gateway: GatewayProcess): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
+/** Between two looks at what tells nobody when it is done: to ask without a pause takes the CPU from what is waited for. */
+export function aMoment(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}
+
 /** Resolves when none of these processes is there any more. */
 export async function gone(pids: Iterable<number>): Promise<void> {
   for (const pid of pids) {
-    while (isThere(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (isThere(pid)) await aMoment();
   }
 }
 
@@ -211,7 +216,7 @@ export async function untilReadiness(
     const reply = await fetch(url);
     const readiness = (await reply.json()) as Readiness;
     if (isWanted(readiness, reply.status)) return readiness;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await aMoment();
   }
 }
 

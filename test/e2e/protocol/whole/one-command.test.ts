@@ -121,8 +121,8 @@ test("check says what is good and what is wrong, with line and key", async () =>
     const warned = JSON.parse((await check("--json", "--config", good)).stdout) as { warnings: string[] };
     const unpriced = warned.warnings.map((one) => `${good}: warning: ${one}\n`).join("");
     assert.equal(passed.stderr, unpriced);
-    const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
-    const least = /^## Configuration\n[\s\S]*?^```yaml\n(?<text>[\s\S]*?)^```$/m.exec(readme)?.groups?.text ?? "";
+    const installation = readFileSync(new URL("../../../../docs/installation.md", import.meta.url), "utf8");
+    const least = /^## Configuration\n[\s\S]*?^```yaml\n(?<text>[\s\S]*?)^```$/m.exec(installation)?.groups?.text ?? "";
     assert.match(least, /^models:/m);
     writeFileSync(join(dir, "least.yaml"), least);
     const smallest = await check("--config", "least.yaml");

@@ -1,0 +1,33 @@
+/** Each command of the documents' examples, as it is written there, is one that the command line takes: misuse would be exit status 2. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import test from "node:test";
+import { run } from "./captured-run.ts";
+
+/** With tests of their own: they serve, or write where they are started. */
+const ELSEWHERE = /^(init|serve|simulator)\b/;
+
+/** Lines of code blocks, by their document, without what follows a `#`. */
+function commands(): { readonly document: string; readonly words: readonly string[] }[] {
+  return ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md")].sort().flatMap((document) => {
+    const blocks = readFileSync(document, "utf8").matchAll(/^```(?:sh|bash)?\n([\s\S]*?)^```$/gm);
+    const lines = [...blocks].flatMap(([, text]) => (text as string).split("\n"));
+    const named = lines.map((line) => /^\s*(?:npx --no-install )?tollgate ([^#]*)/.exec(line)?.[1]?.trim());
+    return named.filter((text) => text !== undefined).map((text) => ({ document, words: text.split(/\s+/) }));
+  });
+}
+
+test("the command line takes each command that a document shows", async () => {
+  const shown = commands();
+  assert.ok(shown.length > 25, `${shown.length} commands`);
+  const refused: string[] = [];
+  for (const { document, words } of shown) {
+    if (ELSEWHERE.test(words.join(" "))) continue;
+    const away = () => Promise.reject(new Error("no gateway here"));
+    const { status, err } = await run(words, { fetch: away, check: () => Promise.resolve(0) });
+    // A file of the example's is refused for what it is, once the words have been read.
+    if (status === 2 && !/^The file \S+ is not there/.test(err))
+      refused.push(`${document}: tollgate ${words.join(" ")}: ${err}`);
+  }
+  assert.deepEqual(refused, []);
+});
