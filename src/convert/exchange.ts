@@ -79,7 +79,9 @@ export interface EncodedRequest {
   readonly body: Uint8Array;
   /** Client fields that the translation left out, for `x-tollgate-translation`; empty when exact. */
   readonly dropped: readonly string[];
-  /** How many of these are members that no protocol lists: their names are the client's, and no metric's label. */
+  /** Advice that changes no answer and was left out, too. */
+  readonly ignored?: readonly string[];
+  /** How many of `dropped` are members that no protocol lists: their names are the client's, and no metric's label. */
   readonly unlisted: number;
   /** The name of the tier that `body` asks for (values/members/tier.ts); undefined for the standard one. */
   readonly tier: string | undefined;

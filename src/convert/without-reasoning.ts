@@ -13,17 +13,19 @@ export const LEFT_OUT = "reasoning";
 
 /** The request without it; undefined where it has none that a server could refuse. */
 export function withoutReasoning(request: ClientRequest): ClientRequest | undefined {
-  const set = EDITS[request.protocol](request);
-  if (set === undefined) return undefined;
-  const body = spliceJson(request.body, request.scan, { set });
+  const edits = EDITS[request.protocol](request);
+  if (edits === undefined) return undefined;
+  const { set, remove = [] } = edits;
+  const body = spliceJson(request.body, request.scan, { set, remove });
   const scan = scanJson(body);
   if (isJsonFault(scan)) throw new Error("a body lost its form when its reasoning was taken out");
   const json: Record<string, unknown> = { ...request.json };
   for (const [name, value] of Object.entries(set)) json[name] = JSON.parse(Buffer.from(value).toString());
+  for (const name of remove) delete json[name];
   return { ...request, body, scan, json };
 }
 
-type LessEdits = Readonly<Record<string, Buffer>> | undefined;
+type LessEdits = { readonly set: Readonly<Record<string, Buffer>>; readonly remove?: readonly string[] } | undefined;
 
 const EDITS: Readonly<Record<Protocol, (request: ClientRequest) => LessEdits>> = {
   // Its reasoning is text, which nobody has signed.
@@ -39,19 +41,36 @@ const EDITS: Readonly<Record<Protocol, (request: ClientRequest) => LessEdits>> =
       return spliceNested(message, ["content"], content.toString());
     });
     // With a thinking budget, the turn of an unfinished tool loop must begin with its thinking: it goes on without (rule 27).
-    const isLoop = messages.at(-1)?.some((block) => block?.type === "tool_result");
+    const lastTurn = arrayOf(json.messages).findLastIndex((message) => objectOf(message)?.role === "user");
+    const isLoop = messages[lastTurn]?.some((block) => block?.type === "tool_result");
     const isBudget = objectOf(json.thinking)?.type === "enabled";
-    if (!isLoop || !isBudget) return { messages: edited };
-    return { messages: edited, thinking: Buffer.from('{"type":"disabled"}') };
+    if (!isLoop || !isBudget) return { set: { messages: edited } };
+    const off = { messages: edited, thinking: Buffer.from('{"type":"disabled"}') };
+    return clearsThinking(json) ? withoutClearing(json, off) : { set: off };
   },
   responses({ body, json }) {
     const items = arrayOf(json.input).map(objectOf);
     if (!items.some(isSealedReasoning)) return undefined;
-    return {
-      input: editElements(body, ["input"], (item, index) => (isSealedReasoning(items[index]) ? undefined : item)),
-    };
+    const input = editElements(body, ["input"], (item, index) => (isSealedReasoning(items[index]) ? undefined : item));
+    return { set: { input } };
   },
 };
+
+/** Whether earlier thinking is to be cleared, which servers take only where there is thinking. */
+function clearsThinking(json: JsonObject): boolean {
+  return arrayOf(objectOf(json.context_management)?.edits).some(isClearing);
+}
+
+function isClearing(edit: unknown): boolean {
+  return String(objectOf(edit)?.type).startsWith("clear_thinking_");
+}
+
+function withoutClearing(json: JsonObject, set: Readonly<Record<string, Buffer>>): LessEdits {
+  const managed = objectOf(json.context_management);
+  const edits = arrayOf(managed?.edits).filter((edit) => !isClearing(edit));
+  if (edits.length === 0) return { set, remove: ["context_management"] };
+  return { set: { ...set, context_management: Buffer.from(JSON.stringify({ ...managed, edits })) } };
+}
 
 function isThinking(block: JsonObject | undefined): boolean {
   return block?.type === "thinking" || block?.type === "redacted_thinking";

@@ -66,22 +66,6 @@ export function chooseNext<T>(
   return last.kind === "chosen" ? last.choice : undefined;
 }
 
-/**
- * The same route once more, without the reasoning that its upstream has refused; undefined where the refusal is the answer.
- * Another route would most likely refuse it as well, and has no warm cache.
- */
-export function chooseWithoutReasoning<T>(
-  ask: DispatchAsk<T>,
-  pool: UpstreamPool,
-  route: Route,
-): Choice<T> | undefined {
-  const upstream = pool.get(route.upstream);
-  if (!upstream?.slots.hasRoom()) return undefined;
-  const encoded = ask.withoutReasoning?.(route);
-  if (encoded === undefined || isRefusal(encoded)) return undefined;
-  return begun({ route, upstream, encoded }, upstream.slots.take());
-}
-
 /** Begins the attempt at a candidate whose slot has been granted. */
 export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
   const { route, upstream, encoded } = candidate;

@@ -18,7 +18,6 @@ import {
   type Chosen,
   choose,
   chooseNext,
-  chooseWithoutReasoning,
   drawOf,
   isEjected,
   orderRoutes,
@@ -105,15 +104,21 @@ class RoutingDispatcher implements Dispatcher {
       return gone(attempts);
     }
     let choice: Choice<T> = first;
+    let inBudget = false;
     for (;;) {
-      const result = await this.#attempt(ask, choice, attempts.length > 0);
+      const result: AttemptResult = await this.#attempt(ask, choice, inBudget);
       attempts.push(result.record);
       if (result.kind === "answered") return this.#answered(ask, choice, result, attempts);
       if (result.kind === "client_gone" || ask.signal.aborted) return gone(attempts);
       this.#warn(ask, choice, result.failure);
-      const next = this.#next(ask, routes, choice.route, result.failure, attempts.length);
-      if (next === undefined) return refused(refusalOf(result.failure), attempts);
+      const isForReasoning: boolean = rowOf(result.failure).next === "without_reasoning";
+      const next = isForReasoning
+        ? await this.#withoutReasoning(ask, choice.route, attempts.length)
+        : this.#next(ask, routes, choice.route, result.failure, attempts.length);
+      if (next === "gone") return gone(attempts);
+      if (next === undefined || isRefusal(next)) return refused(refusalOf(result.failure), attempts);
       choice = next;
+      inBudget = !isForReasoning;
     }
   }
 
@@ -183,11 +188,11 @@ class RoutingDispatcher implements Dispatcher {
     }
   }
 
-  async #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, again: boolean): Promise<AttemptResult> {
+  async #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, inBudget: boolean): Promise<AttemptResult> {
     try {
       return await runAttempt(ask, choice, this.#options.clock, this.#cohort);
     } finally {
-      if (again) this.#budget.giveBack();
+      if (inBudget) this.#budget.giveBack();
     }
   }
 
@@ -202,12 +207,28 @@ class RoutingDispatcher implements Dispatcher {
     if (attempts >= ATTEMPTS_MAX) return undefined;
     if (this.#options.clock.monotonicMs() >= ask.deadlineMs) return undefined;
     if (!this.#budget.take(this.#pool.inFlightTotal())) return undefined;
-    const again = rowOf(failed).next === "without_reasoning";
-    const next = again
-      ? chooseWithoutReasoning(ask, this.#pool, tried)
-      : chooseNext(ask, routes, this.#pool, tried, failed);
+    const next = chooseNext(ask, routes, this.#pool, tried, failed);
     if (next === undefined) this.#budget.giveBack();
     return next;
+  }
+
+  /**
+   * The same route once more, without the reasoning that its upstream has refused: another one would most likely refuse it as
+   * well, and has no warm cache. It is not a retry of something that is broken, so the budget does not count it, and it waits
+   * for a slot as a request does: an agent whose session has come to this would end.
+   * @returns undefined, or a refusal, where the upstream's own is the answer.
+   */
+  async #withoutReasoning<T>(
+    ask: DispatchAsk<T>,
+    route: Route,
+    attempts: number,
+  ): Promise<Choice<T> | Refusal | "gone" | undefined> {
+    if (attempts >= ATTEMPTS_MAX || this.#options.clock.monotonicMs() >= ask.deadlineMs) return undefined;
+    const encoded = ask.withoutReasoning?.(route);
+    if (encoded === undefined || isRefusal(encoded)) return undefined;
+    const less: DispatchAsk<T> = { ...ask, encodeFor: () => encoded };
+    const chosen = choose(less, [route], this.#pool);
+    return chosen.kind === "full" ? this.#waitedFor(less, [route], chosen.candidates) : resultOf(chosen);
   }
 
   #answered<T>(

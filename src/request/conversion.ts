@@ -87,7 +87,7 @@ function leaving(exchange: Exchange, name: string): Exchange {
   const dropped = [name, ...exchange.request.dropped.filter((one) => one !== name)];
   return {
     request: { ...exchange.request, dropped },
-    translation: translationHeader(dropped),
+    translation: translationHeader(dropped, exchange.request.ignored),
     whole: (body) => exchange.whole(body),
     stream: () => exchange.stream(),
   };

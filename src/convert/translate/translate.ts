@@ -126,7 +126,7 @@ class Translation implements Exchange {
     inputEstimate: number,
   ) {
     const left = [...dropped, ...unread, ...unlisted];
-    this.request = { body, dropped: left, unlisted: unread.length + unlisted.length, tier };
+    this.request = { body, dropped: left, ignored, unlisted: unread.length + unlisted.length, tier };
     this.translation = translationHeader(left, ignored);
     this.#plan = plan;
     this.#context = context;

@@ -47,34 +47,37 @@ test("of many that fail at once only the budget's share is tried again", async (
   assertAnswered(await later);
 });
 
-test("the budget counts those, too, that are sent again without the reasoning that was refused, to the same upstream", async (t) => {
+test("whose reasoning was refused is asked again without it: the budget does not count it, and it waits for a slot", async (t) => {
   const bound = await heldServer(t);
   const other = await heldServer(t);
-  const { dispatcher } = rig(t, [upstream("bound", bound.base), upstream("other", other.base)]);
-  const routes = [route("bound"), route("other", { priority: 1 })];
+  const queue = { max: 8, waitMs: 60_000 };
+  const settings = upstream("bound", bound.base, { maxConcurrency: 4, queue });
+  const { dispatcher } = rig(t, [settings, upstream("other", other.base)]);
+  const routes = [route("bound")];
   const withoutReasoning = () => ({ body: Buffer.from('{"less":true}'), token: { chunks: [], model: "less" } });
-  const run = (more = {}) => dispatcher.run(ask(routes, { stream: false, withoutReasoning, ...more }));
+  const owner = { account: "a", key: "k" } as never;
+  const run = (more = {}) => dispatcher.run(ask(routes, { stream: false, owner, withoutReasoning, ...more }));
   const running = Array.from({ length: 8 }, () => run());
   const refusal = '{"error":{"message":"Invalid `signature` in `thinking` block"}}';
-  for (const one of await Promise.all(running.map(() => bound.next()))) one.answer(400, {}, refusal);
-  const again = await Promise.all([bound.next(), bound.next(), bound.next()]);
-  assert.deepEqual(
-    again.map(({ json }) => json),
-    [{ less: true }, { less: true }, { less: true }],
-  );
-  assert.equal(await Promise.race([Promise.all(running), refusedOf(running, 5)]), 5);
-  for (const one of again) one.answer();
-  assert.equal((await Promise.all(running)).filter(({ answered }) => answered).length, 3);
-  // What has nothing to leave out takes nothing of the budget, and neither does what cannot be asked again.
-  for (let i = 0; i < 5; i++) {
-    const plain = run({ withoutReasoning: () => undefined });
-    (await bound.next()).answer(400, {}, refusal);
-    assert.equal(refusalIn(await plain).cause, "upstream_rejected");
+  // Four at once; each slot that is given back goes to who waits for it, and those who are asked again wait after them.
+  let refused = 0;
+  let answered = 0;
+  while (refused + answered < 16) {
+    const one = await bound.next();
+    if (JSON.stringify(one.json) === '{"less":true}') {
+      answered++;
+      one.answer();
+    } else {
+      refused++;
+      one.answer(400, {}, refusal);
+    }
   }
-  const later = run();
+  assert.deepEqual([refused, answered], [8, 8]);
+  assert.equal((await Promise.all(running)).filter((result) => result.answered).length, 8);
+  // What has nothing to leave out is told so.
+  const plain = run({ withoutReasoning: () => undefined });
   (await bound.next()).answer(400, {}, refusal);
-  (await bound.next()).answer();
-  assertAnswered(await later);
+  assert.equal(refusalIn(await plain).cause, "upstream_rejected");
 });
 
 /** Resolves with the count once so many have been refused. */
