@@ -63,6 +63,7 @@ function claimsOf(json: JsonObject): readonly Claim[] {
   const thinking = objectOf(json.thinking);
   const reasoning = objectOf(json.reasoning);
   const claims = [
+    ...["chat_template_kwargs", "thinking", "reasoning"].map((param) => noObject(param, json[param])),
     switchOf("enable_thinking", json.enable_thinking),
     budgetOf("thinking_budget", json.thinking_budget),
     switchOf("chat_template_kwargs.enable_thinking", template?.enable_thinking),
@@ -76,6 +77,11 @@ function claimsOf(json: JsonObject): readonly Claim[] {
     ownEffort(json.reasoning_effort),
   ];
   return claims.filter((claim) => claim !== undefined);
+}
+
+/** A value in whose place there should be an object. */
+function noObject(param: string, value: unknown): Claim | undefined {
+  return !isGiven(value) || objectOf(value) ? undefined : { param, on: undefined };
 }
 
 function switchOf(param: string, value: unknown): Claim | undefined {

@@ -71,6 +71,11 @@ const CONFLICTS: readonly (readonly [asked: Body, effort: string | undefined, dr
     ["enable_thinking", "thinking.type", "reasoning.effort"],
   ],
   [{ enable_thinking: "yes", reasoning_effort: "low" }, "low", ["enable_thinking"]],
+  [
+    { thinking: "on", reasoning: [1], chat_template_kwargs: 7, reasoning_effort: "low" },
+    "low",
+    ["chat_template_kwargs", "thinking", "reasoning"],
+  ],
   [{ thinking_budget: -1 }, "medium", []],
   [{ thinking_budget: 0 }, "none", []],
   [
