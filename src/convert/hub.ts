@@ -430,6 +430,8 @@ export type ReplyItem =
       readonly logprobs: readonly unknown[] | undefined;
     }
   | { readonly type: "refusal"; readonly text: string }
+  /** An image that the model made: a data URL, or an http address. */
+  | { readonly type: "image"; readonly url: string }
   /** `redacted` is true where nothing of it may be read. */
   | (ReasoningPart & { readonly redacted: boolean })
   | {
@@ -462,7 +464,7 @@ export interface HubReply {
 export type BlockKey = string;
 
 /**
- * The upstream's stream, event by event. Order: one `reply-start`; blocks, each `-start`, `-delta`s, `-end`; any number of
+ * The upstream's stream, event by event. Order: one `reply-start`; blocks, each `-start`, `-delta`s, `-end`, or one `image`; any number of
  * `usage-update`s, pings and `reply-stopping`s; then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
  */
 export type ReplyEvent =
@@ -500,6 +502,8 @@ export type ReplyEvent =
   | { readonly type: "tool-delta"; readonly key: BlockKey; readonly input: string }
   /** `input` is the whole text; equal to the deltas joined, or all of it when there were none. */
   | { readonly type: "tool-end"; readonly key: BlockKey; readonly input: string }
+  /** A whole block in one event, as in `ReplyItem`. */
+  | { readonly type: "image"; readonly key: BlockKey; readonly url: string }
   /** A cumulative snapshot: replaces the one before, never adds (rule 44). */
   | { readonly type: "usage-update"; readonly usage: Usage }
   /** The upstream has said why it stops, and all blocks have ended; its count, or even another block, may follow. */

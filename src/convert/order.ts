@@ -70,6 +70,11 @@ export class ReplyOrder {
   }
 
   #stepBlock(event: Extract<ReplyEvent, { key: BlockKey }>): void {
+    if (event.type === "image") {
+      assert(!this.#open.has(event.key) && !this.#closed.has(event.key), `block ${event.key} opens twice`);
+      this.#closed.add(event.key);
+      return;
+    }
     const [kind, step] = event.type.split("-") as [BlockKind, "start" | "delta" | "citation" | "end"];
     if (step === "start") {
       assert(!this.#open.has(event.key) && !this.#closed.has(event.key), `block ${event.key} opens twice`);

@@ -66,7 +66,7 @@ export class Sequencer {
       block.call.text += event.input;
       block.call.objectEnd.feed(event.input);
     }
-    if (event.type.endsWith("-end")) block.ended = true;
+    if (event.type === "image" || event.type.endsWith("-end")) block.ended = true;
   }
 
   /** Goes on to the next block as long as the live one is done and another waits. */
@@ -107,5 +107,6 @@ function newBlock(key: BlockKey): QueuedBlock {
 function charsIn(event: BlockEvent): number {
   if ("text" in event) return 1 + event.text.length;
   if ("input" in event) return 1 + event.input.length;
+  if ("url" in event) return 1 + event.url.length;
   return 1;
 }

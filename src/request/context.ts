@@ -17,6 +17,7 @@ export function contextOf(
     nowS: Math.floor(clock.wallMs() / 1_000),
     randomId: (length) => randomBase62(length, RANDOM),
     seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
+    digest: (text) => sealing.digest(`${tag}:${text}`),
     open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),
   };
 }

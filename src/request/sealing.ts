@@ -2,22 +2,26 @@
  * Envelopes for what a client must bring back unread (docs/translation-rules.md rule 38): AES-256-GCM, bound to the
  * context that made them. The first key seals, all open, so that keys can be changed without a cut.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import type { Secret } from "../values/secret.ts";
 
 const PREFIX = "gw1.";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const DIGEST_CHARS = 32;
 
 export interface Sealing {
   seal(content: Uint8Array, context: string): string;
   open(envelope: string, context: string): Uint8Array | undefined;
+  /** 32 characters of base64url, by the first key: another one after a change of keys. */
+  digest(text: string): string;
 }
 
 /** @param secrets at least one; each is hashed to a key. */
 export function createSealing(secrets: readonly Secret[]): Sealing {
   const keys = secrets.map((secret) => createHash("sha256").update(`tollgate sealing ${secret.reveal()}`).digest());
   const [first] = keys;
+  const digestKey = createHash("sha256").update(`tollgate digests ${secrets[0]?.reveal()}`).digest();
   if (!first) throw new Error("sealing needs a key");
   return {
     seal(content, context) {
@@ -36,6 +40,7 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
       }
       return undefined;
     },
+    digest: (text) => createHmac("sha256", digestKey).update(text).digest("base64url").slice(0, DIGEST_CHARS),
   };
 }
 

@@ -35,6 +35,10 @@ export interface Capabilities {
   readonly openaiNative: boolean;
   readonly stop: "native" | "emulate";
   readonly streamUsage: boolean;
+  /** Whether what a prompt cache needs is added to requests of other protocols, or only what the client itself asks for goes. */
+  readonly promptCache: "auto" | "client";
+  /** Tokens that a prefix must have before a messages server caches it: no breakpoint is added below. */
+  readonly promptCacheMinTokens: number;
   readonly vision: boolean;
   readonly pdf: boolean;
 }
@@ -67,6 +71,8 @@ export function defaultCapabilities(protocol: Protocol): Capabilities {
     openaiNative: false,
     stop: protocol === "responses" ? "emulate" : "native",
     streamUsage: true,
+    promptCache: "auto",
+    promptCacheMinTokens: 1_024,
     vision: true,
     pdf: true,
   };

@@ -111,6 +111,23 @@ const capabilities = (description: string) =>
       openai_native: optional(flag({ description: "Fields that only OpenAI knows may be sent." })),
       stop: optional(oneOf({ description: "emulate: stop sequences are applied here." }, ["native", "emulate"])),
       stream_usage: optional(flag({ description: "A chat upstream accepts stream_options.include_usage." })),
+      prompt_cache: optional(
+        oneOf(
+          {
+            description:
+              "auto: translated requests get what the upstream's prompt cache needs (breakpoints on messages, a key on responses); " +
+              "client: only what the client asks for.",
+          },
+          ["auto", "client"],
+        ),
+      ),
+      prompt_cache_min_tokens: optional(
+        count({
+          description: "Shortest beginning that a messages upstream caches, in tokens; no breakpoint is added below.",
+          min: 0,
+          max: LIMITS.tokensMax,
+        }),
+      ),
       vision: optional(flag({ description: "Images are understood." })),
       pdf: optional(flag({ description: "PDF files are understood." })),
     },

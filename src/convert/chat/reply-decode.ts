@@ -1,6 +1,6 @@
 /** A whole chat completion in the hub's words (docs/translation-rules.md rules 38 to 46). */
 
-import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
@@ -8,6 +8,7 @@ import { compactJson } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
+import { madeImage } from "../rules/media.ts";
 import { invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
@@ -63,6 +64,7 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
     items.push({ type: "text", text, startsMessage: true, citations, logprobs });
   }
   if (refusal) items.push({ type: "refusal", text: refusal });
+  for (const url of imagesOf(message)) items.push({ type: "image", url });
   const callIds = new ReplyCallIds(plan, ids);
   for (const [place, call] of callsOf(message).entries()) {
     if (plan.reasoning.envelope) returned.seeCall(call, callIds.kept(textOf(call.id)), place);
@@ -131,6 +133,12 @@ export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
   const parts = arrayOf(content).map((one) => objectOf(one));
   return parts.map((part) => (part?.type === "text" ? (textOf(part.text) ?? "") : "")).join("");
+}
+
+/** Images that the model made: beside the text of a message or delta, as OpenRouter sends them, or among its parts. */
+export function imagesOf(message: JsonObject): readonly string[] {
+  const parts = objectsIn(message.content).filter(({ type }) => type === "image_url");
+  return [...parts, ...objectsIn(message.images)].flatMap((part) => madeImage(part) ?? []);
 }
 
 /**

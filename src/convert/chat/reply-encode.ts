@@ -53,6 +53,8 @@ function messageOf(
 ): JsonObject {
   const refusals = reply.items.flatMap((item) => (item.type === "refusal" && item.text !== "" ? [item.text] : []));
   const reasoning = reply.items.flatMap((item) => (item.type === "reasoning" && item.text !== "" ? [item.text] : []));
+  const urls = reply.items.flatMap((item) => (item.type === "image" ? [item.url] : []));
+  const images = urls.map(imageOf);
   const { content, annotations } = joinTexts(texts, plan);
   return {
     role: "assistant",
@@ -60,8 +62,14 @@ function messageOf(
     refusal: refusals.length > 0 ? refusals.join("") : (reply.stop.refusal?.explanation ?? null),
     reasoning_content: reasoning.length > 0 ? reasoning.join(REASONING_SEAM) : undefined,
     annotations: annotations.length > 0 ? annotations : undefined,
+    images: images.length > 0 ? images : undefined,
     ...encodeCalls(calls, plan),
   };
+}
+
+/** An image that the model made, in OpenRouter's form. @param index its place among the images of the reply. */
+export function imageOf(url: string, index: number): JsonObject {
+  return { type: "image_url", image_url: { url }, index };
 }
 
 function encodeCalls(calls: readonly ToolCallItem[], plan: ReplyPlan): JsonObject {

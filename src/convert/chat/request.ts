@@ -4,7 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
-import { hasUserMarks } from "../rules/cache-marks.ts";
+import { hasUserMarks, promptCacheMembers } from "../rules/cache-marks.ts";
 import { ignoreReasoning } from "../rules/envelope.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
@@ -70,7 +70,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     response_format: format.native && responseFormat(format.native),
     logprobs: hub.logprobs && true,
     top_logprobs: hub.logprobs?.top,
-    ...nativeMembers(hub, route, losses),
+    ...nativeMembers(hub, route, context, losses),
     stream: hub.stream || undefined,
     stream_options: hub.stream && capabilities.streamUsage ? { include_usage: true } : undefined,
   };
@@ -125,7 +125,7 @@ function webSearchOptions(tool: HostedTool, losses: Losses): JsonObject {
 }
 
 /** Members that only servers of the protocol's own vendor know (rule 28). */
-function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
+function nativeMembers(hub: HubRequest, route: RouteFacts, context: ConvertContext, losses: Losses): JsonObject {
   const tier = hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
   if (route.capabilities.openaiNative) {
     return {
@@ -134,7 +134,7 @@ function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): Json
       verbosity: hub.verbosity,
       metadata: hub.metadata,
       moderation: hub.moderation,
-      ...hub.promptCache,
+      ...promptCacheMembers(hub, route, context),
     };
   }
   ignoreNative(hub, losses);

@@ -9,7 +9,7 @@ import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
-import { callIdentity, callText, contentText, finishOfChoice, reasoningOf, stopOf } from "./reply-decode.ts";
+import { callIdentity, callText, contentText, finishOfChoice, imagesOf, reasoningOf, stopOf } from "./reply-decode.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
@@ -114,6 +114,7 @@ export class ChatStreamDecoder extends StreamDecoder {
       this.#refusal().append(refusal);
     }
     this.#cite(delta);
+    for (const url of imagesOf(delta)) this.#show(url);
     for (const one of arrayOf(delta.tool_calls)) {
       const entry = objectOf(one);
       if (entry) this.#takeCall(entry);
@@ -189,6 +190,14 @@ export class ChatStreamDecoder extends StreamDecoder {
       this.#prose = new ReasoningBlock(this.sink);
     }
     return this.#prose;
+  }
+
+  /** An image is a block of its own; what is said after it begins another. */
+  #show(url: string): void {
+    this.#sayHeld();
+    this.#endProse();
+    this.#calls.leave();
+    this.sink.emit({ type: "image", key: this.sink.claim(), url });
   }
 
   /** Sources belong to the text block that is open; without one they are dropped. */

@@ -11,6 +11,7 @@ import { renderStreamFailure } from "./error.ts";
 import {
   completionId,
   finishReason,
+  imageOf,
   pieceOfCall,
   REASONING_SEAM,
   seamBetweenMessages,
@@ -32,6 +33,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #createdS: number;
   #tier: string | undefined;
   #calls = 0;
+  #images = 0;
   #openCall: StreamedCall | undefined;
   #hasText = false;
   #hasReasoning = false;
@@ -66,6 +68,8 @@ export class ChatStreamEncoder implements StreamEncoder {
         return [];
       case "reasoning-delta":
         return this.#reasoning(event.text);
+      case "image":
+        return [semantic(this.#chunk({ images: [imageOf(event.url, this.#images++)] }))];
       case "tool-start":
         return this.#startCall(event.id, event.tool);
       case "tool-delta":

@@ -7,6 +7,7 @@ import type { HubReply, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "
 import { sealReasoning } from "../rules/envelope.ts";
 import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
+import { imageNote } from "../rules/media.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -38,6 +39,7 @@ function blocksOf(item: ReplyItem, plan: ReplyPlan, context: ConvertContext): re
   if (item.type === "text" || item.type === "refusal") {
     return item.text === "" ? [] : [{ type: "text", text: item.text, citations: null }];
   }
+  if (item.type === "image") return [{ type: "text", text: imageNote(item.url), citations: null }];
   if (item.type === "tool-call") {
     return [{ ...startOfToolUse(safeCallId(item.id), item.tool), input: argumentsObject(item.tool, item.input) }];
   }

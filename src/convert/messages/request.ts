@@ -1,4 +1,4 @@
-/** Requests of the messages protocol, both ways; this half writes them (directions CM and RM). */
+/** Requests of the messages protocol, both ways; this half writes them (directions CM and RM; docs/translation-rules.md). */
 import type { Refusal } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
@@ -14,13 +14,11 @@ import { messagesSampling, planStop } from "../rules/sampling.ts";
 import { planThinking } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { isForced, offerTools, type ToolOffer } from "../rules/tool-offer.ts";
+import { settleBreakpoints } from "./request/breakpoints.ts";
 import { type ContentBlock, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
 import { cacheControl, encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";
-
-/** Most cache breakpoints that one request may carry (docs/translation-rules.md rule 19). */
-const BREAKPOINTS_MAX = 4;
 
 /** The member that holds the conversation, by the client's protocol. */
 const CONVERSATION: Readonly<Record<Protocol, string>> = { chat: "messages", messages: "messages", responses: "input" };
@@ -56,8 +54,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     ...offer.tools.map((tool) => ({ ...encodeTool(tool, fromMessages) })),
     ...offer.hosted.map((tool) => ({ ...tool.native })),
   ];
-  const blocks = [tools, system, ...messages.map((message) => message.content)].flat();
-  keepLastBreakpoints(blocks, hub.cache === undefined ? BREAKPOINTS_MAX : BREAKPOINTS_MAX - 1);
+  settleBreakpoints({ tools, system, messages }, hub, route);
   if (lacksStrict(offer, tools)) losses.drop(STRICT[hub.client]);
   const obstacles = { forcedTool: isForced(offer.choice), brokenLoop: endsInBareCalls(messages) };
   const thinking = planThinking(hub, route, permitted, obstacles, losses);
@@ -103,11 +100,6 @@ function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFa
   }
   const block = last.content.at(-1);
   if (block?.type === "text" && typeof block.text === "string") block.text = block.text.trimEnd();
-}
-
-function keepLastBreakpoints(blocks: readonly ContentBlock[], most: number): void {
-  const marked = blocks.filter((block) => block.cache_control !== undefined);
-  for (const block of marked.slice(0, Math.max(0, marked.length - most))) block.cache_control = undefined;
 }
 
 /** Where each client says that a tool's schema binds. */

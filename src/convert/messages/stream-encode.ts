@@ -9,6 +9,7 @@ import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
 import { type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
+import { imageNote } from "../rules/media.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
@@ -46,6 +47,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
       case "refusal-delta":
         this.#refused += event.text;
         return this.#text(event.text);
+      case "image":
+        return [...this.#text(imageNote(event.url)), ...this.#close()];
       case "text-end":
       case "refusal-end":
         return this.#close();

@@ -8,11 +8,14 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { BlockEvent, Citation, ReplyPlan, ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
+import { imageNote } from "../rules/media.ts";
 import {
   annotationOf,
   callItem,
   callItemId,
   type ItemStatus,
+  imageItem,
+  isImageItem,
   itemId,
   keptReasoning,
   type MessagePart,
@@ -64,6 +67,9 @@ export class ItemWriter {
       case "text-end":
       case "refusal-end":
         this.#endPart();
+        break;
+      case "image":
+        this.#show(event.url);
         break;
       case "reasoning-start":
         this.#startReasoning();
@@ -188,6 +194,20 @@ export class ItemWriter {
     const place = this.#partPlace(this.#open);
     this.#emit(`response.${part.type}.done`, { ...place, ...doneMembers(part) });
     this.#emit("response.content_part.done", { ...place, part });
+  }
+
+  /** An image that the model made; one behind an address is text, since the item has no member for it. */
+  #show(url: string): void {
+    if (!isImageItem(url)) {
+      this.#speak(imageNote(url), "output_text", []);
+      this.#endPart();
+      return;
+    }
+    this.close("completed");
+    const { item, kept } = imageItem(url, this.#context);
+    this.#added({ ...item, status: "in_progress", result: null });
+    this.#emit("response.image_generation_call.completed", this.#place(String(item.id)));
+    this.#done(item, kept);
   }
 
   // --------------------------------------------------------------------------------------------------------- reasoning

@@ -7,6 +7,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { Citation, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
+import { base64Image } from "../rules/media.ts";
 import { typedOfArguments } from "../rules/tool-typed.ts";
 import { parseArguments } from "../rules/tool-wrap.ts";
 
@@ -37,6 +38,25 @@ export type MessagePart =
 /** A fresh id of a message or reasoning item. */
 export function itemId(prefix: "msg_" | "rs_", context: ConvertContext): string {
   return prefix + context.randomId(ITEM_ID_CHARS);
+}
+
+/** Whether an image that the model made is an item: one behind an address is not, since the item has no member for that. */
+export function isImageItem(url: string): boolean {
+  return base64Image(url) !== undefined;
+}
+
+/**
+ * An image that the model made. What a reference keeps of it has no bytes: a server that is sent the item back could not
+ * read them.
+ */
+export function imageItem(
+  url: string,
+  context: ConvertContext,
+): { readonly item: JsonObject; readonly kept: JsonObject } {
+  const { format, data } = base64Image(url) ?? { format: undefined, data: null };
+  const id = `ig_${context.randomId(ITEM_ID_CHARS)}`;
+  const item = { id, type: "image_generation_call", status: "completed", output_format: format };
+  return { item: { ...item, result: data }, kept: { ...item, result: null } };
 }
 
 /** A fresh id of a call's item; never the call's own id. */

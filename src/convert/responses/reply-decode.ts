@@ -8,6 +8,7 @@ import { compactJson, nestsWithin } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { finishOf } from "../rules/finish-words.ts";
+import { imageOfItem } from "../rules/media.ts";
 import { beyondLimit, invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
@@ -49,7 +50,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   );
 }
 
-/** Nothing for items of tools that the server runs (rule 42). */
+/** Nothing for items of tools that the server runs (rule 42), but for what one that makes images has made. */
 function itemsOf(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
   switch (item.type) {
     case "message":
@@ -59,6 +60,10 @@ function itemsOf(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): read
     case "function_call":
     case "custom_tool_call":
       return callItems(item, plan, callIds);
+    case "image_generation_call": {
+      const url = imageOfItem(item);
+      return url === undefined ? [] : [{ type: "image", url }];
+    }
     default:
       return [];
   }

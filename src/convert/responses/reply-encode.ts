@@ -4,8 +4,19 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
+import { imageNote } from "../rules/media.ts";
 import { isTruncated } from "../stream-encoder.ts";
-import { annotationOf, callItem, callItemId, itemId, keptReasoning, type MessagePart, messageItem } from "./items.ts";
+import {
+  annotationOf,
+  callItem,
+  callItemId,
+  imageItem,
+  isImageItem,
+  itemId,
+  keptReasoning,
+  type MessagePart,
+  messageItem,
+} from "./items.ts";
 import { SealedIds } from "./references.ts";
 import { responseEnded, responseId } from "./response.ts";
 
@@ -35,7 +46,8 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
     put(messageItem(itemId("msg_", context), status, spoken.map(partOf)));
     spoken = [];
   };
-  const items = [...reply.items.filter((item) => !isEmpty(item)), ...explanationOf(reply)];
+  const said = reply.items.filter((item) => !isEmpty(item)).map(withoutAddress);
+  const items = [...said, ...explanationOf(said, reply.stop)];
   for (const [index, item] of items.entries()) {
     if (item.type === "text" || item.type === "refusal") {
       spoken.push(item); // A run of texts is one message of several parts (docs/translation-rules.md rule 40).
@@ -45,12 +57,21 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
     const isLast = index === items.length - 1;
     const status = isLast && isTruncated(reply.stop) ? "incomplete" : "completed";
     if (item.type === "reasoning") {
-      const said = keptReasoning(itemId("rs_", context), item, plan, context);
-      put(said.item, said.kept);
+      const thought = keptReasoning(itemId("rs_", context), item, plan, context);
+      put(thought.item, thought.kept);
+    } else if (item.type === "image") {
+      const made = imageItem(item.url, context);
+      put(made.item, made.kept);
     } else put(callItem(callItemId(item.tool, context), safeCallId(item.id), item.tool, item.input, status));
   }
   closeMessage(true);
   return output;
+}
+
+/** An image behind an address is text. */
+function withoutAddress(item: ReplyItem): ReplyItem {
+  if (item.type !== "image" || isImageItem(item.url)) return item;
+  return { type: "text", text: imageNote(item.url), startsMessage: true, citations: [], logprobs: undefined };
 }
 
 function isEmpty(item: ReplyItem): boolean {
@@ -58,7 +79,7 @@ function isEmpty(item: ReplyItem): boolean {
 }
 
 /** A vendor's words about a refusal, where the model said nothing itself (rule 43). */
-function explanationOf({ items, stop }: HubReply): readonly SpokenItem[] {
+function explanationOf(items: readonly ReplyItem[], stop: Stop): readonly SpokenItem[] {
   const isSilent = !items.some((item) => (item.type === "text" || item.type === "refusal") && item.text !== "");
   const text = explanation(stop);
   return isSilent && text !== undefined ? [{ type: "refusal", text }] : [];

@@ -5,6 +5,7 @@ import { isObject } from "../../values/json-object.ts";
 import { PROTOCOLS } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
+import { promptCacheMembers } from "../rules/cache-marks.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
@@ -64,7 +65,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     top_logprobs: hub.logprobs?.top,
     safety_identifier: hub.userId && shortUserId(hub.userId),
     service_tier: serviceTier(hub),
-    ...hub.promptCache,
+    ...promptCacheMembers(hub, route, context),
     ...nativeMembers(hub, route, losses),
     store: false, // Nothing is remembered upstream (docs/translation-rules.md rule 5).
     stream: hub.stream || undefined,

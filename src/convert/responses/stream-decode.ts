@@ -225,6 +225,7 @@ const KINDS: ReadonlyMap<unknown, StreamItem["kind"]> = new Map([
   ["reasoning", "reasoning"],
   ["function_call", "call"],
   ["custom_tool_call", "call"],
+  ["image_generation_call", "image"],
 ] as const);
 
 function indexOf(payload: JsonObject): number | undefined {

@@ -113,6 +113,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 const SEMANTIC: ReadonlySet<ReplyEvent["type"]> = new Set([
   "text-delta",
   "refusal-delta",
+  "image",
   "reasoning-delta",
   "tool-start",
   "tool-delta",

@@ -4,11 +4,12 @@ import { CallBlock, ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blo
 import { nestsWithin } from "../reply/depth.ts";
 import { logprobList, urlCitation } from "../reply/facts.ts";
 import type { EventSink } from "../reply/sink.ts";
+import { imageOfItem } from "../rules/media.ts";
 import { callIdentity, callIdOf, callText, partText, reasoningText } from "./reply-decode.ts";
 
 /** An item of any kind. `finish` takes its final form, if the upstream gave one, and is heeded once. */
 export interface StreamItem {
-  readonly kind: "message" | "reasoning" | "call" | "other";
+  readonly kind: "message" | "reasoning" | "call" | "image" | "other";
   finish(final: JsonObject | undefined): void;
 }
 
@@ -22,6 +23,8 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
     case "function_call":
     case "custom_tool_call":
       return new CallItem(sink, item);
+    case "image_generation_call":
+      return new ImageItem(sink);
     default:
       return OTHER;
   }
@@ -29,6 +32,24 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
 
 /** Tools that the server runs, and types that nobody knows yet (docs/translation-rules.md rule 42). */
 const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
+
+/** An image, which is shown once it is done; the stages on the way there are not. */
+class ImageItem implements StreamItem {
+  readonly kind = "image";
+  readonly #sink: EventSink;
+  #shown = false;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+  }
+
+  finish(final: JsonObject | undefined): void {
+    const url = final && imageOfItem(final);
+    if (url === undefined || this.#shown) return;
+    this.#shown = true;
+    this.#sink.emit({ type: "image", key: this.#sink.claim(), url });
+  }
+}
 
 type PartBlock = TextBlock | RefusalBlock;
 

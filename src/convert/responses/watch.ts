@@ -1,6 +1,6 @@
 /** Watches a responses stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
+import { type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
@@ -115,12 +115,13 @@ export class ResponsesWatcher implements Watcher {
   }
 
   /** Some servers begin with the first item, at which the official client throws: it is told that a response was created. */
-  #begin({ type, sequence_number: number }: JsonObject): Uint8Array | undefined {
+  #begin({ type, sequence_number: number }: JsonObject, id?: unknown): Uint8Array | undefined {
     if (typeof type !== "string" || !type.startsWith("response.")) return undefined;
-    const response = this.#opening?.();
-    if (!response) return undefined;
+    const made = this.#opening?.();
+    if (!made) return undefined;
+    const response = typeof id === "string" ? { ...made, id } : made;
     this.#response = response;
-    if (typeof response.id === "string") this.#madeId = response.id;
+    if (typeof id !== "string" && typeof made.id === "string") this.#madeId = made.id;
     const sequence_number = typeof number === "number" ? Math.max(0, number - 1) : 0;
     this.#sequenceNumber = Math.max(this.#sequenceNumber, sequence_number);
     return sseFrame(JSON.stringify({ type: "response.created", sequence_number, response }), "response.created");
@@ -128,6 +129,10 @@ export class ResponsesWatcher implements Watcher {
 
   #seeDone(item: JsonObject | undefined): void {
     this.#hostedCalls.see(item);
+    this.#keep(item);
+  }
+
+  #keep(item: JsonObject | undefined): void {
     this.#itemsDone++;
     if (item && this.#keeping) this.#kept.add(this.#keeping.keep(item));
   }
@@ -144,13 +149,17 @@ export class ResponsesWatcher implements Watcher {
       const error = objectOf(response.error);
       return this.#refuse(reported(undefined, error?.code, error?.message));
     }
-    this.#response ??= response;
     const terminal = TERMINAL.has(type);
+    const frames: Uint8Array[] = [];
+    // Some servers say all in their last event: the official client wants to hear of the response before its end.
+    const begun = terminal && !this.#response ? this.#begin(payload, response.id) : undefined;
+    if (begun) frames.push(begun);
+    this.#response ??= response;
     if (terminal) this.#ended = true;
+    if (terminal && this.#itemsDone === 0) for (const item of objectsIn(response.output)) this.#keep(item);
     const semantic = this.#output.see(type, payload);
     const usage = terminal ? this.#untold?.(this.counts()) : undefined;
     const carrier = terminal ? this.#carrier() : undefined;
-    const frames: Uint8Array[] = [];
     if (carrier) {
       // Before the last event, which gets the number after.
       if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number - 1;

@@ -1,6 +1,10 @@
-/** Where a prompt cache may be cut, in the words of each protocol (docs/translation-rules.md rule 19). */
+/**
+ * Prompt caches in the words of each protocol: where one may be cut, and the key by which a server of OpenAI's protocols finds
+ * the prompts that belong together (docs/translation-rules.md rule 19).
+ */
 import type { JsonObject } from "../../values/json-object.ts";
-import type { CacheBreakpoint, HubRequest } from "../hub.ts";
+import type { ConvertContext, RouteFacts } from "../exchange.ts";
+import type { CacheBreakpoint, HubRequest, Turn } from "../hub.ts";
 import { optionalRecord, optionalText } from "./read.ts";
 
 /** `prompt_cache_breakpoint` of chat and responses. */
@@ -25,4 +29,30 @@ export function hasUserMarks({ turns }: Pick<HubRequest, "turns">): boolean {
   return turns.some(
     (turn) => turn.role === "user" && turn.parts.some((part) => part.type !== "audio" && part.cache !== undefined),
   );
+}
+
+/** Characters of the instructions, and of the first turn, by which conversations are told apart. */
+const PREFIX_CHARS_MAX = 16 * 1024;
+
+/**
+ * The members of the prompt cache for the upstream: the client's own, and for a messages client a key that stays the same
+ * while its conversation grows. It is a digest under a secret, with the account in it: no two accounts share one, and
+ * nobody can tell another's.
+ */
+export function promptCacheMembers(hub: HubRequest, { capabilities }: RouteFacts, context: ConvertContext): JsonObject {
+  if (hub.client !== "messages" || capabilities.promptCache === "client") return hub.promptCache;
+  return { prompt_cache_key: context.digest(`prompt-cache\n${JSON.stringify(conversationOf(hub))}`) };
+}
+
+/** The name that the client gives it (Claude Code names its session in `metadata.user_id`), else how it begins. */
+function conversationOf({ userId, system, turns }: HubRequest): readonly string[] {
+  if (userId !== undefined && userId !== "") return ["named", userId];
+  const instructions = system.map(({ text }) => text).join("\n");
+  const first = turns.find(({ role }) => role === "user");
+  return ["begins", instructions.slice(0, PREFIX_CHARS_MAX), textOf(first).slice(0, PREFIX_CHARS_MAX)];
+}
+
+function textOf(turn: Turn | undefined): string {
+  if (turn?.role !== "user") return "";
+  return turn.parts.map((part) => (part.type === "text" ? part.text : part.type)).join("\n");
 }

@@ -1,5 +1,6 @@
 /** Images and files in each protocol's words (docs/translation-rules.md rule 18). */
 import type { Capabilities } from "../../values/catalog.ts";
+import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { FilePart, ImagePart, MediaSource } from "../hub.ts";
 import { refuse } from "./read.ts";
 
@@ -77,4 +78,35 @@ export function fileName(part: FilePart, type: string): string {
 /** A text file inside a conversation that has only text: its title on a line of its own, then the text. */
 export function titledText(name: string | undefined, text: string): string {
   return name === undefined || name === "" ? text : `${name}\n${text}`;
+}
+
+/* Images that a model made (docs/translation-rules.md rule 18). */
+
+const MADE_IMAGE = /^(?:https?:\/\/[^\s]+|data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=_-]+)$/i;
+const BASE64_IMAGE = /^data:image\/([a-z0-9.+-]+);base64,/i;
+
+/** The address of an image in a chat reply, of OpenRouter's form; undefined for what is no image. */
+export function madeImage(part: JsonObject): string | undefined {
+  const url = objectOf(part.image_url)?.url ?? part.image_url;
+  return typeof url === "string" && MADE_IMAGE.test(url) ? url : undefined;
+}
+
+/** The address of an image that a responses server has made, from its item; undefined while it is not done. */
+export function imageOfItem({ result, output_format }: JsonObject): string | undefined {
+  if (typeof result !== "string" || result === "") return undefined;
+  const type = typeof output_format === "string" && /^[a-z0-9]{1,16}$/i.test(output_format) ? output_format : "png";
+  const url = result.startsWith("data:") ? result : `data:image/${type.toLowerCase()};base64,${result}`;
+  return MADE_IMAGE.test(url) ? url : undefined;
+}
+
+/** The bytes of an image as base64, and their format; undefined where it is behind an address. */
+export function base64Image(url: string): { readonly format: string; readonly data: string } | undefined {
+  const found = BASE64_IMAGE.exec(url);
+  return found?.[1] === undefined ? undefined : { format: found[1].toLowerCase(), data: url.slice(found[0].length) };
+}
+
+/** What stands in the text for an image that the client's protocol has no form for. */
+export function imageNote(url: string): string {
+  const bytes = base64Image(url);
+  return bytes === undefined ? `[image: ${url}]` : "[The model made an image, which this protocol cannot carry.]";
 }

@@ -43,14 +43,16 @@ export function planThinking(
   const mode = route.capabilities.thinking;
   const wanted = wantedEffort(hub.reasoning);
   if (mode === "none") {
-    if (wanted !== undefined && !hub.reasoning.off) losses.drop(hub.reasoning.param);
+    const isAsked = wanted !== undefined || hub.reasoning.thinking !== undefined;
+    if (isAsked && !hub.reasoning.off) losses.drop(hub.reasoning.param);
     if (hub.reasoning.summary !== undefined) losses.ignore("reasoning.summary");
     return idle;
   }
   if (hub.reasoning.off) return { ...idle, ...switchedOff(mode, route.capabilities.efforts) };
   if (mode === "budget") {
-    if (wanted === undefined || obstacles.forcedTool || obstacles.brokenLoop) return idle;
-    return withBudget(budgetOf(wanted), maxTokens);
+    const tokens = wantedBudget(hub.reasoning);
+    if (tokens === undefined || obstacles.forcedTool || obstacles.brokenLoop) return idle;
+    return withBudget(tokens, maxTokens);
   }
   const effort = wanted === undefined ? undefined : nearestEffort(wanted, route.capabilities.efforts);
   if (effortIsLost(hub.reasoning, route.capabilities)) losses.drop(hub.reasoning.param);
@@ -156,9 +158,11 @@ const BUDGET_TOKENS: Readonly<Record<Strength, number>> = {
 /** Tokens that stay for the answer beside a thinking budget, and the smallest budget that messages takes. */
 const BUDGET_TOKENS_MIN = 1024;
 
-/** The budget of an effort, in tokens. */
-function budgetOf(effort: Strength): number {
-  return BUDGET_TOKENS[effort];
+/** The budget that a wish amounts to, in tokens; undefined when the client left it open. */
+function wantedBudget(wish: ReasoningWish): number | undefined {
+  if (wish.effort === undefined && wish.budgetTokens !== undefined) return wish.budgetTokens;
+  const effort = effortFor(wish);
+  return effort && BUDGET_TOKENS[effort];
 }
 
 /**
@@ -185,15 +189,20 @@ function wantedEffort(wish: ReasoningWish): Strength | undefined {
   return wish.budgetTokens < 32_768 ? "high" : "xhigh";
 }
 
+/** The same for servers that may not think unless they are told how hard: a bare switch is the middle. */
+function effortFor(wish: ReasoningWish): Strength | undefined {
+  return wantedEffort(wish) ?? (wish.thinking === "enabled" ? "medium" : undefined);
+}
+
 /** The effort word for a chat or responses upstream; undefined: send none. */
 export function openaiEffort(wish: ReasoningWish, capabilities: Capabilities): Effort | undefined {
   if (wish.off) return offEffort(capabilities.efforts);
-  const wanted = wantedEffort(wish);
+  const wanted = effortFor(wish);
   return wanted === undefined ? undefined : nearestEffort(wanted, capabilities.efforts);
 }
 
 /** Whether the client asked for an effort that this upstream has no word for: it gets another one, or none. */
 export function effortIsLost(wish: ReasoningWish, capabilities: Capabilities): boolean {
-  const wanted = wantedEffort(wish);
+  const wanted = capabilities.efforts.length > 0 ? wantedEffort(wish) : effortFor(wish);
   return wanted !== undefined && !wish.off && nearestEffort(wanted, capabilities.efforts) !== wanted;
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
 import { cacheMark } from "../../rules/cache-marks.ts";
-import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
+import { restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
   isGiven,
   optionalCount,
@@ -17,11 +17,11 @@ import {
   refusing,
   text,
 } from "../../rules/read.ts";
-import { offMember } from "../../rules/thinking.ts";
 import { unreadOf } from "../../rules/unread.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { decodeMessages } from "./conversation.ts";
 import { CHAT_READS } from "./members.ts";
+import { decodeReasoning } from "./reasoning.ts";
 
 /**
  * A chat request as a hub request, or what is wrong with it.
@@ -37,6 +37,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
   if (streamOptions && !facts.stream) {
     refuse("unsupported_parameter", "stream_options", "stream_options is only allowed with stream: true.");
   }
+  const reasoning = decodeReasoning(json);
   const webSearch = optionalRecord(json.web_search_options, "web_search_options");
   return {
     client: "chat",
@@ -63,7 +64,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
     stop: decodeStop(json.stop),
     format: decodeFormat(json.response_format),
     verbosity: optionalWord(json.verbosity, "verbosity", ["low", "medium", "high"]),
-    reasoning: decodeReasoning(json),
+    reasoning: reasoning.wish,
     logprobs: decodeLogprobs(json),
     ...sharedOpenaiMembers(json),
     cache: cacheMark(json.cache_control, "cache_control"),
@@ -74,7 +75,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
       deprecatedFunctions: !isGiven(json.tools) && isGiven(json.functions),
       echo: {},
     },
-    rest: decodeRest(json),
+    rest: [...decodeRest(json), ...reasoning.unheeded.map((param) => leftOut(param, json))],
   };
 }
 
@@ -103,17 +104,15 @@ function decodeFormat(value: unknown): HubRequest["format"] {
   return schemaFormat(record(format.json_schema, param), param);
 }
 
-/** `reasoning_effort`, and the switches of servers that speak chat with members of their own. */
-function decodeReasoning(json: JsonObject): HubRequest["reasoning"] {
-  const off = offMember("chat", json);
-  if (off !== undefined) return plainWish({ effort: undefined, off: true }, off);
-  return plainWish(effortWish(json.reasoning_effort, "reasoning_effort"), "reasoning_effort");
-}
-
 function decodeLogprobs(json: JsonObject): HubRequest["logprobs"] {
   const top = optionalCount(json.top_logprobs, "top_logprobs", 0);
   if (optionalFlag(json.logprobs, "logprobs") === true) return { top, param: "logprobs" };
   return top === undefined || top === 0 ? undefined : { top, param: "top_logprobs" };
+}
+
+/** A member that contradicts one that counts before it, or says what nobody knows. */
+function leftOut(param: string, json: JsonObject): RestField {
+  return { param, value: json[param.split(".")[0] ?? param], weight: "meaning" };
 }
 
 /** Members that no other protocol has: what is refused, and what is left out and named (rules 30 and 31). */

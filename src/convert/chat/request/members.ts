@@ -79,7 +79,7 @@ export const CHAT_READS = reads(
     read: `model max_tokens max_completion_tokens stop response_format verbosity reasoning_effort logprobs top_logprobs
       temperature top_p top_k parallel_tool_calls tool_choice function_call safety_identifier user service_tier
       prompt_cache_key prompt_cache_options prompt_cache_retention metadata moderation stream n modalities audio
-      web_search_options seed prediction frequency_penalty presence_penalty logit_bias inference_geo`,
+      enable_thinking thinking_budget web_search_options seed prediction frequency_penalty presence_penalty logit_bias inference_geo`,
     messages: "cache_control",
     // `usage` is OpenRouter's wish for the count that every answer has.
     hint: "store usage cache_control",
@@ -95,9 +95,9 @@ export const CHAT_READS = reads(
       read: "include_usage",
       hint: "include_obfuscation continuous_usage_stats chunk_include_usage",
     }),
-    // Of the switches that servers have added, the words for "off" are read (rule 27).
-    thinking: reads({ unsaid: { type: ["disabled"] } }),
-    reasoning: reads({ unsaid: { effort: ["none"] } }),
-    chat_template_kwargs: reads({}),
+    // Of what servers have added, `decodeReasoning` reads these, and names those of them that it cannot follow (rule 27).
+    thinking: reads({ read: "type budget_tokens" }),
+    reasoning: reads({ read: "effort max_tokens enabled" }),
+    chat_template_kwargs: reads({ read: "enable_thinking thinking thinking_budget" }),
   },
 );

@@ -197,9 +197,17 @@ function originBlocks(native: readonly unknown[] | undefined): readonly JsonObje
   return native?.every(isObject) ? native : undefined;
 }
 
-/** Whether the last assistant message calls tools without the thinking that led to the calls (rule 27). */
+/**
+ * Whether the last tool loop has begun without the thinking that led to its first calls (rule 27). A loop is one turn for the
+ * model, which thinks at its beginning and need not do so again before later calls; it begins after what the user said
+ * last, results aside.
+ */
 export function endsInBareCalls(messages: readonly Message[]): boolean {
-  const last = messages.findLast((message) => message.role === "assistant");
-  if (last === undefined || !last.content.some((block) => block.type === "tool_use")) return false;
-  return !last.content.some((block) => block.type === "thinking" || block.type === "redacted_thinking");
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  if (!messages[last]?.content.some((block) => block.type === "tool_use")) return false;
+  const said = messages.findLastIndex(
+    ({ role, content }, at) => at < last && role !== "assistant" && content.some(({ type }) => type !== "tool_result"),
+  );
+  const first = messages.slice(said + 1).find(({ role }) => role === "assistant");
+  return !first?.content.some((block) => block.type === "thinking" || block.type === "redacted_thinking");
 }

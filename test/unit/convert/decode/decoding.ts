@@ -171,6 +171,9 @@ function gatherBlock(items: Map<string, Mutable<ReplyItem>>, event: Extract<Repl
     case "tool-start":
       items.set(key, { type: "tool-call", id: event.id, tool: event.tool, input: "" });
       return;
+    case "image":
+      items.set(key, { type: "image", url: event.url });
+      return;
     case "reasoning-end":
       assert.ok(item?.type === "reasoning");
       item.opaque = event.opaque;
@@ -196,7 +199,7 @@ function gatherBlock(items: Map<string, Mutable<ReplyItem>>, event: Extract<Repl
       return;
     case "refusal-delta":
     case "reasoning-delta":
-      assert.ok(item && item.type !== "tool-call");
+      assert.ok(item && item.type !== "tool-call" && item.type !== "image");
       item.text += event.text;
       return;
     default:

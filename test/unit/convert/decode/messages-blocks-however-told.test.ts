@@ -22,7 +22,7 @@ function decode(...payloads: readonly object[]): readonly ReplyEvent[] {
 
 function wordsOf(events: readonly ReplyEvent[]): readonly string[] {
   return gather(events).items.map((item) =>
-    item.type === "tool-call" ? `call ${item.input}` : `${item.type} ${item.text}`,
+    item.type === "tool-call" ? `call ${item.input}` : `${item.type} ${"text" in item ? item.text : item.url}`,
   );
 }
 

@@ -32,6 +32,7 @@ function decode(...payloads: readonly object[]): readonly ReplyEvent[] {
 function itemsOf(events: readonly ReplyEvent[]): readonly string[] {
   return gather(events).items.map((item) => {
     if (item.type === "tool-call") return `${item.id} ${item.input}`;
+    if (item.type === "image") return `image ${item.url}`;
     return item.type === "text" && item.startsMessage ? `text! ${item.text}` : `${item.type} ${item.text}`;
   });
 }

@@ -17,7 +17,8 @@ export function accumulateChat(stream: string): Json {
     const [choice] = choices;
     if (!choice) continue;
     if (choice.finish_reason !== null) body.finish_reason = choice.finish_reason;
-    const { tool_calls = [], ...delta } = choice.delta as Json & { tool_calls?: Json[] };
+    const { tool_calls = [], images = [], ...delta } = choice.delta as Json & { tool_calls?: Json[]; images?: Json[] };
+    if (images.length > 0) message.images = [...((message.images as Json[] | undefined) ?? []), ...images];
     for (const [name, value] of Object.entries(delta)) {
       message[name] = typeof value === "string" && name !== "role" ? `${message[name] ?? ""}${value}` : value;
     }

@@ -97,6 +97,8 @@ function blockOf(key: string, item: ReplyItem, deltaChars: number): ReplyEvent[]
         ...pieces(item.text, deltaChars).map((text): ReplyEvent => ({ type: "refusal-delta", key, text })),
         { type: "refusal-end", key },
       ];
+    case "image":
+      return [{ type: "image", key, url: item.url }];
     case "reasoning":
       return reasoningBlock(key, item, deltaChars);
     case "tool-call":
@@ -179,6 +181,9 @@ export function replies(client: Protocol): fc.Arbitrary<HubReply> {
       }),
     ),
     call.map((one): ReplyItem => ({ ...one, id: "" })),
+    fc
+      .constantFrom("data:image/webp;base64,aGk=", "https://pictures.example/a.png")
+      .map((url): ReplyItem => ({ type: "image", url })),
   );
   const reason = fc.constantFrom("end", "output-limit", "refusal", "pause", "context-limit");
   return fc.tuple(fc.array(item, { maxLength: 6 }), reason, fc.nat(1_000)).map(([items, wanted, output]) => {

@@ -1,4 +1,5 @@
 /** What the request tests share: a route, a context without chance, and one call from a client's body to an upstream's. */
+import { createHash } from "node:crypto";
 import * as chat from "../../../../src/convert/chat/request.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../../../../src/convert/exchange.ts";
 import type { HubFacts, HubRequest, TranslatedRequest } from "../../../../src/convert/hub.ts";
@@ -27,6 +28,7 @@ export const CONTEXT: ConvertContext = {
   nowS: 1_795_000_000,
   randomId: (length) => "0".repeat(length),
   seal: (content, binding) => `gw1.${Buffer.from(`${binding}\n${Buffer.from(content)}`).toString("base64url")}`,
+  digest: (text) => createHash("sha256").update(text).digest("base64url").slice(0, 32),
   open: (envelope, binding) => {
     const [bound, ...content] = Buffer.from(envelope.slice(4), "base64url").toString().split("\n");
     return bound === binding ? Buffer.from(content.join("\n")) : undefined;

@@ -1,0 +1,121 @@
+/**
+ * How chat clients ask a model to think, in the protocol's own word and in those that makers of servers have added
+ * (docs/translation-rules.md rule 27).
+ */
+import { EFFORTS, type Effort } from "../../../values/catalog.ts";
+import { type JsonObject, objectOf } from "../../../values/json-object.ts";
+import type { ReasoningWish } from "../../hub.ts";
+import { effortWish } from "../../rules/options.ts";
+import { isGiven } from "../../rules/read.ts";
+
+/** What one member says; undefined `on`: a value that nobody knows. */
+interface Claim {
+  readonly param: string;
+  readonly on: boolean | undefined;
+  readonly effort?: Exclude<Effort, "none"> | undefined;
+  readonly budgetTokens?: number | undefined;
+}
+
+/** The wish, and the members that it does not follow. */
+interface ChatReasoning {
+  readonly wish: ReasoningWish;
+  readonly unheeded: readonly string[];
+}
+
+/** Of members that contradict each other the first in the order of `claimsOf` is followed. */
+export function decodeReasoning(json: JsonObject): ChatReasoning {
+  const claims = claimsOf(json);
+  const first = claims.find(({ on }) => on !== undefined);
+  const followed = claims.filter(({ on }) => on !== undefined && on === first?.on);
+  const measure = followed.find(({ effort, budgetTokens }) => effort !== undefined || budgetTokens !== undefined);
+  const isHeeded = (claim: Claim) => followed.includes(claim) && (isBare(claim) || isSameMeasure(claim, measure));
+  const off = first?.on === false;
+  return {
+    wish: {
+      effort: measure?.effort,
+      off,
+      budgetTokens: measure?.budgetTokens,
+      thinking: first?.on && measure === undefined ? "enabled" : undefined,
+      display: undefined,
+      summary: undefined,
+      // A refusal of a switch names the member that a client has in its hands.
+      param: (off ? first.param.split(".")[0] : (measure ?? first)?.param) ?? "reasoning_effort",
+    },
+    unheeded: claims.filter((claim) => !isHeeded(claim)).map(({ param }) => param),
+  };
+}
+
+/** Whether a claim only switches. */
+function isBare({ effort, budgetTokens }: Claim): boolean {
+  return effort === undefined && budgetTokens === undefined;
+}
+
+function isSameMeasure({ effort, budgetTokens }: Claim, other: Claim | undefined): boolean {
+  return effort === other?.effort && budgetTokens === other?.budgetTokens;
+}
+
+/**
+ * In the order in which they count: Qwen's and vLLM's switches, the one of DeepSeek, Z.ai and Kimi, OpenRouter's, the
+ * protocol's own.
+ */
+function claimsOf(json: JsonObject): readonly Claim[] {
+  const template = objectOf(json.chat_template_kwargs);
+  const thinking = objectOf(json.thinking);
+  const reasoning = objectOf(json.reasoning);
+  const claims = [
+    ...["chat_template_kwargs", "thinking", "reasoning"].map((param) => noObject(param, json[param])),
+    switchOf("enable_thinking", json.enable_thinking),
+    budgetOf("thinking_budget", json.thinking_budget),
+    switchOf("chat_template_kwargs.enable_thinking", template?.enable_thinking),
+    switchOf("chat_template_kwargs.thinking", template?.thinking),
+    budgetOf("chat_template_kwargs.thinking_budget", template?.thinking_budget),
+    typeOf("thinking.type", thinking?.type),
+    budgetOf("thinking.budget_tokens", thinking?.budget_tokens),
+    switchOf("reasoning.enabled", reasoning?.enabled),
+    effortOf("reasoning.effort", reasoning?.effort),
+    budgetOf("reasoning.max_tokens", reasoning?.max_tokens),
+    ownEffort(json.reasoning_effort),
+  ];
+  return claims.filter((claim) => claim !== undefined);
+}
+
+/** A value in whose place there should be an object. */
+function noObject(param: string, value: unknown): Claim | undefined {
+  return !isGiven(value) || objectOf(value) ? undefined : { param, on: undefined };
+}
+
+function switchOf(param: string, value: unknown): Claim | undefined {
+  if (!isGiven(value)) return undefined;
+  return { param, on: typeof value === "boolean" ? value : undefined };
+}
+
+const TYPES: ReadonlyMap<unknown, boolean> = new Map([
+  ["enabled", true],
+  ["adaptive", true],
+  ["disabled", false],
+]);
+
+function typeOf(param: string, value: unknown): Claim | undefined {
+  return isGiven(value) ? { param, on: TYPES.get(value) } : undefined;
+}
+
+/** None is off; a negative one, which some servers take for "as much as is needed", switches on. */
+function budgetOf(param: string, value: unknown): Claim | undefined {
+  if (!isGiven(value)) return undefined;
+  if (typeof value !== "number" || !Number.isSafeInteger(value)) return { param, on: undefined };
+  return { param, on: value !== 0, budgetTokens: value > 0 ? value : undefined };
+}
+
+function effortOf(param: string, value: unknown): Claim | undefined {
+  if (!isGiven(value)) return undefined;
+  const word = EFFORTS.find((effort) => effort === value);
+  if (word === undefined) return { param, on: undefined };
+  return word === "none" ? { param, on: false } : { param, on: true, effort: word };
+}
+
+/** The protocol's own word is of a closed set: another one is refused. */
+function ownEffort(value: unknown): Claim | undefined {
+  const param = "reasoning_effort";
+  const { effort, off } = effortWish(value, param);
+  return effort === undefined && !off ? undefined : { param, on: !off, effort };
+}

@@ -1,0 +1,75 @@
+/**
+ * What is read from the vendor's cache over an agent's session: through a translation nearly as much as straight, with the
+ * caches' published rules (docs/prompt-caches.md, whose figures are these: UPDATE_GOLDENS=1 writes them).
+ */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import test, { after, before } from "node:test";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type Measured, PROTOCOL_LIST, type Setting, startSetting } from "./measure.ts";
+import type { Json } from "./vendor.ts";
+
+const PAGE = new URL("../../../../docs/prompt-caches.md", import.meta.url);
+
+/** What of the straight session's share a translated one has at least. */
+const PART_MIN = 0.99;
+
+const rows: string[] = [];
+const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
+
+let setting: Setting;
+const straight = new Map<Protocol, Measured>();
+before(async () => {
+  setting = await startSetting();
+  for (const protocol of PROTOCOL_LIST) straight.set(protocol, await setting.straight(protocol));
+});
+after(() => setting.close());
+
+for (const upstream of PROTOCOL_LIST) {
+  for (const client of PROTOCOL_LIST) {
+    if (client === upstream) continue;
+    test(`${client} clients on ${upstream} servers read as much from the cache as its own clients do`, async () => {
+      const own = straight.get(upstream);
+      assert.ok(own && own.share > 0.9, `straight: ${own?.share}`);
+      const without = await setting.through(client, upstream, "client");
+      const added = await setting.through(client, upstream, "auto");
+      assert.ok(added.share >= own.share * PART_MIN, `${added.share} of ${own.share}`);
+      assert.equal(added.toldShare, added.share, "the client is told what was counted");
+      rows.push(row(client, upstream, own, without, added));
+      if (upstream === "messages") assertBreakpoints(added.bodies, without);
+      else if (client === "messages") assertKeys(added.bodies, without);
+      else assert.equal(added.share, without.share, "these clients have keys of their own");
+    });
+  }
+}
+
+test("docs/prompt-caches.md has the figures", () => {
+  assert.equal(rows.length, 6, "all directions have been measured");
+  const page = readFileSync(PAGE, "utf8");
+  const table = rows.sort().join("\n");
+  const written = page.replace(/(?<=\n\| --- \|.*\n)(\| \w+ \| \w+ \| [\d.]+ %.*\n)+/, `${table}\n`);
+  if (process.env.UPDATE_GOLDENS) writeFileSync(PAGE, written);
+  assert.ok(readFileSync(PAGE, "utf8").includes(table), "UPDATE_GOLDENS=1 writes the figures");
+});
+
+function row(client: Protocol, upstream: Protocol, own: Measured, without: Measured, added: Measured): string {
+  const shares = [own, without, added].map(({ share }) => percent(share));
+  return `| ${client} | ${upstream} | ${shares.join(" | ")} |`;
+}
+
+/** Without breakpoints a messages server caches nothing. */
+function assertBreakpoints(bodies: readonly Json[], without: Measured): void {
+  assert.equal(without.read, 0);
+  const marks = bodies.map((body) => JSON.stringify(body).split('"cache_control"').length - 1);
+  assert.ok(
+    marks.every((count) => count >= 3 && count <= 4),
+    marks.join(),
+  );
+}
+
+/** Without keys the three sessions of one agent share a beginning, and so machines that are too few for them. */
+function assertKeys(bodies: readonly Json[], without: Measured): void {
+  assert.ok(without.share < 0.9, String(without.share));
+  const keys = new Set(bodies.map(({ prompt_cache_key }) => prompt_cache_key));
+  assert.equal(keys.size, 3, "one for each session, the same in each of its requests");
+}

@@ -1,0 +1,103 @@
+/** Sessions through a gateway and straight to the vendor, and what of their input was read from a cache. */
+import { join } from "node:path";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type ConfigPlaces, startGatewayHere } from "../../../rig/gateway.ts";
+import { REQUESTS_PER_SESSION, startSession, type Target } from "./sessions.ts";
+import { type CachingVendor, type InputCount, type Json, startCachingVendor } from "./vendor.ts";
+
+export const PROTOCOL_LIST = ["chat", "messages", "responses"] as const satisfies readonly Protocol[];
+
+/** The ways to answer a model's requests: what is added for its cache, and nothing. */
+export const WAYS = ["auto", "client"] as const;
+type Way = (typeof WAYS)[number];
+
+/** Sessions of the same agent that go on side by side, since one alone never has to share a machine. */
+const SESSIONS = 3;
+/** Between two requests, of whichever session: so each has some 14 a minute. */
+const PAUSE_S = 1.4;
+
+export interface Measured extends InputCount {
+  /** Share of the input that was read from a cache. */
+  readonly share: number;
+  /** The same by what the client was told. */
+  readonly toldShare: number;
+  readonly bodies: readonly Json[];
+}
+
+/** A model of its own for each measurement, since a vendor's caches are. */
+const modelOf = (client: Protocol, upstream: Protocol, way: Way) => `${client}-on-${upstream}-${way}`;
+
+/** A model per protocol and way, all on one vendor. */
+function config({ dir }: ConfigPlaces, vendor: CachingVendor): string {
+  const price = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
+  const model = (name: string, upstream: Protocol, way: Way) => {
+    const native = upstream === "chat" ? ", openai_native: true" : "";
+    const capabilities = `{prompt_cache: ${way}${native}}`;
+    return `  ${name}: {plans: [free], price: ${price}, context_tokens: 200000, capabilities: ${capabilities}, routes: [{upstream: up-${upstream}}]}`;
+  };
+  const models = PROTOCOL_LIST.flatMap((client) =>
+    PROTOCOL_LIST.flatMap((upstream) => WAYS.map((way) => model(modelOf(client, upstream, way), upstream, way))),
+  );
+  return `
+listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+admin_token: test-admin-token
+store: ${JSON.stringify(`embedded:${join(dir, "data")}`)}
+journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
+sealing_keys: [test-sealing-key-of-32-characters-or-more]
+default_plan: free
+plans: {free: {}}
+upstreams:
+${PROTOCOL_LIST.map((protocol) => `  up-${protocol}: {protocol: ${protocol}, base_url: ${JSON.stringify(vendor.url)}, api_key: canary}`).join("\n")}
+models:
+${models.join("\n")}
+groups:
+  money: {kind: pay_per_use, models: ["*"]}
+`;
+}
+
+/** A gateway, and behind it the vendor, which can be asked straight as well. */
+export interface Setting {
+  /** The sessions straight at the vendor. */
+  straight(protocol: Protocol): Promise<Measured>;
+  /** The sessions through the gateway, in a direction. */
+  through(client: Protocol, upstream: Protocol, way: Way): Promise<Measured>;
+  close(): Promise<void>;
+}
+
+/** Starts both; one measurement is made at a time. */
+export async function startSetting(): Promise<Setting> {
+  const vendor = await startCachingVendor();
+  const here = await startGatewayHere({ config: (places) => config(places, vendor) });
+  const { key } = await here.account({ usd: "1000" });
+  const direct = vendor.url.slice(0, -"/v1".length);
+  return {
+    straight: (protocol) => measured(protocol, vendor, { url: direct, key: "canary", model: `straight-${protocol}` }),
+    through: (client, upstream, way) =>
+      measured(client, vendor, { url: here.url, key, model: modelOf(client, upstream, way) }),
+    async close() {
+      await here.close();
+      await vendor.close();
+    },
+  };
+}
+
+/** Runs the sessions of one client against one target, whose model has nothing in its caches. */
+async function measured(client: Protocol, vendor: CachingVendor, target: Target): Promise<Measured> {
+  const before = vendor.seen.length;
+  const sessions = Array.from({ length: SESSIONS }, (_, nth) => startSession(client, nth, target));
+  const told = { cached: 0, input: 0 };
+  for (let request = 0; request < REQUESTS_PER_SESSION; request++) {
+    for (const session of sessions) {
+      const { cached, input } = await session.next();
+      told.cached += cached;
+      told.input += input;
+      vendor.pass(PAUSE_S);
+    }
+  }
+  const seen = vendor.seen.slice(before);
+  const sum = (pick: (count: InputCount) => number) => seen.reduce((total, { count }) => total + pick(count), 0);
+  const [read, written, fresh] = [sum((one) => one.read), sum((one) => one.written), sum((one) => one.fresh)];
+  const bodies = seen.map(({ body }) => body);
+  return { read, written, fresh, share: read / (read + written + fresh), toldShare: told.cached / told.input, bodies };
+}
