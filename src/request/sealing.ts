@@ -2,7 +2,7 @@
  * Envelopes for what a client must bring back unread (docs/translation-rules.md rule 38): AES-256-GCM, bound to the
  * context that made them. The first key seals, all open, so that keys can be changed without a cut.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import type { Secret } from "../values/secret.ts";
 
 const PREFIX = "gw1.";
@@ -11,6 +11,11 @@ const TAG_BYTES = 16;
 
 export interface Sealing {
   seal(content: Uint8Array, context: string): string;
+  /**
+   * The same content in the same context gives the same envelope: the nonce is its HMAC, so that none is used for two contents.
+   * For what is no secret in itself, since it shows who holds two envelopes that they are alike.
+   */
+  sealAlike(content: Uint8Array, context: string): string;
   open(envelope: string, context: string): Uint8Array | undefined;
 }
 
@@ -19,12 +24,13 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
   const keys = secrets.map((secret) => createHash("sha256").update(`tollgate sealing ${secret.reveal()}`).digest());
   const [first] = keys;
   if (!first) throw new Error("sealing needs a key");
+  const nonceKey = createHmac("sha256", first).update("tollgate nonces").digest();
   return {
-    seal(content, context) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", first, nonce).setAAD(Buffer.from(context));
-      const sealed = Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
-      return PREFIX + sealed.toString("base64url");
+    seal: (content, context) => sealWith(first, randomBytes(NONCE_BYTES), content, context),
+    sealAlike(content, context) {
+      const about = `${Buffer.byteLength(context)}:${context}`;
+      const nonce = createHmac("sha256", nonceKey).update(about).update(content).digest().subarray(0, NONCE_BYTES);
+      return sealWith(first, nonce, content, context);
     },
     open(envelope, context) {
       if (!envelope.startsWith(PREFIX)) return undefined;
@@ -37,6 +43,12 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
       return undefined;
     },
   };
+}
+
+function sealWith(key: Buffer, nonce: Uint8Array, content: Uint8Array, context: string): string {
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
+  const sealed = Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+  return PREFIX + sealed.toString("base64url");
 }
 
 function tryOpen(key: Buffer, sealed: Buffer, context: string): Uint8Array | undefined {

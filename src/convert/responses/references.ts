@@ -12,6 +12,7 @@ import type { ConvertContext, RouteFacts } from "../exchange.ts";
 import { editElements } from "../passthrough/elements.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { originOf, sealReasoning } from "../rules/envelope.ts";
+import { isWrapped } from "./stored/stored.ts";
 
 /** The most bytes of JSON that one id holds: what a model says in some 100,000 tokens. To compress them takes 5 to 15 ms. */
 const KEPT_BYTES_MAX = 512 * 1024;
@@ -282,7 +283,8 @@ function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: Op
 
 function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<string, JsonObject>): Place {
   const { id } = item;
-  if (typeof id !== "string") return "as it is";
+  // What a server keeps is the route's matter.
+  if (typeof id !== "string" || isWrapped(id)) return "as it is";
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
     if (held && "items" in held && item.type === "reasoning") return "left out";

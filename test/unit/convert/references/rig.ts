@@ -14,6 +14,7 @@ export function contextOf(account: string, sealed = sealing): ConvertContext {
     nowS: 1_795_000_000,
     randomId: (length) => "0".repeat(length),
     seal: (content, binding) => sealed.seal(content, `${account}:${binding}`),
+    sealAlike: (content, binding) => sealed.sealAlike(content, `${account}:${binding}`),
     open: (envelope, binding) => sealed.open(envelope, `${account}:${binding}`),
   };
 }
