@@ -26,6 +26,8 @@ export interface ReadBody {
   readonly body: Uint8Array;
   /** Dotted paths of the members that an upstream gets only where its configuration passes them. */
   readonly surplus: readonly string[];
+  /** Whether references to items of replies that broke off have been left out of it. */
+  readonly lostReferences?: boolean | undefined;
   /** What its wrapped ids name, once somebody has opened them; undefined: it has none. */
   readonly stored?: StoredNames | undefined;
 }

@@ -24,6 +24,8 @@ export interface ClientRequest {
   readonly stream: boolean;
   /** Dotted paths of the members that no protocol lists, as accept found them; undefined: nobody has looked. */
   readonly surplus?: readonly string[] | undefined;
+  /** Whether references to items of replies that broke off have been left out of it. */
+  readonly lostReferences?: boolean | undefined;
   /** Its wrapped ids; undefined: it has none. */
   readonly stored?: StoredNames | undefined;
 }

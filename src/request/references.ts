@@ -38,14 +38,15 @@ export async function withReferences(
   const context = contextOf(parts, { tag });
   await TURNS.next();
   const stored = mayNameStored(read.body) ? await storedNamesOf(read.json, context, TURNS.pace()) : undefined;
-  const body = await withItemsInPlace(read, context, bodyBytesMax, TURNS.pace());
-  if (body === read.body) return naming(read, stored);
-  if (body === "too_large" || body.length > bodyBytesMax) {
+  const placed = await withItemsInPlace(read, context, bodyBytesMax, TURNS.pace());
+  if (placed !== "too_large" && placed.body === read.body) return naming(read, stored);
+  if (placed === "too_large" || placed.body.length > bodyBytesMax) {
     const detail = `The items that it refers to have more than ${bodyBytesMax} bytes.`;
     return refusal("body_too_large", { param: "input", detail });
   }
-  const placed = await again(protocol, body);
-  return isRefusal(placed) ? placed : naming(placed, stored);
+  const { body, lost: lostReferences } = placed;
+  const reread = await again(protocol, body);
+  return isRefusal(reread) ? reread : naming({ ...reread, lostReferences }, stored);
 }
 
 /** The request with what its wrapped ids name: it is held for what its server reads beside it. */

@@ -9,7 +9,7 @@ import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
-import { isReference, mayBeReferredTo } from "../responses/references.ts";
+import { isReference, lostReferences, mayBeReferredTo } from "../responses/references.ts";
 import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/stored/request.ts";
 import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
@@ -34,6 +34,8 @@ export function spliceRequest(
   if (refused) return refused;
   const listed = withoutUnlisted(request, route, permitted);
   if (isRefusal(listed)) return listed;
+  const lost = lostReferences(request, permitted);
+  if (isRefusal(lost)) return lost;
   const { remove, json, dropped } = listed;
   const set: Record<string, string | Uint8Array> = { ...listed.set };
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
@@ -44,7 +46,12 @@ export function spliceRequest(
   Object.assign(set, named.set, withoutEnvelopes(request, { route, context }, named.ofItem));
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
-  return { body, dropped: [...offered.dropped, ...dropped], unlisted: dropped.length, tier: tierOf(json)?.name };
+  return {
+    body,
+    dropped: [...lost, ...offered.dropped, ...dropped],
+    unlisted: dropped.length,
+    tier: tierOf(json)?.name,
+  };
 }
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */

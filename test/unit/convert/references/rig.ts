@@ -45,5 +45,5 @@ export async function placed(input: readonly unknown[], context = OWN, bytesMax 
   const body = Buffer.from(JSON.stringify(json));
   const whole = await withItemsInPlace({ body, json }, context, bytesMax);
   if (whole === "too_large") return whole;
-  return whole === body ? "as it is" : JSON.parse(Buffer.from(whole).toString()).input;
+  return whole.body === body ? "as it is" : JSON.parse(Buffer.from(whole.body).toString()).input;
 }
