@@ -295,6 +295,8 @@ function wereBrokenOff(
     step.complete ||= held !== undefined && ("item" in held || held.items.length === 0);
     step.known ||= held !== undefined;
   }
+  // Nobody ends a request with what was left of a reply: something is said to go on from it.
+  if (step.unknown) return false;
   steps.push(step);
   if (steps.some(({ unknown, complete }) => unknown && complete)) return false;
   const unknown = steps.filter((one) => one.unknown).length;

@@ -2,6 +2,7 @@
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../../values/json-object.ts";
 import { findNested, spliceNested } from "../../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
+import { asBuffer } from "../../../wire/utf8.ts";
 import { editElements } from "../../passthrough/elements.ts";
 import type { SeenEvent, Watcher } from "../../watch.ts";
 import type { WrappedIds } from "./stored.ts";
@@ -42,10 +43,7 @@ function withOwnIds(body: Uint8Array, json: JsonObject, ids: WrappedIds): Uint8A
 const NESTED = ["response", "item"] as const;
 
 /** An event of a stream with wrapped ids; itself where it has none. */
-function eventWithWrappedIds(event: SseEvent, ids: WrappedIds): SseEvent {
-  const { data } = event;
-  const payload = data && data.length > 0 ? parseObject(Buffer.from(data).toString()) : undefined;
-  if (!data || !payload) return event;
+function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObject, ids: WrappedIds): SseEvent {
   let edited = withOwnIds(data, payload, ids);
   for (const name of NESTED) {
     const inner = objectOf(payload[name]);
@@ -64,10 +62,39 @@ function eventWithWrappedIds(event: SseEvent, ids: WrappedIds): SseEvent {
   return { raw, event: event.event, data: Buffer.from(text) };
 }
 
+/**
+ * The item that most events of a stream are about, as bytes: an event that names it needs no parser here, which saves half of the work
+ * where every delta has to be looked at. A quotation mark inside a text is escaped, so these bytes are a member.
+ */
+class NamedItem {
+  readonly #written: Buffer;
+  readonly #wrapped: Buffer;
+
+  constructor(id: string, wrapped: string) {
+    this.#written = Buffer.from(`"item_id":${JSON.stringify(id)}`);
+    this.#wrapped = Buffer.from(`"item_id":${JSON.stringify(wrapped)}`);
+  }
+
+  /** @returns undefined where the event names another, or none, or is written in another way. */
+  in({ raw, event, data }: SseEvent): SseEvent | undefined {
+    const wrappedData = data && this.#replaced(data);
+    const wrappedRaw = wrappedData && this.#replaced(raw);
+    return wrappedRaw && { raw: wrappedRaw, event, data: wrappedData };
+  }
+
+  #replaced(bytes: Uint8Array): Uint8Array | undefined {
+    const buffer = asBuffer(bytes);
+    const at = buffer.indexOf(this.#written);
+    if (at < 0) return undefined;
+    return Buffer.concat([buffer.subarray(0, at), this.#wrapped, buffer.subarray(at + this.#written.length)]);
+  }
+}
+
 /** A watcher that is shown, and shows the client, wrapped ids only. */
 export class WrappingWatcher implements Watcher {
   readonly #watcher: Watcher;
   readonly #ids: WrappedIds;
+  #item: NamedItem | undefined;
 
   constructor(watcher: Watcher, ids: WrappedIds) {
     this.#watcher = watcher;
@@ -87,7 +114,16 @@ export class WrappingWatcher implements Watcher {
   }
 
   see(event: SseEvent): SeenEvent {
-    return this.#watcher.see(eventWithWrappedIds(event, this.#ids));
+    return this.#watcher.see(this.#item?.in(event) ?? this.#rewritten(event));
+  }
+
+  #rewritten(event: SseEvent): SseEvent {
+    const payload = event.data?.length ? parseObject(asBuffer(event.data).toString()) : undefined;
+    if (!payload || !event.data) return event;
+    const { item_id: id } = payload;
+    const wrapped = this.#ids.of(id);
+    if (typeof id === "string" && wrapped !== undefined) this.#item = new NamedItem(id, wrapped);
+    return eventWithWrappedIds(event, event.data, payload, this.#ids);
   }
 
   finish(): Uint8Array | undefined {

@@ -55,6 +55,11 @@ test("a call, an id that nobody makes, and a seal that does not open are refused
   }
 });
 
+test("what nothing is said after is no half message", async () => {
+  assert.equal(await placed(lost), "as it is");
+  assert.equal(await placed([user, ...carried(MESSAGE), user, ...lost]), "as it is");
+});
+
 test("in a reply that came to its end nothing is left out: what has no id of its own was too large", async () => {
   const own = refer(new SealedIds(OWN).of("msg_1", MESSAGE));
   assert.equal(await placed([user, own, refer("msg_large"), user]), "as it is");
