@@ -5,7 +5,7 @@ import type { StoredName, StoredNames } from "../../../values/members/stored.ts"
 import { spliceNested } from "../../../wire/json.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../../exchange.ts";
-import { isReference } from "../references.ts";
+import { isReference, mayBeReferredTo } from "../references.ts";
 import { isWrapped, openStored } from "./stored.ts";
 
 /** Whether a request may have wrapped ids; false for nearly all. */
@@ -50,6 +50,11 @@ function isWhole(item: JsonObject): boolean {
   return typeof type === "string" && type.endsWith("_output");
 }
 
+/** Reasoning that its server is to read by its id. */
+function isBareReasoning(item: JsonObject): boolean {
+  return item.type === "reasoning" && !isWhole(item) && arrayOf(item.content).length === 0;
+}
+
 /** Where a request goes, as far as wrapped ids ask. */
 export type StoredRoute = Pick<RouteFacts, "upstream" | "stateful">;
 
@@ -74,7 +79,8 @@ const NO_SPLICES: StoredSplices = { set: {}, ofItem: undefined };
  * @returns a refusal where something is named that this route's server does not keep.
  */
 export function storedSplices(request: ClientRequest, route: StoredRoute): StoredSplices | Refusal {
-  if (request.protocol !== "responses" || (!request.stored && !route.stateful)) return NO_SPLICES;
+  if (request.protocol !== "responses") return NO_SPLICES;
+  if (!request.stored && !route.stateful && !mayBeReferredTo(request.json)) return NO_SPLICES;
   const own = ownId(request.json.previous_response_id, request, route);
   const set: Record<string, string> = own === undefined ? {} : { previous_response_id: JSON.stringify(own) };
   const items = arrayOf(request.json.input).map(objectOf);
@@ -109,10 +115,12 @@ function editOf(item: JsonObject, index: number, request: ClientRequest, route: 
   if (typeof id === "string" && (route.stateful || isWrapped(id))) {
     const own = ownId(id, request, route);
     if (own === undefined && isReference(item)) return notKept(request, id, `input[${index}].id`);
-    // Reasoning without what another server could read says nothing to it.
-    if (own === undefined && item.type === "reasoning" && !isWhole(item)) return "left out";
     edit.id = own;
   }
+  // A client that takes its replies for kept sends reasoning back by its id alone, which says nothing where it is not kept.
+  const isNamed = typeof id === "string" && edit.id === undefined;
+  const isDoubted = route.stateful || isWrapped(id) || mayBeReferredTo(request.json);
+  if (isNamed && isDoubted && isBareReasoning(item)) return "left out";
   return Object.keys(edit).length === 0 ? undefined : edit;
 }
 
