@@ -122,6 +122,20 @@ export const UPSTREAMS: Dashboard = {
         },
         {
           kind: "timeseries",
+          title: "Is reasoning of earlier turns refused? (attempts per hour)",
+          description:
+            "A signature or encrypted content of another account or conversation; `yes` was asked again without. A model whose routes are two accounts' wants account_bound_thinking.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: `3600 * sum by (upstream, retried) (rate(tollgate_reasoning_refused_total${HERE}[$__rate_interval]))`,
+              legend: "{{upstream}}, retried: {{retried}}",
+            },
+          ],
+          thresholds: { warn: 1, alarm: 20 },
+        },
+        {
+          kind: "timeseries",
           title: "Attempts per answered request",
           description: "1 without retries. The retry budget keeps it close to 1 even when everything fails.",
           unit: UNIT.count,

@@ -6,6 +6,7 @@
 import { type Cause, type Refusal, refusal, shownValue } from "../values/errors.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
+import type { StoredNames } from "../values/members/stored.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
@@ -25,6 +26,10 @@ export interface ReadBody {
   readonly body: Uint8Array;
   /** Dotted paths of the members that an upstream gets only where its configuration passes them. */
   readonly surplus: readonly string[];
+  /** Whether references to items of replies that broke off have been left out of it. */
+  readonly lostReferences?: boolean | undefined;
+  /** What its wrapped ids name, once somebody has opened them; undefined: it has none. */
+  readonly stored?: StoredNames | undefined;
 }
 
 /** More choices than any protocol allows; above it the bill could not be bounded. */

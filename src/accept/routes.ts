@@ -25,6 +25,9 @@ interface SideRow {
   readonly protocol: Protocol;
 }
 
+/** The id of a response: a server's own, or one that was wrapped here (src/convert/responses/stored/stored.ts). */
+const RESPONSE_ID = "(?:[A-Za-z0-9_-]{1,128}|[a-z]{1,16}_gw1\\.[A-Za-z0-9_.-]{1,1440})";
+
 const SIDE_ROWS: readonly SideRow[] = [
   { path: /^\/v1\/usage$/, methods: ["GET"], name: "usage", protocol: "chat" },
   { path: /^\/v1\/explain$/, methods: ["POST"], name: "explain", protocol: "chat" },
@@ -32,19 +35,19 @@ const SIDE_ROWS: readonly SideRow[] = [
   { path: /^\/v1\/responses\/input_tokens$/, methods: ["POST"], name: "input_tokens", protocol: "responses" },
   { path: /^\/v1\/responses\/compact$/, methods: ["POST"], name: "compact", protocol: "responses" },
   {
-    path: /^\/v1\/responses\/[A-Za-z0-9_-]{1,128}$/,
+    path: new RegExp(`^/v1/responses/${RESPONSE_ID}$`),
     methods: ["GET", "DELETE"],
     name: "stored_response",
     protocol: "responses",
   },
   {
-    path: /^\/v1\/responses\/[A-Za-z0-9_-]{1,128}\/cancel$/,
+    path: new RegExp(`^/v1/responses/${RESPONSE_ID}/cancel$`),
     methods: ["POST"],
     name: "stored_response",
     protocol: "responses",
   },
   {
-    path: /^\/v1\/responses\/[A-Za-z0-9_-]{1,128}\/input_items$/,
+    path: new RegExp(`^/v1/responses/${RESPONSE_ID}/input_items$`),
     methods: ["GET"],
     name: "stored_response",
     protocol: "responses",

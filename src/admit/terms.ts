@@ -126,12 +126,14 @@ function inputOf(
 ): { readonly inputTokens: number; readonly inputEstimate: number } {
   const { inputBytesPerToken, contextTokens } = model;
   const added = model.addedInputBytes + addedBytes;
+  // What a server reads beside the body may be its whole context, as a file of unknown size may.
+  const stored = facts.readsStored ? contextTokens : 0;
   const tokensOf = (text: number, media: number) => Math.min(contextTokens, text + media) * (facts.compacts ? 2 : 1);
   const text = Math.ceil((facts.textBytes + added) / inputBytesPerToken);
   return {
     inputTokens: tokensOf(
       Math.max(text, Math.ceil(denseTokens(facts) + added / inputBytesPerToken)),
-      sumOf(facts.media, (piece) => heldTokens(piece, model)),
+      sumOf(facts.media, (piece) => heldTokens(piece, model)) + stored,
     ),
     inputEstimate: tokensOf(
       Math.ceil((facts.textBytes + added) / ESTIMATE_BYTES_PER_TOKEN),
@@ -148,7 +150,8 @@ function denseTokens({ textBytes, textTokens }: Envelope): number {
 /** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
 function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
-  const tokens = facts.media.length > 0 ? model.contextTokens : Math.min(model.contextTokens, bytes);
+  const tokens =
+    facts.media.length > 0 || facts.readsStored ? model.contextTokens : Math.min(model.contextTokens, bytes);
   return tokens * (facts.compacts ? 2 : 1);
 }
 

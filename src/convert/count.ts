@@ -16,6 +16,7 @@ import type { ClientRequest, RouteFacts } from "./exchange.ts";
 import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
 import { refusedState } from "./passthrough/request.ts";
 import { withoutUnlisted } from "./passthrough/unlisted.ts";
+import { type StoredRoute, storedSplices } from "./responses/stored/request.ts";
 
 /** The protocols that have an endpoint for counting. */
 export type CountedProtocol = "messages" | "responses";
@@ -144,18 +145,23 @@ class PromptText {
  */
 export function encodeCount(
   request: ClientRequest,
-  route: Pick<RouteFacts, "upstreamModel" | "passedMembers">,
-): Uint8Array {
+  route: Pick<RouteFacts, "upstream" | "stateful" | "upstreamModel" | "passedMembers">,
+): Uint8Array | Refusal {
   const listed = withoutUnlisted(request, route, { strict: false });
   if (isRefusal(listed)) throw new Error("a count is never strict");
-  const set = { ...listed.set, ...withoutEnvelopes(request) };
+  const named = refusedState(request, route) ?? storedSplices(request, route);
+  if (isRefusal(named)) return named;
+  const set = { ...listed.set, ...named.set, ...withoutEnvelopes(request, undefined, named.ofItem) };
   if (route.upstreamModel !== request.model) set.model = Buffer.from(JSON.stringify(route.upstreamModel));
   return spliceJson(request.body, request.scan, { set, remove: listed.remove });
 }
 
-/** What cannot be counted: state at the upstream, which no tenant may reach (ARCHITECTURE.md promise 14). */
-export function countFault(request: ClientRequest): Refusal | undefined {
-  return refusedState(request);
+/**
+ * What cannot be counted: state at the upstream, which no tenant may reach (ARCHITECTURE.md promise 14).
+ * @param route that keeps what the request needs; undefined: it needs nothing, or nobody keeps it.
+ */
+export function countFault(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
+  return refusedState(request, route);
 }
 
 /** Whether an upstream's reply is a count. */

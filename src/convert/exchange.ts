@@ -5,6 +5,7 @@
  */
 import type { Capabilities } from "../values/catalog.ts";
 import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
+import type { StoredNames } from "../values/members/stored.ts";
 import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
@@ -23,6 +24,10 @@ export interface ClientRequest {
   readonly stream: boolean;
   /** Dotted paths of the members that no protocol lists, as accept found them; undefined: nobody has looked. */
   readonly surplus?: readonly string[] | undefined;
+  /** Whether references to items of replies that broke off have been left out of it. */
+  readonly lostReferences?: boolean | undefined;
+  /** Its wrapped ids; undefined: it has none. */
+  readonly stored?: StoredNames | undefined;
 }
 
 /** What convert must know of the route that the attempt takes. */
@@ -38,6 +43,8 @@ export interface RouteFacts {
   readonly passedMembers?: PassedMembers | undefined;
   /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
   readonly answersAs?: readonly string[] | undefined;
+  /** Whether the upstream keeps responses that its clients may refer to. */
+  readonly stateful?: boolean | undefined;
 }
 
 /** What admission decided that changes the body. */
@@ -76,6 +83,8 @@ export interface ConvertContext {
    * tell in advance or read the text from.
    */
   digest(text: string): string;
+  /** The same, and the same envelope for the same content in the same context: for ids that are no secrets. */
+  sealAlike(content: Uint8Array, context: string): string;
   /** The content of an envelope that was sealed here for the same context, or undefined for anything else. */
   open(envelope: string, context: string): Uint8Array | undefined;
 }

@@ -53,6 +53,10 @@ export interface DispatchAsk<T> {
   readonly stream: boolean;
   /** Appended to the path of the upstream's protocol, for its side endpoints (`/count_tokens`, `/compact`). */
   readonly pathSuffix?: string | undefined;
+  /** For side endpoints that are asked without a body; `POST` unless given. */
+  readonly method?: "POST" | "GET" | "DELETE" | undefined;
+  /** The query without its `?`; undefined: none. */
+  readonly query?: string | undefined;
   /** Client headers that may go upstream; names outside `FORWARDED_HEADERS` are dropped anyway. */
   readonly headers: readonly (readonly [string, string])[];
   /** End of the request's life on the clock's `monotonicMs`, retries and the whole stream included. */

@@ -98,10 +98,10 @@ class Attempt<T> implements CallListener {
     this.#resolve = resolve;
     this.#reject = reject;
     ask.signal.addEventListener("abort", this.#clientGone, { once: true });
-    const { stream, headers, deadlineMs, pathSuffix = "" } = ask;
+    const { stream, headers, deadlineMs, pathSuffix = "", method = "POST", query } = ask;
     const { upstream, slot, encoded } = choice;
     const { body, headers: headerEdits = [] } = encoded;
-    const request = { stream, pathSuffix, body, headers, headerEdits, deadlineMs };
+    const request = { stream, method, pathSuffix, query, body, headers, headerEdits, deadlineMs };
     this.#call = new Call(upstream, slot, request, clock, cohort, this);
     this.#call.start();
   }

@@ -18,11 +18,11 @@ import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import type { Answered, AttemptRequest, Inspector, Unanswered } from "../dispatch/ask.ts";
 import { forwardedHeaders } from "../request/conversion.ts";
 import type { RequestRecord } from "../request/record.ts";
-import { withReferences } from "../request/references.ts";
+import { routesFor, withReferences } from "../request/references.ts";
 import type { PipelineParts } from "../request/run.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Model, Route } from "../values/catalog.ts";
-import { isRefusal, type Refusal } from "../values/errors.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { actionsFor, headerEdits, type RuleAction, type Ruled } from "../values/rules.ts";
 import type { Clock } from "../values/time.ts";
@@ -69,17 +69,23 @@ export async function countTokens(
   const model = modelFor(view, read.envelope.model, parts.settings().catalog);
   if (isRefusal(model)) return model;
   const asked = clientRequest(protocol, read);
-  const refused = countFault(asked);
+  const needed = read.stored?.needed;
+  const keeping = model.routes.find(({ stateful, upstream }) => stateful && upstream === needed?.upstream);
+  const refused = countFault(asked, keeping);
   if (refused) return refused;
   const group = parts.settings().catalog.groups.get(view.key.group) ?? { rules: [] };
   const native = await nativeCount(request, asked, { protocol, model, group }, record, parts);
   if (native !== "none") return native;
+  if (needed) {
+    const detail = "It refers to what its server keeps, and that server does not count.";
+    return refusal("unsupported_parameter", { model: model.name, param: "previous_response_id", detail });
+  }
   const tokens = estimateInput(protocol, read.json, model.mediaTokens);
   return { origin: "gateway", body: renderCount(protocol, tokens) };
 }
 
-function clientRequest(protocol: CountedProtocol, { envelope, json, scan, body, surplus }: ReadBody): ClientRequest {
-  return { protocol, model: envelope.model, stream: false, json, scan, body, surplus };
+function clientRequest(protocol: CountedProtocol, { envelope, ...read }: ReadBody): ClientRequest {
+  return { protocol, model: envelope.model, stream: false, ...read };
 }
 
 /** The upstream's count; its refusal of the caller's body; or `none`, for any other reason. */
@@ -90,7 +96,9 @@ async function nativeCount(
   record: RequestRecord,
   { nativeCounts, dispatcher, clock }: CountParts,
 ): Promise<Counted | Refusal | undefined | "none"> {
-  const routes = model.routes.filter((route) => route.protocol === protocol && nativeCounts.mayAsk(route));
+  const routes = routesFor(model.routes, asked).filter(
+    (route) => route.protocol === protocol && nativeCounts.mayAsk(route),
+  );
   if (routes.length === 0 || !nativeCounts.enter()) return "none";
   try {
     const result = await dispatcher.run<Token>({
@@ -119,10 +127,11 @@ async function nativeCount(
  */
 const COUNTED_RULES: ReadonlySet<RuleAction["kind"]> = new Set(["drop", "system", "strip_attribution"]);
 
-function encoded(asked: ClientRequest, route: Route, actions: readonly RuleAction[]): AttemptRequest<Token> {
+function encoded(asked: ClientRequest, route: Route, actions: readonly RuleAction[]): AttemptRequest<Token> | Refusal {
   const target = { protocol: route.protocol, systemRole: route.capabilities.systemRole };
   const counted = actions.filter(({ kind }) => COUNTED_RULES.has(kind));
   const plain = encodeCount(asked, route);
+  if (isRefusal(plain)) return plain;
   const body = rewriteBody(plain, target, counted, plain === asked.body ? asked.scan : undefined);
   return { body, headers: headerEdits(actions), token: { body: undefined } };
 }

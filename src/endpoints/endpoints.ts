@@ -25,6 +25,7 @@ import { type CountParts, countTokens, NativeCounts } from "./count-tokens.ts";
 import { explainOwn } from "./explain/questions.ts";
 import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsFor } from "./models.ts";
 import { SideRates } from "./rate.ts";
+import { askStored, type NotFound } from "./stored-responses.ts";
 import { ownUsage, type UsageParts } from "./usage.ts";
 
 /** What only these endpoints need. */
@@ -91,7 +92,7 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
   if (route.name === "explain") return explanation(run, view, parts);
-  if (route.name === "stored_response") return unknownResponse(run);
+  if (route.name === "stored_response") return storedResponse(run, view, parts);
   const protocol = route.name === "count_tokens" ? "messages" : "responses";
   const counted = await countTokens(protocol, request, view, record, parts);
   return counted === undefined || isRefusal(counted) ? counted : { status: 200, ...counted };
@@ -125,11 +126,27 @@ function json(answer: object | Refusal): SideAnswer | Refusal {
   return { status: 200, origin: "gateway", body: Buffer.from(JSON.stringify(answer)) };
 }
 
+async function storedResponse(
+  run: SideRun,
+  view: KeyView,
+  parts: SideParts,
+): Promise<SideAnswer | Refusal | undefined> {
+  const found = await askStored(run.request, view, run.record, parts);
+  if (found === "unknown" || found === "gone") return unknownResponse(run, found);
+  return found === undefined || isRefusal(found) ? found : { status: 200, origin: "upstream", body: found };
+}
+
+const NOT_FOUND_REMEDIES: Readonly<Record<NotFound, string>> = {
+  unknown:
+    "This gateway keeps no responses: send store: false and the whole history with each request. Only models of an upstream that is stateful (a setting of its operator) keep any.",
+  gone: "The server that kept it is no longer among those of its model: send the whole history with each request.",
+};
+
 /**
  * No response is kept here, so none is found: said as the protocol's own server says it, which clients know how to take,
  * with the members that every error of ours has.
  */
-function unknownResponse({ request, reply, record }: SideRun): SideAnswer {
+function unknownResponse({ request, reply, record }: SideRun, why: NotFound): SideAnswer {
   const id = request.path.split("/")[3] ?? "";
   const answer = answerOf(refusal("unknown_path"));
   const { status, cause } = answer;
@@ -140,7 +157,7 @@ function unknownResponse({ request, reply, record }: SideRun): SideAnswer {
     param: null,
     code: null,
     cause,
-    remedy: "This gateway keeps no responses: send store: false and the whole history with each request.",
+    remedy: NOT_FOUND_REMEDIES[why],
     request_id: reply.requestId,
   };
   return { status, origin: "gateway", body: Buffer.from(JSON.stringify({ error })) };

@@ -16,6 +16,7 @@ export function contextOf(
   return {
     nowS: Math.floor(clock.wallMs() / 1_000),
     randomId: (length) => randomBase62(length, RANDOM),
+    sealAlike: (content, context) => sealing.sealAlike(content, `${tag}:${context}`),
     seal: (content, context) => sealing.seal(content, `${tag}:${context}`),
     digest: (text) => sealing.digest(`${tag}:${text}`),
     open: (envelope, context) => sealing.open(envelope, `${tag}:${context}`),

@@ -116,6 +116,7 @@ function routeFacts(route: Route, model: Model): RouteFacts {
     defaultOutputTokens: model.defaultOutputTokens,
     passedMembers: route.passedMembers,
     answersAs: route.answersAs,
+    stateful: route.stateful,
   };
 }
 

@@ -5,8 +5,12 @@
 import type { ReadBody } from "../accept/envelope.ts";
 import { TURNS } from "../accept/turns.ts";
 import { mayRefer, withItemsInPlace } from "../convert/responses/references.ts";
-import { type Refusal, refusal } from "../values/errors.ts";
+import { mayNameStored, storedNamesOf } from "../convert/responses/stored/request.ts";
+import type { AttemptRecord } from "../dispatch/ask.ts";
+import type { Route } from "../values/catalog.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag } from "../values/key.ts";
+import type { StoredNames } from "../values/members/stored.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { contextOf } from "./context.ts";
 import type { PipelineParts } from "./run.ts";
@@ -31,12 +35,48 @@ export async function withReferences(
   const { protocol } = read.envelope;
   if (protocol !== "responses" || !mayRefer(read.body)) return read;
   const { bodyBytesMax } = parts.settings();
+  const context = contextOf(parts, { tag });
   await TURNS.next();
-  const body = await withItemsInPlace(read, contextOf(parts, { tag }), bodyBytesMax, TURNS.pace());
-  if (body === read.body) return read;
-  if (body === "too_large" || body.length > bodyBytesMax) {
+  const stored = mayNameStored(read.body) ? await storedNamesOf(read.json, context, TURNS.pace()) : undefined;
+  const placed = await withItemsInPlace(read, context, bodyBytesMax, TURNS.pace());
+  if (placed !== "too_large" && placed.body === read.body) return naming(read, stored);
+  if (placed === "too_large" || placed.body.length > bodyBytesMax) {
     const detail = `The items that it refers to have more than ${bodyBytesMax} bytes.`;
     return refusal("body_too_large", { param: "input", detail });
   }
-  return again(protocol, body);
+  const { body, lost: lostReferences } = placed;
+  const reread = await again(protocol, body);
+  return isRefusal(reread) ? reread : naming({ ...reread, lostReferences }, stored);
+}
+
+/** The request with what its wrapped ids name: it is held for what its server reads beside it. */
+function naming(read: ReadBody, stored: StoredNames | undefined): ReadBody {
+  if (!stored) return read;
+  return { ...read, stored, envelope: { ...read.envelope, readsStored: stored.needed !== undefined } };
+}
+
+/** The routes that a request may take: what it needs of a server's memory is at that server only. */
+export function routesFor(routes: readonly Route[], { stored }: Pick<ReadBody, "stored">): readonly Route[] {
+  const needed = stored?.needed;
+  if (!needed) return routes;
+  const keeping = routes.filter((route) => route.stateful && route.upstream === needed.upstream);
+  return keeping.length > 0 ? keeping : routes;
+}
+
+/** Why a request that needs a server's memory was not answered: no other server can take its place. */
+export function refusedBesideStored(
+  refused: Refusal,
+  attempts: readonly AttemptRecord[],
+  { json, stored }: Pick<ReadBody, "json" | "stored">,
+): Refusal {
+  const last = attempts.at(-1);
+  if (!stored?.needed || last === undefined) return refused;
+  if (last.status === 404) {
+    const param = json.previous_response_id === undefined ? "input" : "previous_response_id";
+    const detail = "The server that was to keep what it refers to has nothing of this id.";
+    const remedy = "Send the whole conversation in place of the reference.";
+    return refusal("unsupported_parameter", { param, detail, remedy });
+  }
+  const detail = "It refers to what one server keeps, which no other can answer for.";
+  return refused.cause === "upstream_rejected" ? refused : { ...refused, facts: { ...refused.facts, detail } };
 }

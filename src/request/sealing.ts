@@ -12,6 +12,11 @@ const DIGEST_CHARS = 32;
 
 export interface Sealing {
   seal(content: Uint8Array, context: string): string;
+  /**
+   * The same content in the same context gives the same envelope: the nonce is its HMAC, so that none is used for two contents.
+   * For what is no secret in itself, since it shows who holds two envelopes that they are alike.
+   */
+  sealAlike(content: Uint8Array, context: string): string;
   open(envelope: string, context: string): Uint8Array | undefined;
   /** 32 characters of base64url, by the first key: another one after a change of keys. */
   digest(text: string): string;
@@ -23,12 +28,13 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
   const [first] = keys;
   const digestKey = createHash("sha256").update(`tollgate digests ${secrets[0]?.reveal()}`).digest();
   if (!first) throw new Error("sealing needs a key");
+  const nonceKey = createHmac("sha256", first).update("tollgate nonces").digest();
   return {
-    seal(content, context) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", first, nonce).setAAD(Buffer.from(context));
-      const sealed = Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
-      return PREFIX + sealed.toString("base64url");
+    seal: (content, context) => sealWith(first, randomBytes(NONCE_BYTES), content, context),
+    sealAlike(content, context) {
+      const about = `${Buffer.byteLength(context)}:${context}`;
+      const nonce = createHmac("sha256", nonceKey).update(about).update(content).digest().subarray(0, NONCE_BYTES);
+      return sealWith(first, nonce, content, context);
     },
     open(envelope, context) {
       if (!envelope.startsWith(PREFIX)) return undefined;
@@ -42,6 +48,12 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
     },
     digest: (text) => createHmac("sha256", digestKey).update(text).digest("base64url").slice(0, DIGEST_CHARS),
   };
+}
+
+function sealWith(key: Buffer, nonce: Uint8Array, content: Uint8Array, context: string): string {
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
+  const sealed = Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+  return PREFIX + sealed.toString("base64url");
 }
 
 function tryOpen(key: Buffer, sealed: Buffer, context: string): Uint8Array | undefined {

@@ -32,7 +32,7 @@ import {
 } from "./conversion.ts";
 import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
-import { withReferences } from "./references.ts";
+import { refusedBesideStored, routesFor, withReferences } from "./references.ts";
 import { render } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
@@ -174,7 +174,7 @@ export async function pickUpstream(
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
   const result = await parts.dispatcher.run<AttemptConversion>({
-    routes: permit.model.routes,
+    routes: routesFor(permit.model.routes, read),
     stream,
     pathSuffix: endpoint.pathSuffix,
     headers: forwardedHeaders(protocol, request.headers),
@@ -194,7 +194,7 @@ export async function pickUpstream(
     return result;
   }
   if (result.clientGone) return undefined;
-  const refused = endpoint.refused(result.refusal, result.attempts);
+  const refused = refusedBesideStored(endpoint.refused(result.refusal, result.attempts), result.attempts, read);
   return { ...refused, facts: { model, group: permit.group.name, ...refused.facts } };
 }
 

@@ -18,6 +18,7 @@ import { type ErrorWords, errorBody } from "./errors.ts";
 import { HUGE_EVENT_BYTES_MAX, recut, streamSteps, type WriteStep, wholeSteps } from "./faults.ts";
 import type { StreamShape } from "./frame.ts";
 import { idFrom } from "./ids.ts";
+import type { KeptResponses } from "./kept.ts";
 import { messagesBody, messagesStream } from "./messages.ts";
 import type { ProgrammedBehaviour } from "./programs.ts";
 import { buildReply, type SimulatedReply } from "./reply.ts";
@@ -28,6 +29,8 @@ import { type Link, pause, untilGone, writeSteps } from "./writer.ts";
 
 /** What an answer needs to know of its request. */
 interface SimulatedRequest {
+  /** What a stateful server keeps; undefined: nothing. */
+  readonly kept: KeptResponses | undefined;
   readonly protocol: Protocol;
   readonly json: unknown;
   readonly bodyBytes: number;
@@ -56,7 +59,13 @@ const HTML = "<!doctype html><title>Simulation</title><h1>502 Bad Gateway</h1><p
 export async function answerModel(link: Link, question: SimulatedRequest): Promise<void> {
   const problem = requestProblem(question.protocol, question.json);
   if (problem) return sendError(link.res, question, 400, problem);
-  const request = question.json as JsonObject;
+  const asked = question.json as JsonObject;
+  const filled = question.kept?.filled(asked) ?? { request: asked };
+  if ("problem" in filled) {
+    const { problem: message, param } = filled;
+    return sendError(link.res, question, 400, { message, param, code: "previous_response_not_found" });
+  }
+  const { request } = filled;
   const strict = question.isStrict ? strictProblem(question.protocol, request) : undefined;
   if (strict) return sendError(link.res, question, 400, strict);
   const conversation = readConversation(question.protocol, request);
@@ -76,8 +85,10 @@ export async function answerModel(link: Link, question: SimulatedRequest): Promi
   if (fault.rawResponse !== undefined) return sendRaw(link, fault.rawResponse);
   sendInformational(link.res, fault.informational ?? []);
   if (isSimpleFault(fault)) return sendSimpleFault(link.res, question, fault);
-  const { protocol, seed, bodyBytes } = question;
+  const { protocol, seed } = question;
+  const bodyBytes = request === asked ? question.bodyBytes : JSON.stringify(request).length;
   const reply = buildReply({ protocol, behaviour, conversation, request, seed, bodyBytes });
+  if (asked.store !== false) question.kept?.keep(request, responsesBody(reply) as JsonObject);
   return sendReply(link, question, reply, pace);
 }
 

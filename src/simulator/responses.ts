@@ -90,7 +90,7 @@ function responseObject(
     model: reply.model,
     output: [],
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    previous_response_id: null,
+    previous_response_id: request.previous_response_id ?? null,
     prompt_cache_key: request.prompt_cache_key ?? null,
     reasoning: request.reasoning ?? { effort: null, summary: null },
     safety_identifier: request.safety_identifier ?? null,

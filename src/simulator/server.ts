@@ -13,6 +13,7 @@ import { type Clock, systemClock } from "../values/time.ts";
 import { answerModel, sendError } from "./answer.ts";
 import type { Behaviour, ReplyDelays } from "./behaviour.ts";
 import { seedOf } from "./ids.ts";
+import { KeptResponses } from "./kept.ts";
 import { type ProgramOptions, Programs } from "./programs.ts";
 import { type AnswerOutcome, SeenLog, type SeenRequest } from "./seen.ts";
 import { LABEL, modelInfo, modelList, vendorHeaders } from "./side.ts";
@@ -38,6 +39,8 @@ export interface SimulatorOptions {
   readonly uniqueIds?: boolean;
   /** Refuses with 400 what the vendors refuse: unknown fields, tool results without their call. Default false. */
   readonly strict?: boolean;
+  /** Keeps responses that are not `store: false`, for clients that refer to them. Default false. */
+  readonly stateful?: boolean;
   readonly onRequest?: (seen: SeenRequest) => void;
 }
 
@@ -58,6 +61,8 @@ export interface Simulator {
   release(): void;
   /** Resolves when so many requests have arrived since the start. */
   waitFor(n: number): Promise<void>;
+  /** Ids of what is kept, oldest first, as the server itself names them. */
+  keptIds(): readonly string[];
   /** Stops listening and cuts every open connection. */
   close(): Promise<void>;
 }
@@ -79,7 +84,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const programs = new Programs();
   const gate = new AnswerGate();
   const faultCounts = new Map<string, number>();
-  const world: World = { options, log, programs, gate, faultCounts, pace: { ...NO_PACE, ...options.pace } };
+  const kept = options.stateful ? new KeptResponses() : undefined;
+  const world: World = { kept, options, log, programs, gate, faultCounts, pace: { ...NO_PACE, ...options.pace } };
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
     serve(world, req, res).catch((error: unknown) => giveUp(res, error));
   });
@@ -99,6 +105,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     clearPrograms: () => programs.clear(),
     hold: () => gate.shut(),
     release: () => gate.open(),
+    keptIds: () => kept?.ids() ?? [],
     waitFor: (n) => log.waitFor(n),
     close: () =>
       new Promise((resolve) => {
@@ -109,6 +116,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 }
 
 interface World {
+  readonly kept: KeptResponses | undefined;
   readonly options: SimulatorOptions;
   readonly log: SeenLog;
   readonly programs: Programs;
@@ -213,6 +221,7 @@ async function route(world: World, req: IncomingMessage, arrival: Arrival): Prom
   if (protocol && seen.method === "POST") {
     const header = req.headers["x-simulate"];
     return answerModel(link, {
+      kept: protocol === "responses" ? world.kept : undefined,
       protocol,
       json: seen.json,
       bodyBytes: seen.body.length,
@@ -224,10 +233,18 @@ async function route(world: World, req: IncomingMessage, arrival: Arrival): Prom
       countFault: () => countFault(world.faultCounts, `${path} ${seedOf(path, seen.body, 0)}`),
     });
   }
-  const side = sideBody(world, arrival);
+  const stored = storedBody(world, arrival);
+  if (stored === "not_cancellable") {
+    return sendError(res, { protocol: "responses", seed }, 400, { message: "Cannot cancel a synchronous response." });
+  }
+  const side = stored ?? sideBody(world, arrival);
   if (side) return sendJson(res, side, vendorHeaders(isMessages, seed));
   const message = `model_not_found: nothing is simulated at ${seen.method} ${path}`;
   return sendError(res, { protocol: errorShape, seed }, 404, { message });
+}
+
+function storedBody({ kept }: World, { seen, path }: Arrival): object | "not_cancellable" | undefined {
+  return kept?.answer(seen.method, path, new URLSearchParams(seen.path.split("?")[1]));
 }
 
 /** The answer of an endpoint beside the three paths, or undefined when there is none. */

@@ -97,6 +97,8 @@ export interface Route {
   readonly passedMembers?: PassedMembers | undefined;
   /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
   readonly answersAs?: readonly string[] | undefined;
+  /** Whether the upstream keeps responses that its clients may refer to (`stateful`). */
+  readonly stateful?: boolean | undefined;
 }
 
 /** Bounds of what one image, or one file, is held at; between them its size decides. */

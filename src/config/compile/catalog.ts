@@ -168,6 +168,7 @@ function readRoute(
     },
     rules: of.upstreamRules.get(upstream) ?? [],
     passedMembers: of.passedMembers.get(upstream),
+    stateful: own(of.file.upstreams, upstream)?.stateful === true && protocol === "responses" ? true : undefined,
     answersAs: route.answers_as?.filter((name) => name !== undefined),
   };
 }

@@ -24,6 +24,12 @@ export function readUpstream(
   const timeouts = upstream.timeouts ?? {};
   const timeout = (key: keyof typeof timeouts, defaultMs: number) =>
     reader.durationMs([...path, "timeouts", key], timeouts[key], defaultMs, LIMITS.timerMsMax);
+  if (upstream.stateful && upstream.protocol !== "responses") {
+    reader.complain(
+      [...path, "stateful"],
+      '"stateful" is for upstreams of the protocol responses: no other keeps replies',
+    );
+  }
   return {
     name,
     protocol: upstream.protocol ?? "chat",

@@ -3,7 +3,7 @@ import { PROTOCOL_NAMES } from "../../values/protocol.ts";
 import { formatDuration } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { HEADER_NAMES, rules } from "./rules.ts";
-import { count, duration, listOf, mapOf, oneOf, optional, secret, section, text } from "./words.ts";
+import { count, duration, flag, listOf, mapOf, oneOf, optional, secret, section, text } from "./words.ts";
 
 /** A duration that has a default. */
 export const after = (description: string, ms: number) =>
@@ -153,6 +153,13 @@ export const upstream = section(
           rule: "a member's name, or up to four names with dots between them",
         }),
       ),
+    ),
+    stateful: optional(
+      flag({
+        description:
+          "Responses only: it keeps responses that its clients may refer to (previous_response_id, GET, DELETE), each account its own.",
+        default: false,
+      }),
     ),
     tls: optional(tls),
     rules: rules("to this server"),

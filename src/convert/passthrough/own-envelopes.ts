@@ -14,6 +14,9 @@ import { editElements } from "./elements.ts";
 
 const PREFIX = "gw1.";
 
+/** An item's bytes to others; undefined: it is left out. */
+type EditItem = (raw: Uint8Array, index: number) => Uint8Array | undefined;
+
 /** Where the request goes, and what opens envelopes for it. */
 interface Destination {
   readonly route: RouteFacts;
@@ -23,11 +26,17 @@ interface Destination {
 /**
  * The top-level members that must change, as raw JSON by name; none in almost every request.
  * @param to undefined: none is opened.
+ * @param ofItem what else becomes of the items of `input`; undefined: nothing.
  */
-export function withoutEnvelopes(request: ClientRequest, to?: Destination): Record<string, string | Uint8Array> {
+export function withoutEnvelopes(
+  request: ClientRequest,
+  to?: Destination,
+  ofItem?: EditItem,
+): Record<string, string | Uint8Array> {
   // Chat has no envelopes. A body that never begins a string with the prefix holds none.
-  if (request.protocol === "chat" || asBuffer(request.body).indexOf(`"${PREFIX}`) < 0) return {};
-  return request.protocol === "messages" ? ofMessages(request) : ofInput(request, to);
+  const hasSome = request.protocol !== "chat" && asBuffer(request.body).indexOf(`"${PREFIX}`) >= 0;
+  if (!hasSome && !ofItem) return {};
+  return request.protocol === "messages" ? ofMessages(request) : ofInput(request, to, ofItem);
 }
 
 /** All thinking of one assistant turn goes together; a turn of nothing else goes whole. */
@@ -49,13 +58,19 @@ function ofMessages({ body, json }: ClientRequest): Record<string, string | Uint
   return set;
 }
 
-function ofInput({ body, json }: ClientRequest, to?: Destination): Record<string, string | Uint8Array> {
+function ofInput(
+  { body, json }: ClientRequest,
+  to?: Destination,
+  ofItem?: EditItem,
+): Record<string, string | Uint8Array> {
   const items = arrayOf(json.input).map(objectOf);
   const sealed = items.map((item) => item?.type === "reasoning" && isEnvelope(item));
-  if (!sealed.includes(true)) return {};
-  return {
-    input: editElements(body, ["input"], (item, index) => (sealed[index] ? restored(items[index], to) : item)),
+  if (!sealed.includes(true) && !ofItem) return {};
+  const edit: EditItem = (raw, index) => {
+    if (sealed[index]) return restored(items[index], to);
+    return ofItem ? ofItem(raw, index) : raw;
   };
+  return { input: editElements(body, ["input"], edit) };
 }
 
 /** The item that this route's own server has made; undefined for another's. */

@@ -38,6 +38,8 @@ import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references.ts";
 import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
+import { WrappingWatcher, withWrappedIds } from "../responses/stored/reply.ts";
+import { WrappedIds } from "../responses/stored/stored.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
@@ -63,6 +65,8 @@ class Passthrough implements Exchange {
   readonly #context: ConvertContext;
   /** Responses: how the items of the reply are put into their ids. Undefined: they are not. */
   readonly #keeping: Keeping | undefined;
+  /** The ids that the client gets of what a stateful upstream keeps. */
+  readonly #wrapped: WrappedIds | undefined;
 
   constructor(
     request: ClientRequest,
@@ -72,7 +76,10 @@ class Passthrough implements Exchange {
   ) {
     this.#request = request;
     this.#context = context;
-    const isReferable = request.protocol === "responses" && mayBeReferredTo(request.json);
+    const isResponses = request.protocol === "responses";
+    const kept = { upstream: route.upstream, model: request.model };
+    this.#wrapped = isResponses && route.stateful ? new WrappedIds(kept, context, request.stored) : undefined;
+    const isReferable = isResponses && !this.#wrapped && mayBeReferredTo(request.json);
     this.#keeping = isReferable ? { keep: (item) => keptNative(item, route, context), context } : undefined;
     this.#openEnded = permitted.openEnded === true;
     this.#untold = untoldBeside(permitted.inputEstimate);
@@ -94,7 +101,8 @@ class Passthrough implements Exchange {
     const written = untold && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](untold) };
     const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
-    const named = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
+    const sealed = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
+    const named = this.#wrapped ? withWrappedIds(sealed, json, this.#wrapped) : sealed;
     return { body: withOwnEnd(named, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
   }
 
@@ -107,7 +115,8 @@ class Passthrough implements Exchange {
       context: this.#context,
       keeping: this.#keeping,
     };
-    return new PassthroughStream(WATCHERS[this.#request.protocol](this.#request, facts), this.#answered);
+    const watcher = WATCHERS[this.#request.protocol](this.#request, facts);
+    return new PassthroughStream(this.#wrapped ? new WrappingWatcher(watcher, this.#wrapped) : watcher, this.#answered);
   }
 }
 

@@ -9,7 +9,9 @@ import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
-import { isReference, mayBeReferredTo } from "../responses/references.ts";
+import { isReference, lostReferences, mayBeReferredTo } from "../responses/references.ts";
+import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/stored/request.ts";
+import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
@@ -28,52 +30,71 @@ export function spliceRequest(
   const offered = withoutUnpriced(asked, permitted);
   if (isRefusal(offered)) return offered;
   const { request } = offered;
-  const refused = refusedState(request) ?? refusedSwitch(request, route);
+  const refused = refusedState(request, route) ?? refusedSwitch(request, route);
   if (refused) return refused;
   const listed = withoutUnlisted(request, route, permitted);
   if (isRefusal(listed)) return listed;
+  const lost = lostReferences(request, permitted);
+  if (isRefusal(lost)) return lost;
   const { remove, json, dropped } = listed;
   const set: Record<string, string | Uint8Array> = { ...listed.set };
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
   const left = { ...request, json };
   Object.assign(set, limitSplices(left, route, permitted), STORE_SPLICES[request.protocol](left, route));
-  Object.assign(set, withoutEnvelopes(request, { route, context }));
+  const named = storedSplices(request, route);
+  if (isRefusal(named)) return named;
+  Object.assign(set, named.set, withoutEnvelopes(request, { route, context }, named.ofItem));
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
-  return { body, dropped: [...offered.dropped, ...dropped], unlisted: dropped.length, tier: tierOf(json)?.name };
+  return {
+    body,
+    dropped: [...lost, ...offered.dropped, ...dropped],
+    unlisted: dropped.length,
+    tier: tierOf(json)?.name,
+  };
 }
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */
-export function refusedState(request: ClientRequest): Refusal | undefined {
+export function refusedState(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
   const { protocol, json } = request;
   const root = protocol === "responses" ? "input" : "messages";
   const inConversation = () => firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
-  return refusedStateMember(request) ?? refuseState(request, inConversation());
+  return refusedStateMember(request, route) ?? refuseState(request, inConversation());
 }
 
 /** The refusal of an item that is referred to and was not put in its place before: it cannot be opened for this account. */
-function refusedReference({ protocol, model, json }: ClientRequest): Refusal | undefined {
+function refusedReference(request: ClientRequest, route: StoredRoute | undefined): Refusal | undefined {
+  const { protocol, model, json } = request;
   if (protocol !== "responses") return undefined;
   const items = arrayOf(json.input);
-  const index = items.findIndex((one) => isReference(objectOf(one) ?? {}));
+  const index = items.findIndex((one) => {
+    const item = objectOf(one) ?? {};
+    return isReference(item) && !(route && ownId(item.id, request, route));
+  });
   if (index < 0) return undefined;
-  const param = `input[${index}].${objectOf(items[index])?.type === undefined ? "id" : "type"}`;
+  const item = objectOf(items[index]);
+  if (isWrapped(item?.id)) return notKept(request, item?.id, `input[${index}].id`);
+  const param = `input[${index}].${item?.type === undefined ? "id" : "type"}`;
   const detail = "It refers to an item that cannot be opened here; this gateway keeps none.";
   const remedy = "Send the item itself in place of the reference, as clients do that are set to store: false.";
   return refusal("unsupported_parameter", { model, param, detail, remedy });
 }
 
 /** The refusal of a member, or of an item, that refers to what somebody else should have kept, or undefined. */
-export function refusedStateMember(request: ClientRequest): Refusal | undefined {
-  const member = firstStateMember(request.json, MEMBERS[request.protocol]);
-  return refuseState(request, member) ?? refusedReference(request);
+export function refusedStateMember(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
+  const { previous_response_id: previous, ...others } = request.json;
+  const isKept = route !== undefined && ownId(previous, request, route) !== undefined;
+  const member = firstStateMember(isKept ? others : request.json, MEMBERS[request.protocol]);
+  const mayBeKept = route?.stateful === true || isWrapped(previous);
+  if (member === "previous_response_id" && mayBeKept) return notKept(request, previous, member);
+  return refuseState(request, member) ?? refusedReference(request, route);
 }
 
 /** What helps in place of an earlier response, by the name of the member. */
 const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
   [
     "previous_response_id",
-    "Leave it out and send the whole conversation with each request, as clients do that are set to store: false.",
+    "Leave it out and send the whole conversation with each request, as clients do that are set to store: false. An operator can offer it by stateful: true at an upstream of the responses protocol.",
   ],
   ["conversation", "Leave it out and send the whole conversation with each request."],
   ["background", "Leave it out, and set stream: true for a reply that takes long."],
@@ -140,7 +161,7 @@ const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: R
     },
     messages: () => ({}),
     responses(request, route): Record<string, string> {
-      if (!mayBeReferredTo(request.json)) return {};
+      if (route.stateful || !mayBeReferredTo(request.json)) return {};
       const include = arrayOf(request.json.include);
       // What is not kept there must be whole here, to be sent back in place of a reference. Models that do not reason refuse
       // the wish, so the client must have said that its model does.

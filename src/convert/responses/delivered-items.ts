@@ -92,6 +92,11 @@ export class DeliveredItems {
     if (kind && part) part[kind.member] = `${part[kind.member] ?? ""}${delta}`;
   }
 
+  /** Items that have begun and not ended, with what was said of them. */
+  open(): readonly JsonObject[] {
+    return [...this.#items.values()].filter(({ done }) => !done).map(({ value }) => value);
+  }
+
   /** Ends what is open, in the order of the items. @returns all items, as the last event repeats them. */
   close(emit: Emit): readonly JsonObject[] {
     const output: JsonObject[] = [];

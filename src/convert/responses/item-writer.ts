@@ -115,6 +115,17 @@ export class ItemWriter {
     if ((open?.type === "message" && !open.partOpen) || (open?.type === "call" && open.ended)) this.close("completed");
   }
 
+  /** Says what the client may refer to of a stream that fails: what is open as far as it was said, a call not at all. */
+  carryBroken(): void {
+    if (!this.#plan.referable) return;
+    const open = this.#open;
+    if (open?.type === "message" && open.parts.length > 0) {
+      this.#kept.add(messageItem(open.id, "incomplete", open.parts));
+    }
+    this.#kept.breakOff();
+    this.carry();
+  }
+
   /** Says what the client may refer to, once all items are done. */
   carry(): void {
     const carrier = this.#kept.carrier(this.#context);
@@ -128,6 +139,7 @@ export class ItemWriter {
   }
 
   #added(item: JsonObject): void {
+    if (this.#plan.referable) this.#kept.begin(item.id);
     this.#emit("response.output_item.added", { output_index: this.#finished.length, item });
   }
 

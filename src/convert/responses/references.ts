@@ -5,13 +5,15 @@
  * item at its end, a reasoning item without a word, has an id that holds all of them.
  */
 import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { asBuffer } from "../../wire/utf8.ts";
-import type { ConvertContext, RouteFacts } from "../exchange.ts";
+import type { ClientRequest, ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import { editElements } from "../passthrough/elements.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { originOf, sealReasoning } from "../rules/envelope.ts";
+import { isWrapped } from "./stored/stored.ts";
 
 /** The most bytes of JSON that one id holds: what a model says in some 100,000 tokens. To compress them takes 5 to 15 ms. */
 const KEPT_BYTES_MAX = 512 * 1024;
@@ -19,6 +21,9 @@ const KEPT_BYTES_MAX = 512 * 1024;
 const ITEM_ID_CHARS_MAX = 128 * 1024;
 /** All sealed ids of one reply together, in characters. */
 const REPLY_ID_CHARS_MAX = 256 * 1024;
+
+/** Items of a stream that are open at one time, of which more are not remembered. */
+const BEGUN_MAX = 256;
 
 /** Whether a client may refer to what a reply to its request holds: always, unless it has said that nothing is to be kept. */
 export function mayBeReferredTo(json: Readonly<JsonObject>): boolean {
@@ -107,20 +112,33 @@ function sealedText(value: unknown, context: ConvertContext, charsMax: number): 
 export class KeptItems {
   readonly #items: JsonObject[] = [];
   #bytes = 0;
+  /** Ids of items that a client has seen begin. */
+  readonly #begun = new Set<unknown>();
+
+  /** An item begins: a client may refer to it from now on. */
+  begin(id: unknown): void {
+    if (typeof id === "string" && this.#begun.size < BEGUN_MAX) this.#begun.add(id);
+  }
+
+  /** The stream fails: what has begun and never ended is known to be nothing that could be sent again. */
+  breakOff(): void {
+    for (const id of [...this.#begun]) this.add({ id, type: "reasoning", summary: [] });
+  }
 
   /** @param kept the finished item, as `keptNative` gives it. */
   add(kept: JsonObject): void {
+    this.#begun.delete(kept.id);
     const item = withoutProbabilities(kept);
-    if (!nestsWithin(item)) return;
+    if (!nestsWithin(item)) this.#bytes = KEPT_BYTES_MAX + 1;
     if (this.#bytes <= KEPT_BYTES_MAX) this.#bytes += Buffer.byteLength(JSON.stringify(item));
     if (this.#bytes > KEPT_BYTES_MAX) this.#items.length = 0;
     else this.#items.push(item);
   }
 
-  /** The item that carries them; undefined where there are none, or too many. */
+  /** The item that carries them, or that says that they were too large; undefined where there are none. */
   carrier(context: ConvertContext): JsonObject | undefined {
-    if (this.#items.length === 0) return undefined;
-    const sealed = sealedText(this.#items, context, REPLY_ID_CHARS_MAX);
+    if (this.#items.length === 0 && this.#bytes === 0) return undefined;
+    const sealed = sealedText(this.#items, context, REPLY_ID_CHARS_MAX) ?? sealedText([], context, REPLY_ID_CHARS_MAX);
     return sealed === undefined ? undefined : { id: `rs_${sealed}`, type: "reasoning", summary: [] };
   }
 }
@@ -199,10 +217,10 @@ function inflated(packed: Uint8Array): Buffer | undefined {
 /** Called between ids; what it gives is waited for, so that many of them do not stop everything else. */
 type Rest = () => Promise<void> | undefined;
 
-/** Whether a request may have ids to open; false for nearly all. */
+/** Whether a request may have ids to open, or references; false for nearly all. */
 export function mayRefer(body: Uint8Array): boolean {
   const buffer = asBuffer(body);
-  return buffer.indexOf("_gw1.") >= 0;
+  return buffer.indexOf("_gw1.") >= 0 || buffer.indexOf('"item_reference"') >= 0;
 }
 
 /**
@@ -210,15 +228,16 @@ export function mayRefer(body: Uint8Array): boolean {
  * @param request its body, and the same parsed; other bytes than those of `input` stay.
  * @param context opens what was sealed for this account; other ids stay as they are, for the route to refuse.
  * @param bytesMax the most bytes of JSON that may be opened.
- * @returns the request's body; `too_large` where more is referred to than may be opened.
+ * @returns the request's body, and whether references were left out; `too_large` where more is referred to than may be opened.
  */
 export async function withItemsInPlace(
   { body, json }: { readonly body: Uint8Array; readonly json: Readonly<JsonObject> },
   context: Pick<ConvertContext, "open">,
   bytesMax: number,
   rest: Rest = () => undefined,
-): Promise<Uint8Array | "too_large"> {
-  if (!Array.isArray(json.input)) return body;
+): Promise<{ readonly body: Uint8Array; readonly lost: boolean } | "too_large"> {
+  const unchanged = { body, lost: false };
+  if (!Array.isArray(json.input)) return unchanged;
   const input = json.input.map(objectOf);
   const opened = new OpenedIds(context, bytesMax);
   for (const item of input) {
@@ -227,19 +246,89 @@ export async function withItemsInPlace(
     await rest();
   }
   const places = placesOf(input, opened);
+  const lost = places.includes("unknown");
   // The route refuses what cannot be opened, and names its place: it is looked for where the client has written it.
-  if (places.includes("unknown") || places.every((place) => place === "as it is")) return body;
+  if (lost && !wereBrokenOff(input, places, opened)) return unchanged;
+  if (places.every((place) => place === "as it is")) return unchanged;
   let bytes = 0;
   const edited = editElements(body, ["input"], (raw, index) => {
     const place = places[index];
-    if (place === "left out") return undefined;
+    if (place === "left out" || place === "unknown") return undefined;
     if (typeof place !== "object" || bytes > bytesMax) return raw;
     const text =
       "member" in place ? spliceNested(raw, [place.member], place.id) : Buffer.from(JSON.stringify(place.item));
     bytes += text.length;
     return text;
   });
-  return bytes > bytesMax ? "too_large" : spliceNested(body, ["input"], edited.toString());
+  return bytes > bytesMax ? "too_large" : { body: spliceNested(body, ["input"], edited.toString()), lost };
+}
+
+/** Ids of texts and of reasoning, as servers and this gateway make them: a call cannot be left out. */
+const SHORT_ID = /^(?:msg|rs)_[A-Za-z0-9_-]{1,128}$/;
+
+/**
+ * Whether the references that nobody knows are what streams have left that broke off before their last item: texts and reasoning, in
+ * at most one step more than there are steps whose items are known, and every id that was sealed opens. A history that comes from
+ * elsewhere, or from which a client has taken the carriers, has more of them, and is refused. So is one with an item that was too
+ * large: in its step are others with ids of their own, or a carrier of nothing.
+ */
+function wereBrokenOff(
+  input: readonly (JsonObject | undefined)[],
+  places: readonly Place[],
+  opened: OpenedIds,
+): boolean {
+  const steps: Step[] = [];
+  let step: Step = { known: false, unknown: false, complete: false };
+  for (const [index, item] of input.entries()) {
+    if (!item || isSaidToModel(item)) {
+      steps.push(step);
+      step = { known: false, unknown: false, complete: false };
+      continue;
+    }
+    const { id } = item;
+    const held = typeof id === "string" ? opened.open(id) : undefined;
+    if (typeof id === "string" ? SEALED.test(id) && !held : isReference(item)) return false;
+    if (places[index] === "unknown") {
+      if (typeof id !== "string" || !SHORT_ID.test(id)) return false;
+      step.unknown = true;
+    }
+    step.complete ||= held !== undefined && ("item" in held || held.items.length === 0);
+    step.known ||= held !== undefined;
+  }
+  // Nobody ends a request with what was left of a reply: something is said to go on from it.
+  if (step.unknown) return false;
+  steps.push(step);
+  if (steps.some(({ unknown, complete }) => unknown && complete)) return false;
+  const unknown = steps.filter((one) => one.unknown).length;
+  return unknown <= steps.filter((one) => one.known && !one.unknown).length + 1;
+}
+
+/** What is known of the references between two things that were said to the model. */
+interface Step {
+  /** Whether anything in it opens. */
+  known: boolean;
+  unknown: boolean;
+  /** Whether its reply came to its end. */
+  complete: boolean;
+}
+
+/** What stands between the steps of a model. */
+function isSaidToModel({ type, role }: JsonObject): boolean {
+  return (role !== undefined && role !== "assistant") || (typeof type === "string" && type.endsWith("_output"));
+}
+
+/** The name under which references are named that were left out. */
+const LOST = "input.item_reference";
+
+/** What of a request's references was left out, by name; the refusal where the client wants nothing left out. */
+export function lostReferences(
+  { lostReferences: lost, model }: Pick<ClientRequest, "lostReferences" | "model">,
+  { strict }: Pick<Permitted, "strict">,
+): readonly string[] | Refusal {
+  if (!lost) return [];
+  if (!strict) return [LOST];
+  const detail = "It refers to an item of a reply that broke off, which nothing holds, and nothing may be left out.";
+  return refusal("unsupported_parameter", { model, param: "input", detail });
 }
 
 /** What takes the place of an item: another, the same with another id in a member (raw JSON; undefined: none), or nothing. */
@@ -282,7 +371,8 @@ function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: Op
 
 function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<string, JsonObject>): Place {
   const { id } = item;
-  if (typeof id !== "string") return "as it is";
+  // What a server keeps is the route's matter.
+  if (typeof id !== "string" || isWrapped(id)) return "as it is";
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
     if (held && "items" in held && item.type === "reasoning") return "left out";

@@ -101,6 +101,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   fail(answer: ErrorAnswer, code: string): Uint8Array {
     this.#items.closeWhole();
+    this.#items.carryBroken();
     const response = { ...responseInProgress(this.#identity, this.#plan), output: this.#items.finished };
     const { error, failed } = renderStreamFailure(answer, code, response, this.#sequenceNumber);
     const last = this.#frames;

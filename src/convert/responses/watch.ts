@@ -107,6 +107,7 @@ export class ResponsesWatcher implements Watcher {
     const begun = this.#response ? undefined : this.#begin(payload);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
     if (type === "response.output_item.done") this.#seeDone(objectOf(payload.item));
+    if (type === "response.output_item.added" && this.#keeping) this.#kept.begin(objectOf(payload.item)?.id);
     const semantic = this.#output.see(type, payload);
     if (semantic && !begun) this.#last = payload;
     this.#delivered?.see(payload);
@@ -176,6 +177,16 @@ export class ResponsesWatcher implements Watcher {
     return this.#keeping && this.#kept.carrier(this.#keeping.context);
   }
 
+  /** The same of a stream that fails: texts that are open as far as they are known. */
+  #brokenCarrier(): JsonObject | undefined {
+    if (!this.#keeping || this.#ended) return undefined;
+    for (const item of this.#delivered?.open() ?? []) {
+      if (item.type === "message") this.#kept.add({ ...item, status: "incomplete" });
+    }
+    this.#kept.breakOff();
+    return this.#carrier();
+  }
+
   #frame(type: string, members: JsonObject): Uint8Array {
     return sseFrame(JSON.stringify({ type, sequence_number: ++this.#sequenceNumber, ...members }), type);
   }
@@ -224,9 +235,14 @@ export class ResponsesWatcher implements Watcher {
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {
     const response = this.#clientResponse(requestId);
+    const frames: Uint8Array[] = [];
+    const carrier = this.#brokenCarrier();
+    if (carrier) {
+      writeCarrier(carrier, this.#itemsDone + 1, (type, members) => frames.push(this.#frame(type, members)));
+    }
     const code = this.#fault?.code ?? "server_error";
     const { error, failed } = renderStreamFailure(answer, code, response, this.#sequenceNumber + 1);
-    return Buffer.concat([sseFrame(error, "error"), sseFrame(failed, "response.failed")]);
+    return Buffer.concat([...frames, sseFrame(error, "error"), sseFrame(failed, "response.failed")]);
   }
 
   truncate(usage: Usage): Uint8Array {

@@ -36,6 +36,7 @@ import { MessagesStreamEncoder } from "../messages/stream-encode.ts";
 import { refusedStateMember } from "../passthrough/request.ts";
 import { withoutUnlisted } from "../passthrough/unlisted.ts";
 import type { DecodedReply } from "../reply/decoder.ts";
+import { lostReferences } from "../responses/references.ts";
 import { decodeReply as decodeResponsesReply } from "../responses/reply-decode.ts";
 import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.ts";
 import * as responsesRequest from "../responses/request.ts";
@@ -95,6 +96,8 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   // A translation carries listed members only; those that the upstream's configuration passes are left out too.
   const listed = withoutUnlisted(request, {}, permitted);
   if (isRefusal(listed)) return listed;
+  const lost = lostReferences(request, permitted);
+  if (isRefusal(lost)) return lost;
   const json = withDigits(listed.json, () => asBuffer(request.body).toString());
   const hub = CODECS[request.protocol].decodeRequest(json, request);
   if (isRefusal(hub)) return hub;
@@ -103,7 +106,8 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  return new Translation(encoded, listed.dropped, context, permitted.inputEstimate ?? 0);
+  const said = { ...encoded, dropped: [...lost, ...encoded.dropped] };
+  return new Translation(said, listed.dropped, context, permitted.inputEstimate ?? 0);
 };
 
 function refuseStops(client: Protocol): Refusal {

@@ -26,6 +26,9 @@ interface CallRequest {
   readonly stream: boolean;
   /** Appended to the path of the upstream's protocol; empty for its model path. */
   readonly pathSuffix: string;
+  readonly method: "POST" | "GET" | "DELETE";
+  readonly query: string | undefined;
+  /** Without a byte: the request has none. */
   readonly body: Uint8Array;
   readonly headers: readonly (readonly [string, string])[];
   readonly headerEdits: readonly HeaderEdits[];

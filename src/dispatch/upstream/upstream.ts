@@ -100,21 +100,28 @@ export class Upstream {
   send(
     request: {
       stream: boolean;
+      method: "POST" | "GET" | "DELETE";
       pathSuffix: string;
+      query: string | undefined;
       body: Uint8Array;
       headers: readonly (readonly [string, string])[];
       headerEdits: readonly HeaderEdits[];
     },
     handler: UpstreamHandler,
   ): void {
-    const { body } = request;
+    const { body, method, query } = request;
     const headers = this.#head(request.stream, request.headers, request.headerEdits);
+    const path = this.#pathTo(request.pathSuffix, query);
+    if (body.length === 0) {
+      this.#sendBare(method, path, headers, handler);
+      return;
+    }
     const long = body.length > BODY_PIECE_BYTES;
     if (long) headers.push("content-length", String(body.length));
     this.#pool.dispatch(
       {
-        method: "POST",
-        path: this.#path + request.pathSuffix + this.#query,
+        method,
+        path,
         headers,
         body: long ? piecesOf(body) : body,
         // A reply may take its time; no request may wait for it on the same connection.
@@ -123,6 +130,18 @@ export class Upstream {
       },
       handler,
     );
+  }
+
+  #pathTo(suffix: string, query: string | undefined): string {
+    const added = query === undefined || query === "" ? "" : `${this.#query === "" ? "?" : "&"}${query}`;
+    return this.#path + suffix + this.#query + added;
+  }
+
+  /** Without a body nothing may say what it is: some servers then wait for one, or refuse its absence. */
+  #sendBare(method: "POST" | "GET" | "DELETE", path: string, headers: string[], handler: UpstreamHandler): void {
+    const at = headers.indexOf("content-type");
+    if (at >= 0) headers.splice(at, 2);
+    this.#pool.dispatch({ method, path, headers, blocking: true, idempotent: false }, handler);
   }
 
   /** Takes no new request, lets the running ones finish, then closes every connection. */

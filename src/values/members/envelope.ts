@@ -34,6 +34,8 @@ export interface Envelope {
   readonly media: readonly MediaPiece[];
   /** Whether the upstream may shorten the conversation on the way: it then reads it twice, and bills both. */
   readonly compacts: boolean;
+  /** Whether the upstream reads more than the body has: what it keeps, of a size that only it knows. */
+  readonly readsStored?: boolean;
   /**
    * A service tier, speed, region or output other than the standard one; it needs a price (ARCHITECTURE.md promise 14).
    */

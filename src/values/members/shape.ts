@@ -11,7 +11,8 @@
  *   under `price.options`.
  * - `limit`: an output limit under another name than the protocol's; always refused, since the hold could not follow
  *   it.
- * - `state`: refers to what a server keeps, which belongs to whoever has the credential; always refused.
+ * - `state`: refers to what a server keeps, which belongs to whoever has the credential; refused, but for
+ *   `previous_response_id` where the upstream is `stateful`.
  * - `envelope`: holds members of its own that a server merges into the body, or says where and as whom to ask; left
  *   out, also where unknown members pass.
  */

@@ -68,7 +68,8 @@ test("words that look like an id change nothing", async () => {
   for (const input of ["say msg_gw1.AAAA", [{ role: "user", content: "say msg_gw1.AAAA" }], []]) {
     const text = `{ "model":"m", "input" : ${JSON.stringify(input)} }`;
     const body = Buffer.from(text);
-    assert.equal(await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, 1_000), body);
+    const whole = await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, 1_000);
+    assert.ok(whole !== "too_large" && whole.body === body);
   }
 });
 

@@ -15,6 +15,7 @@ export function contextOf(account: string, sealed = sealing): ConvertContext {
     randomId: (length) => "0".repeat(length),
     seal: (content, binding) => sealed.seal(content, `${account}:${binding}`),
     digest: (text) => sealed.digest(`${account}:${text}`),
+    sealAlike: (content, binding) => sealed.sealAlike(content, `${account}:${binding}`),
     open: (envelope, binding) => sealed.open(envelope, `${account}:${binding}`),
   };
 }
@@ -45,5 +46,5 @@ export async function placed(input: readonly unknown[], context = OWN, bytesMax 
   const body = Buffer.from(JSON.stringify(json));
   const whole = await withItemsInPlace({ body, json }, context, bytesMax);
   if (whole === "too_large") return whole;
-  return whole === body ? "as it is" : JSON.parse(Buffer.from(whole).toString()).input;
+  return whole.body === body ? "as it is" : JSON.parse(Buffer.from(whole.body).toString()).input;
 }

@@ -24,10 +24,14 @@ interface RequestTranslator {
 export const TRANSLATORS: Readonly<Record<Protocol, RequestTranslator>> = { chat, messages, responses };
 
 /** Seals without secrets, so that a test can see what is inside; opens only what it sealed for the same binding. */
+const sealed: ConvertContext["seal"] = (content, binding) =>
+  `gw1.${Buffer.from(`${binding}\n${Buffer.from(content)}`).toString("base64url")}`;
+
 export const CONTEXT: ConvertContext = {
   nowS: 1_795_000_000,
   randomId: (length) => "0".repeat(length),
-  seal: (content, binding) => `gw1.${Buffer.from(`${binding}\n${Buffer.from(content)}`).toString("base64url")}`,
+  seal: sealed,
+  sealAlike: sealed,
   digest: (text) => createHash("sha256").update(text).digest("base64url").slice(0, 32),
   open: (envelope, binding) => {
     const [bound, ...content] = Buffer.from(envelope.slice(4), "base64url").toString().split("\n");

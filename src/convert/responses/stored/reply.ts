@@ -1,0 +1,148 @@
+/** Wrapped ids in what a `stateful` upstream says: whole, in a stream, and where a client asks for what is kept. */
+import { arrayOf, type JsonObject, objectOf, parseObject } from "../../../values/json-object.ts";
+import { findNested, spliceNested } from "../../../wire/json.ts";
+import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
+import { asBuffer } from "../../../wire/utf8.ts";
+import { editElements } from "../../passthrough/elements.ts";
+import type { SeenEvent, Watcher } from "../../watch.ts";
+import type { WrappedIds } from "./stored.ts";
+
+/** Members of a response, of an item and of a page of items that hold an id. */
+const ID_MEMBERS = ["id", "previous_response_id", "approval_request_id", "item_id", "first_id", "last_id"] as const;
+/** Lists of items. */
+const ITEM_LISTS = ["output", "data"] as const;
+
+/**
+ * A response, or a page of items, with wrapped ids; every byte but these stays.
+ * @param json `body`, parsed.
+ */
+export function withWrappedIds(body: Uint8Array, json: JsonObject, ids: WrappedIds): Uint8Array {
+  let edited = withOwnIds(body, json, ids);
+  for (const name of ITEM_LISTS) {
+    const items = arrayOf(json[name]).map(objectOf);
+    if (items.length === 0) continue;
+    const list = editElements(edited, [name], (raw, index) => {
+      const item = items[index];
+      return item ? withOwnIds(raw, item, ids) : raw;
+    });
+    edited = spliceNested(edited, [name], list.toString());
+  }
+  return edited;
+}
+
+function withOwnIds(body: Uint8Array, json: JsonObject, ids: WrappedIds): Uint8Array {
+  let edited = body;
+  for (const name of ID_MEMBERS) {
+    const wrapped = ids.of(json[name]);
+    if (wrapped !== undefined) edited = spliceNested(edited, [name], JSON.stringify(wrapped));
+  }
+  return edited;
+}
+
+/** What of an event holds more ids. */
+const NESTED = ["response", "item"] as const;
+
+/** An event of a stream with wrapped ids; itself where it has none. */
+function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObject, ids: WrappedIds): SseEvent {
+  let edited = withOwnIds(data, payload, ids);
+  for (const name of NESTED) {
+    const inner = objectOf(payload[name]);
+    const span = inner && findNested(edited, [name]);
+    if (!inner || !span) continue;
+    const raw = edited.subarray(span.start, span.end);
+    const wrapped = withWrappedIds(raw, inner, ids);
+    if (wrapped !== raw) edited = spliceNested(edited, [name], Buffer.from(wrapped).toString());
+  }
+  if (edited === data) return event;
+  // A line end is a blank between the members of JSON; a frame of ours has one line.
+  const text = Buffer.from(edited)
+    .toString()
+    .replace(/[\r\n]/g, " ");
+  const raw = sseFrame(text, event.event === "" ? undefined : event.event);
+  return { raw, event: event.event, data: Buffer.from(text) };
+}
+
+/**
+ * The item that most events of a stream are about, as bytes: an event that names it needs no parser here, which saves half of the work
+ * where every delta has to be looked at. A quotation mark inside a text is escaped, so these bytes are a member.
+ */
+class NamedItem {
+  readonly #written: Buffer;
+  readonly #wrapped: Buffer;
+
+  constructor(id: string, wrapped: string) {
+    this.#written = Buffer.from(`"item_id":${JSON.stringify(id)}`);
+    this.#wrapped = Buffer.from(`"item_id":${JSON.stringify(wrapped)}`);
+  }
+
+  /** @returns undefined where the event names another, or none, or is written in another way. */
+  in({ raw, event, data }: SseEvent): SseEvent | undefined {
+    const wrappedData = data && this.#replaced(data);
+    const wrappedRaw = wrappedData && this.#replaced(raw);
+    return wrappedRaw && { raw: wrappedRaw, event, data: wrappedData };
+  }
+
+  #replaced(bytes: Uint8Array): Uint8Array | undefined {
+    const buffer = asBuffer(bytes);
+    const at = buffer.indexOf(this.#written);
+    if (at < 0) return undefined;
+    return Buffer.concat([buffer.subarray(0, at), this.#wrapped, buffer.subarray(at + this.#written.length)]);
+  }
+}
+
+/** A watcher that is shown, and shows the client, wrapped ids only. */
+export class WrappingWatcher implements Watcher {
+  readonly #watcher: Watcher;
+  readonly #ids: WrappedIds;
+  #item: NamedItem | undefined;
+
+  constructor(watcher: Watcher, ids: WrappedIds) {
+    this.#watcher = watcher;
+    this.#ids = ids;
+  }
+
+  get varying(): Watcher["varying"] {
+    return this.#watcher.varying;
+  }
+
+  get fault(): Watcher["fault"] {
+    return this.#watcher.fault;
+  }
+
+  again(...args: Parameters<Watcher["again"]>): void {
+    this.#watcher.again(...args);
+  }
+
+  see(event: SseEvent): SeenEvent {
+    return this.#watcher.see(this.#item?.in(event) ?? this.#rewritten(event));
+  }
+
+  #rewritten(event: SseEvent): SseEvent {
+    const payload = event.data?.length ? parseObject(asBuffer(event.data).toString()) : undefined;
+    if (!payload || !event.data) return event;
+    const { item_id: id } = payload;
+    const wrapped = this.#ids.of(id);
+    if (typeof id === "string" && wrapped !== undefined) this.#item = new NamedItem(id, wrapped);
+    return eventWithWrappedIds(event, event.data, payload, this.#ids);
+  }
+
+  finish(): Uint8Array | undefined {
+    return this.#watcher.finish();
+  }
+
+  counts(): ReturnType<Watcher["counts"]> {
+    return this.#watcher.counts();
+  }
+
+  fail(...args: Parameters<Watcher["fail"]>): Uint8Array {
+    return this.#watcher.fail(...args);
+  }
+
+  truncate(...args: Parameters<Watcher["truncate"]>): Uint8Array {
+    return this.#watcher.truncate(...args);
+  }
+
+  heartbeat(): Uint8Array | undefined {
+    return this.#watcher.heartbeat();
+  }
+}

@@ -1,0 +1,137 @@
+/** Wrapped ids in what a client sends: what they name, and the server's own ids in their place. */
+import { isRefusal, type Refusal, refusal } from "../../../values/errors.ts";
+import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.ts";
+import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
+import { spliceNested } from "../../../wire/json.ts";
+import { asBuffer } from "../../../wire/utf8.ts";
+import type { ClientRequest, ConvertContext, RouteFacts } from "../../exchange.ts";
+import { isReference, mayBeReferredTo } from "../references.ts";
+import { isWrapped, openStored } from "./stored.ts";
+
+/** Whether a request may have wrapped ids; false for nearly all. */
+export function mayNameStored(body: Uint8Array): boolean {
+  return asBuffer(body).indexOf("_gw1.u.") >= 0;
+}
+
+/**
+ * Opens the wrapped ids of a request, each once.
+ * @param rest called between items; what it gives is waited for.
+ * @returns undefined where it has none.
+ */
+export async function storedNamesOf(
+  json: Readonly<JsonObject>,
+  context: Pick<ConvertContext, "open">,
+  rest: () => Promise<void> | undefined = () => undefined,
+): Promise<StoredNames | undefined> {
+  const names = new Map<string, StoredName | undefined>();
+  let needed: StoredName | undefined;
+  const see = (id: unknown, isNeeded: boolean): void => {
+    if (!isWrapped(id)) return;
+    if (!names.has(id)) names.set(id, openStored(id, context));
+    if (isNeeded) needed ??= names.get(id);
+  };
+  see(json.previous_response_id, true);
+  for (const one of arrayOf(json.input)) {
+    const item = objectOf(one);
+    if (!item) continue;
+    see(item.id, !isWhole(item));
+    see(item.approval_request_id, true);
+    await rest();
+  }
+  return names.size === 0 ? undefined : { names, needed };
+}
+
+/** Items that say all there is to say of them; of others a server reads more by their id. */
+function isWhole(item: JsonObject): boolean {
+  if (isReference(item)) return false;
+  const { type } = item;
+  if (type === "reasoning") return typeof item.encrypted_content === "string";
+  if (type === undefined || type === "message" || type === "function_call" || type === "custom_tool_call") return true;
+  return typeof type === "string" && type.endsWith("_output");
+}
+
+/** Reasoning that its server is to read by its id. */
+function isBareReasoning(item: JsonObject): boolean {
+  return item.type === "reasoning" && !isWhole(item) && arrayOf(item.content).length === 0;
+}
+
+/** Where a request goes, as far as wrapped ids ask. */
+export type StoredRoute = Pick<RouteFacts, "upstream" | "stateful">;
+
+/** The server's own id of what a wrapped one names, if this route's server keeps it. */
+export function ownId(id: unknown, { stored }: ClientRequest, route: StoredRoute): string | undefined {
+  const name = typeof id === "string" ? stored?.names.get(id) : undefined;
+  return name && route.stateful && name.upstream === route.upstream ? name.id : undefined;
+}
+
+/** What changes on the way to a route. */
+interface StoredSplices {
+  readonly set: Readonly<Record<string, string>>;
+  /** The same for the items of `input`; undefined: they stay. */
+  readonly ofItem: ((raw: Uint8Array, index: number) => Uint8Array | undefined) | undefined;
+}
+
+const NO_SPLICES: StoredSplices = { set: {}, ofItem: undefined };
+
+/**
+ * On a stateful route the server's own ids, and no other id, since a server looks up what it is named; elsewhere none that was
+ * wrapped.
+ * @returns a refusal where something is named that this route's server does not keep.
+ */
+export function storedSplices(request: ClientRequest, route: StoredRoute): StoredSplices | Refusal {
+  if (request.protocol !== "responses") return NO_SPLICES;
+  if (!request.stored && !route.stateful && !mayBeReferredTo(request.json)) return NO_SPLICES;
+  const own = ownId(request.json.previous_response_id, request, route);
+  const set: Record<string, string> = own === undefined ? {} : { previous_response_id: JSON.stringify(own) };
+  const items = arrayOf(request.json.input).map(objectOf);
+  const edits = items.map((item, index) => (item ? editOf(item, index, request, route) : undefined));
+  const refused = edits.find(isRefusal);
+  if (refused) return refused;
+  if (edits.every((edit) => edit === undefined)) return { set, ofItem: undefined };
+  return { set, ofItem: (raw, index) => applied(edits[index], raw) };
+}
+
+function applied(edit: Edit, raw: Uint8Array): Uint8Array | undefined {
+  if (edit === undefined || isRefusal(edit)) return raw;
+  if (edit === "left out") return undefined;
+  let bytes = raw;
+  for (const [name, id] of Object.entries(edit)) {
+    bytes = spliceNested(bytes, [name], id === undefined ? undefined : JSON.stringify(id));
+  }
+  return bytes;
+}
+
+/** Ids by member; undefined: the member is taken out. */
+type Edit = Readonly<Record<string, string | undefined>> | "left out" | Refusal | undefined;
+
+function editOf(item: JsonObject, index: number, request: ClientRequest, route: StoredRoute): Edit {
+  const { id, approval_request_id: approval } = item;
+  const edit: Record<string, string | undefined> = {};
+  if (typeof approval === "string" && (route.stateful || isWrapped(approval))) {
+    const own = ownId(approval, request, route);
+    if (own === undefined) return notKept(request, approval, `input[${index}].approval_request_id`);
+    edit.approval_request_id = own;
+  }
+  if (typeof id === "string" && (route.stateful || isWrapped(id))) {
+    const own = ownId(id, request, route);
+    if (own === undefined && isReference(item)) return notKept(request, id, `input[${index}].id`);
+    edit.id = own;
+  }
+  // A client that takes its replies for kept sends reasoning back by its id alone, which says nothing where it is not kept.
+  const isNamed = typeof id === "string" && edit.id === undefined;
+  const isDoubted = route.stateful || isWrapped(id) || mayBeReferredTo(request.json);
+  if (isNamed && isDoubted && isBareReasoning(item)) return "left out";
+  return Object.keys(edit).length === 0 ? undefined : edit;
+}
+
+/** The refusal of an id that this route's server does not keep for this account: the same whatever the reason. */
+export function notKept({ model, stored }: ClientRequest, id: unknown, param: string): Refusal {
+  const name = typeof id === "string" ? stored?.names.get(id) : undefined;
+  const detail = name
+    ? "It is kept by a server that does not serve this model, or no longer does."
+    : "Nothing of this id is kept for this account.";
+  const remedy = name
+    ? `Ask for the model that it came from ("${name.model}"), or send the conversation itself.`
+    : "Send the id as it was given to this account, or the conversation itself.";
+  return refusal("unsupported_parameter", { model, param, detail, remedy });
+}

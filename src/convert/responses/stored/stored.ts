@@ -1,0 +1,102 @@
+/**
+ * Ids of what a `stateful` upstream keeps: the server's own id with the upstream and the model, sealed for the account. The same
+ * id is wrapped alike by every replica and at every time, so that clients can compare what they get
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
+import type { ConvertContext } from "../../exchange.ts";
+
+/** What a wrapped id is bound to beside its account. */
+const BINDING = "stored";
+const ENVELOPE = "gw1.";
+/** Sealed items (`references.ts`) have no second point, so neither is taken for the other. */
+const WRAPPED = /^([a-z]{1,16})_gw1\.u\.([A-Za-z0-9_-]{1,1400})$/;
+/** Longer ids, and those with other characters, are not wrapped: they stay as they are, and nobody can refer to them. */
+const WRAPPABLE = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,255}$/;
+/** What the official service makes; as bytes its digits take half of the room. */
+const HEXADECIMAL = /^([a-z]{1,16}_)((?:[0-9a-f]{2}){8,64})$/;
+const TEXT = 1;
+const HEX = 2;
+const SEPARATOR = "\0";
+
+/** Whether a text has the form of a wrapped id; it need not open. */
+export function isWrapped(id: unknown): id is string {
+  return typeof id === "string" && WRAPPED.test(id);
+}
+
+function wrap({ upstream, model, id }: StoredName, context: Pick<ConvertContext, "sealAlike">): string {
+  const [, prefix, digits] = HEXADECIMAL.exec(id) ?? [];
+  const kind = digits === undefined ? TEXT : HEX;
+  const last = digits === undefined ? Buffer.from(id) : Buffer.from(digits, "hex");
+  const names = [upstream, model, ...(prefix === undefined ? [] : [prefix])];
+  const named = Buffer.from(names.join(SEPARATOR) + SEPARATOR);
+  const sealed = context.sealAlike(Buffer.concat([Buffer.of(kind), named, last]), BINDING);
+  return `${kindOf(id)}_${ENVELOPE}u.${sealed.slice(ENVELOPE.length)}`;
+}
+
+/** The kind of what an id names, which clients look at. */
+function kindOf(id: string): string {
+  return /^([a-z]{1,16})_/.exec(id)?.[1] ?? "item";
+}
+
+/** What a wrapped id holds; undefined for another account's, one that was tampered with, and anything else. */
+export function openStored(text: unknown, context: Pick<ConvertContext, "open">): StoredName | undefined {
+  const [, kind, sealed] = (typeof text === "string" && WRAPPED.exec(text)) || [];
+  if (sealed === undefined) return undefined;
+  const content = context.open(ENVELOPE + sealed, BINDING);
+  if (!content) return undefined;
+  const name = content[0] === HEX ? hexName(content.subarray(1)) : textName(content.subarray(1));
+  return name && kindOf(name.id) === kind ? name : undefined;
+}
+
+function textName(content: Uint8Array): StoredName | undefined {
+  const [upstream, model, id] = Buffer.from(content).toString().split(SEPARATOR);
+  return upstream === undefined || model === undefined || id === undefined ? undefined : { upstream, model, id };
+}
+
+function hexName(content: Uint8Array): StoredName | undefined {
+  const buffer = Buffer.from(content);
+  let from = 0;
+  const names = [0, 1, 2].map(() => {
+    const end = buffer.indexOf(0, from);
+    const name = buffer.subarray(from, end).toString();
+    from = end + 1;
+    return name;
+  });
+  const [upstream, model, prefix] = names as [string, string, string];
+  return { upstream, model, id: prefix + buffer.subarray(from).toString("hex") };
+}
+
+/** The ids that one reply gives out. */
+export class WrappedIds {
+  readonly #route: Pick<StoredName, "upstream" | "model">;
+  readonly #context: Pick<ConvertContext, "sealAlike">;
+  readonly #made = new Map<string, string>();
+
+  /**
+   * @param route where what is wrapped is kept, and the model that its client asked for.
+   * @param asked ids that the client asked by: it gets these again, though an older sealing key may have made them.
+   */
+  constructor(
+    route: Pick<StoredName, "upstream" | "model">,
+    context: Pick<ConvertContext, "sealAlike">,
+    asked?: Pick<StoredNames, "names">,
+  ) {
+    this.#route = route;
+    this.#context = context;
+    for (const [wrapped, name] of asked?.names ?? []) {
+      if (name?.upstream === route.upstream) this.#made.set(name.id, wrapped);
+    }
+  }
+
+  /** @returns what the client gets in place of the server's id; undefined: the id itself. */
+  of(id: unknown): string | undefined {
+    if (typeof id !== "string" || !WRAPPABLE.test(id)) return undefined;
+    const known = this.#made.get(id);
+    if (known !== undefined) return known;
+    const { upstream, model } = this.#route;
+    const wrapped = wrap({ upstream, model, id }, this.#context);
+    this.#made.set(id, wrapped);
+    return wrapped;
+  }
+}

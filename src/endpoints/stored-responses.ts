@@ -1,0 +1,123 @@
+/**
+ * `GET`, `DELETE /v1/responses/{id}`, `POST .../cancel` and `GET .../input_items` of responses that a `stateful` upstream keeps:
+ * asked of that upstream only, for the account that the id was given to. They cost nothing and are limited like counts; the
+ * key's group and plan must still have the model (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+import type { AcceptedRequest } from "../accept/listener.ts";
+import { withWrappedIds } from "../convert/responses/stored/reply.ts";
+import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
+import type { Inspector } from "../dispatch/ask.ts";
+import { contextOf } from "../request/context.ts";
+import type { RequestRecord } from "../request/record.ts";
+import type { PipelineParts } from "../request/run.ts";
+import type { KeyView } from "../store/records.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import { type JsonObject, parseObject } from "../values/json-object.ts";
+import type { StoredName } from "../values/members/stored.ts";
+import { decodeUtf8, spliceNested } from "../wire/json.ts";
+import { modelFor } from "./models.ts";
+
+type StoredParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "dispatcher">;
+
+/** The longest that the upstream may take; it only looks up. */
+const ANSWER_MS_MAX = 30_000;
+
+/** Why nothing is found: the id, or the server that kept it. */
+export type NotFound = "unknown" | "gone";
+
+/**
+ * Asks the upstream that keeps a response.
+ * @returns the reply's body with the ids that the client knows; a refusal in the order of the model endpoint's; `unknown` for an
+ *   id of nobody's, of another account's and of nothing any more; `gone` where no route leads to its server; undefined when
+ *   the client left.
+ */
+export async function askStored(
+  { method, path, query, signal }: AcceptedRequest,
+  view: KeyView,
+  record: RequestRecord,
+  parts: StoredParts,
+): Promise<Uint8Array | Refusal | NotFound | undefined> {
+  const context = contextOf(parts, view.key);
+  const [, , , asked = "", action] = path.split("/");
+  const name = openStored(asked, context);
+  if (!name) return "unknown";
+  record.asked(name.model);
+  const model = modelFor(view, name.model, parts.settings().catalog);
+  if (isRefusal(model)) return model;
+  const route = model.routes.find(({ stateful, upstream }) => stateful && upstream === name.upstream);
+  if (!route) return "gone";
+  const wanted = queryFor(new URLSearchParams(query), (id) => openStored(id, context), name);
+  if (isRefusal(wanted)) return wanted;
+  const result = await parts.dispatcher.run<FoundReply>({
+    routes: [route],
+    stream: false,
+    method: method as "POST" | "GET" | "DELETE",
+    pathSuffix: ["", encodeURIComponent(name.id), ...(action === undefined ? [] : [action])].join("/"),
+    query: wanted,
+    headers: [],
+    deadlineMs: parts.clock.monotonicMs() + ANSWER_MS_MAX,
+    signal,
+    encodeFor: () => ({ body: NO_BODY, token: { reply: undefined } }),
+    inspector,
+  });
+  record.dispatched(result.attempts);
+  if (result.answered) {
+    const { reply } = result.token;
+    if (!reply) throw new Error("an accepted reply was not read");
+    const ids = new WrappedIds(name, context, { names: new Map([[asked, name]]) });
+    const own = withWrappedIds(reply.body, reply.json, ids);
+    return typeof reply.json.model === "string" ? spliceNested(own, ["model"], JSON.stringify(name.model)) : own;
+  }
+  if (result.clientGone) return undefined;
+  const status = result.attempts.at(-1)?.status;
+  return status === 404 || status === 405 ? "unknown" : result.refusal;
+}
+
+const NO_BODY = new Uint8Array();
+
+/** What may be asked of a stored response beside its id. */
+const PASSED = ["include", "include[]", "limit", "order"] as const;
+
+function queryFor(
+  query: URLSearchParams,
+  open: (id: string) => StoredName | undefined,
+  { upstream }: StoredName,
+): string | Refusal {
+  if (query.get("stream") === "true") {
+    const detail =
+      "A stored response is given whole; only one that was made in the background could be streamed again.";
+    return refusal("unsupported_parameter", { param: "stream", detail });
+  }
+  const wanted = new URLSearchParams();
+  for (const name of PASSED) for (const value of query.getAll(name)) wanted.append(name, value);
+  const after = query.get("after");
+  if (after === null) return wanted.toString();
+  const item = open(after);
+  if (item?.upstream !== upstream) {
+    return refusal("wrong_type", { param: "after", detail: "It is not the id of an item of this response." });
+  }
+  wanted.append("after", item.id);
+  return wanted.toString();
+}
+
+interface FoundReply {
+  reply: { readonly body: Uint8Array; readonly json: JsonObject } | undefined;
+}
+
+const STREAMED = new Error("what is stored is never streamed");
+
+const inspector: Inspector<FoundReply> = {
+  chunk() {
+    throw STREAMED;
+  },
+  end() {
+    throw STREAMED;
+  },
+  whole(token, body) {
+    const text = decodeUtf8(body);
+    const json = text === undefined ? undefined : parseObject(text);
+    if (!json) return { cause: "upstream_invalid", code: undefined, reason: "the reply is not a JSON object" };
+    token.reply = { body, json };
+    return "accept";
+  },
+};

@@ -1,0 +1,82 @@
+/**
+ * What a stateful responses server keeps: responses by id, and the items of their input and output, for `previous_response_id`,
+ * references, and the endpoints that read and delete them. It is kept for whoever has the credential, as the real ones do.
+ */
+import { type JsonObject, objectOf } from "../values/json-object.ts";
+import { list } from "./conversation.ts";
+import { idFrom } from "./ids.ts";
+
+interface Kept {
+  readonly response: JsonObject;
+  /** All that was read for it, earlier responses included. */
+  readonly input: readonly JsonObject[];
+}
+
+/** The oldest are forgotten first. */
+const KEPT_MAX = 1_000;
+
+export class KeptResponses {
+  readonly #responses = new Map<string, Kept>();
+  readonly #items = new Map<string, JsonObject>();
+
+  /** The request with everything in it that it refers to, or the refusal. */
+  filled(request: JsonObject): { readonly request: JsonObject } | { readonly problem: string; readonly param: string } {
+    const previous = request.previous_response_id;
+    const kept = typeof previous === "string" ? this.#responses.get(previous) : undefined;
+    if (typeof previous === "string" && !kept) {
+      const problem = `Previous response with id '${previous}' not found.`;
+      return { problem, param: "previous_response_id" };
+    }
+    const own = typeof request.input === "string" ? [{ role: "user", content: request.input }] : list(request.input);
+    const input: JsonObject[] = [];
+    for (const item of own) {
+      const isEmpty = item.type === "reasoning" && item.encrypted_content === undefined;
+      const isReference = item.type === "item_reference" || isEmpty;
+      const named = isReference && typeof item.id === "string" ? this.#items.get(item.id) : item;
+      if (!named) return { problem: `Item with id '${item.id}' not found.`, param: "input" };
+      input.push(named);
+    }
+    const before = kept ? [...kept.input, ...list(kept.response.output)] : [];
+    return { request: { ...request, input: [...before, ...input] } };
+  }
+
+  /** @param request as `filled` gave it. */
+  keep(request: JsonObject, response: JsonObject): void {
+    const id = String(response.id);
+    const input = list(request.input).map((item, index) =>
+      typeof item.id === "string" ? item : { ...item, id: idFrom(id, "msg_", index) },
+    );
+    this.#responses.set(id, { response, input });
+    for (const item of [...input, ...list(response.output)]) this.#items.set(String(item.id), item);
+    if (this.#responses.size > KEPT_MAX) this.#responses.delete(this.#responses.keys().next().value as string);
+  }
+
+  /** Of the responses, oldest first. */
+  ids(): readonly string[] {
+    return [...this.#responses.keys()];
+  }
+
+  /** What is answered at the address of a response; undefined: 404. */
+  answer(method: string, path: string, query: URLSearchParams): object | "not_cancellable" | undefined {
+    const [, id = "", action] = /^\/v1\/responses\/([^/]+)(?:\/([a-z_]+))?$/.exec(path) ?? [];
+    const kept = this.#responses.get(id);
+    if (!kept) return undefined;
+    if (method === "POST" && action === "cancel") return "not_cancellable";
+    if (method === "DELETE" && action === undefined) {
+      this.#responses.delete(id);
+      return { id, object: "response", deleted: true };
+    }
+    if (method !== "GET") return undefined;
+    if (action === "input_items") return page(kept.input, query);
+    return action === undefined ? kept.response : undefined;
+  }
+}
+
+function page(items: readonly JsonObject[], query: URLSearchParams): object {
+  const after = query.get("after");
+  const from = after === null ? 0 : items.findIndex(({ id }) => id === after) + 1;
+  const to = from + Number(query.get("limit") ?? 20);
+  const data = items.slice(from, to);
+  const ends = { first_id: objectOf(data[0])?.id ?? null, last_id: objectOf(data.at(-1))?.id ?? null };
+  return { object: "list", data, ...ends, has_more: to < items.length };
+}

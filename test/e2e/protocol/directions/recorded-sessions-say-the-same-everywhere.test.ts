@@ -1,0 +1,153 @@
+/**
+ * Requests of real clients, as they were recorded through this gateway (test/golden/sessions: each step of a loop of three with
+ * reasoning and parallel tools, prompts made up; test/golden/clients: single ones), are answered on an upstream of each protocol that
+ * refuses what the vendors refuse, whole and streamed: the same words, the same call, and a bill that is what the client is told.
+ */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import test, { after, before } from "node:test";
+import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
+import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
+import { assertAtRest, framesOf, memoOf, usageLines } from "../whole/asking.ts";
+import { type Json, modelOn, PROTOCOL_LIST, startDirections } from "./rig.ts";
+
+interface Session {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly steps: readonly Json[];
+}
+
+const RECORDED: readonly Session[] = globSync("test/golden/sessions/*.json").map((file) => {
+  const { client, version, protocol, steps } = JSON.parse(readFileSync(file, "utf8"));
+  return { name: `${client} ${version}`, protocol, steps };
+});
+/** Members that only some servers of their own protocol take; the single bodies have them to show that they pass. Qwen Code has no others. */
+const OWN: ReadonlySet<string> = new Set([
+  "logprobs",
+  "top_logprobs",
+  "safeguards",
+  "moderation",
+  "top_k",
+  "repetition_penalty",
+]);
+const SINGLE: readonly Session[] = globSync("test/golden/clients/!(qwen-code)*.json").map((file) => {
+  const [client, protocol] = basename(file, ".json").split(".") as [string, Protocol];
+  const body = JSON.parse(readFileSync(file, "utf8")) as Json;
+  return {
+    name: client,
+    protocol,
+    steps: [Object.fromEntries(Object.entries(body).filter(([member]) => !OWN.has(member)))],
+  };
+});
+
+let here: GatewayHere;
+let account: TestAccount;
+before(async () => {
+  here = await startDirections();
+  account = await here.account({ usd: "1000" });
+});
+after(() => here.close());
+
+/** What a client makes of an answer. */
+interface Told {
+  readonly text: string;
+  readonly call: unknown;
+  readonly tokens: readonly [unknown, unknown];
+}
+
+const WHOLE: Readonly<Record<Protocol, (body: Json) => Told>> = {
+  chat({ choices, usage }) {
+    const [{ message }] = choices as [{ message: { content: string; tool_calls?: { function: Json }[] } }];
+    const call = message.tool_calls?.[0]?.function;
+    const { prompt_tokens, completion_tokens } = usage as Json;
+    return { text: message.content, call: callOf(call), tokens: [prompt_tokens, completion_tokens] };
+  },
+  messages({ content, usage }) {
+    const blocks = content as Json[];
+    const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
+    const call = blocks.find(({ type }) => type === "tool_use");
+    const { input_tokens, output_tokens } = usage as Json;
+    return { text, call: call && { name: call.name, input: call.input }, tokens: [input_tokens, output_tokens] };
+  },
+  responses({ output, usage }) {
+    const items = output as Json[];
+    const parts = items.flatMap((item) => (item.type === "message" ? (item.content as Json[]) : []));
+    const { input_tokens, output_tokens } = usage as Json;
+    return {
+      text: parts.map(({ text }) => text).join(""),
+      call: callOf(items.find(({ type }) => type === "function_call")),
+      tokens: [input_tokens, output_tokens],
+    };
+  },
+};
+
+function callOf(call: Json | undefined): unknown {
+  return call && { name: call.name, input: JSON.parse(String(call.arguments)) };
+}
+
+/** The text of a stream's deltas. */
+const DELTA: Readonly<Record<Protocol, (event: Json) => unknown>> = {
+  chat: ({ choices }) => ((choices as Json[] | undefined)?.[0]?.delta as Json | undefined)?.content,
+  messages: ({ type, delta }) => (type === "content_block_delta" ? (delta as Json).text : undefined),
+  responses: ({ type, delta }) => (type === "response.output_text.delta" ? delta : undefined),
+};
+
+/** A function of the client's own that the body offers, if any. */
+function offered(body: Json): string | undefined {
+  for (const tool of (body.tools ?? []) as Json[]) {
+    const { type = "function", name, function: inner } = tool as { type?: string; name?: string; function?: Json };
+    if (type === "function" || type === "custom") return String(inner?.name ?? name);
+  }
+  return undefined;
+}
+
+async function send(protocol: Protocol, body: Json): Promise<Response> {
+  const { path } = PROTOCOLS[protocol];
+  const headers = { "content-type": "application/json", authorization: `Bearer ${account.key}` };
+  return fetch(here.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+const TEXT = "R\u00f6\u00f6f and archive are well \u{1f3e0}.";
+
+test("there are sessions of several clients in all protocols", () => {
+  assert.ok(RECORDED.length >= 4 && RECORDED.every(({ steps }) => steps.length === 3));
+  const protocols = new Set([...RECORDED, ...SINGLE].map(({ protocol }) => protocol));
+  assert.deepEqual([...protocols].sort(), [...PROTOCOL_LIST].sort());
+});
+
+for (const { name, protocol, steps } of [...RECORDED, ...SINGLE]) {
+  for (const [index, step] of steps.entries()) {
+    test(`${name}, ${protocol}, step ${index + 1} of ${steps.length}`, async () => {
+      here.simulator.clearPrograms();
+      const tool = offered(step);
+      const tools = tool === undefined ? [] : [{ id: "call_0x", name: tool, arguments: { part: "roof" } }];
+      const said: Omit<Told, "tokens">[] = [];
+      for (const upstream of PROTOCOL_LIST) {
+        const { stream_options: _, ...plain } = step;
+        here.simulator.program({ text: TEXT, tools, usage: { input: 70, output: 30 } });
+        const whole = await send(protocol, { ...plain, model: modelOn(upstream), stream: false });
+        assert.equal(whole.status, 200, `${upstream}: ${await whole.clone().text()}`);
+        const { tokens, ...told } = WHOLE[protocol]((await whole.json()) as Json);
+        said.push(told);
+        here.simulator.program({ text: TEXT, tools, usage: { input: 70, output: 30 }, chunkBytes: 7 });
+        const streamed = await send(protocol, { ...step, model: modelOn(upstream), stream: true });
+        assert.equal(streamed.status, 200, upstream);
+        const events = framesOf(await streamed.text()).flatMap(({ data }) =>
+          data.startsWith("{") ? [JSON.parse(data) as Json] : [],
+        );
+        assert.equal(events.map((event) => DELTA[protocol](event) ?? "").join(""), TEXT, `${upstream}, streamed`);
+        for (const reply of [whole, streamed]) await here.requestEnd(reply.headers.get("x-request-id") as string);
+        const bills = (await usageLines(here, account)).slice(-2).map(memoOf);
+        for (const bill of bills) assert.deepEqual([bill.input, bill.output], tokens, `${upstream}: told and charged`);
+      }
+      for (const one of said) assert.deepEqual(one, { text: TEXT, call: said[0]?.call });
+      assert.equal(said[0]?.call !== undefined, tool !== undefined);
+    });
+  }
+}
+
+test("nothing is left held", async () => {
+  // Every request has been waited for with its bill.
+  await assertAtRest(here, account);
+});

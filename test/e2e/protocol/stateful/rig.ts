@@ -1,0 +1,69 @@
+/** What the tests of upstreams that keep responses share: a gateway with such an upstream, and what goes on there. */
+import { createOpenAI } from "@ai-sdk/openai";
+import OpenAI from "openai";
+import { type ConfigPlaces, testConfig } from "../../../rig/config.ts";
+import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+
+export interface KeepingOptions {
+  /** The upstreams' address; the gateway's own simulator unless given. */
+  readonly upstreamUrl?: string;
+  readonly store?: string;
+  readonly sealingKeys?: readonly string[];
+  /** The upstream of `elsewhere-1`. */
+  readonly elsewhere?: string;
+}
+
+/**
+ * A gateway whose upstream of the responses protocol keeps responses. `responses-1` and `responses-alias` have it alone, `mixed`
+ * also routes that keep nothing; `elsewhere-1` is another keeping upstream's at the same address; `plain-1` keeps nothing.
+ */
+export function startKeeping({
+  upstreamUrl,
+  store,
+  sealingKeys,
+  elsewhere = "up-elsewhere",
+}: KeepingOptions = {}): Promise<GatewayHere> {
+  const config = (places: ConfigPlaces) =>
+    testConfig({ ...places, ...(upstreamUrl ? { upstreamUrl } : {}) }, (base) => {
+      const { "up-responses": keeping } = base.upstreams;
+      const model = base.models["responses-1"];
+      return {
+        ...(sealingKeys ? { sealing_keys: sealingKeys } : {}),
+        upstreams: {
+          "up-responses": { stateful: true },
+          "up-elsewhere": { ...keeping, stateful: true },
+          "up-plain": keeping,
+        },
+        models: {
+          "elsewhere-1": { ...model, routes: [{ upstream: elsewhere }] },
+          "plain-1": { ...model, routes: [{ upstream: "up-plain" }] },
+          mixed: {
+            ...model,
+            routes: [
+              { upstream: "up-plain", priority: 1 },
+              { upstream: "up-chat", priority: 1 },
+              { upstream: "up-responses", priority: 2 },
+            ],
+          },
+        },
+        groups: {
+          money: { models: ["*"] },
+          "limited-money": { models: ["chat-*"] },
+        },
+      };
+    });
+  return startGatewayHere({ config, ...(store ? { store } : {}), simulator: { stateful: true, uniqueIds: true } });
+}
+
+export function sdkOf({ url }: Pick<GatewayHere, "url">, apiKey: string): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
+}
+
+export function aiSdkOf({ url }: Pick<GatewayHere, "url">, apiKey: string): ReturnType<typeof createOpenAI> {
+  return createOpenAI({ baseURL: `${url}/v1`, apiKey });
+}
+
+/** Asks for a stored response at its address. */
+export function at({ url }: Pick<GatewayHere, "url">, key: string, method: string, path: string): Promise<Response> {
+  return fetch(`${url}/v1/responses/${path}`, { method, headers: { authorization: `Bearer ${key}` } });
+}

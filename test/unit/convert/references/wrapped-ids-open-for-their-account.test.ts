@@ -1,0 +1,92 @@
+/** docs/decisions/stateful-upstreams-get-wrapped-ids.md: whatever id a server gives, it comes back as it was, for its own account. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import { isWrapped, openStored, WrappedIds } from "../../../../src/convert/responses/stored/stored.ts";
+import { createSealing } from "../../../../src/request/sealing.ts";
+import { Secret } from "../../../../src/values/secret.ts";
+import { contextOf, OWN } from "./rig.ts";
+
+const ROUTE = { upstream: "east", model: "big-1" };
+const wrap = (id: string, route = ROUTE): string => new WrappedIds(route, OWN).of(id) as string;
+
+const ids = fc.oneof(
+  fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,255}$/),
+  fc
+    .tuple(fc.constantFrom("resp_", "msg_", "rs_", "x"), fc.stringMatching(/^[0-9a-f]{16,128}$/))
+    .map((two) => two.join("")),
+);
+
+test("any id, any names: there and back, alike each time, and no other id alike", () => {
+  const names = fc.stringMatching(/^[\p{L}\p{N} ._/:-]{1,64}$/u);
+  fc.assert(
+    fc.property(ids, names, names, ids, (id, upstream, model, other) => {
+      const wrapped = wrap(id, { upstream, model });
+      assert.ok(isWrapped(wrapped), wrapped);
+      assert.deepEqual(openStored(wrapped, OWN), { upstream, model, id });
+      assert.equal(wrap(id, { upstream, model }), wrapped);
+      assert.equal(wrap(other, { upstream, model }) === wrapped, other === id);
+      assert.equal(openStored(wrapped, contextOf("another")), undefined);
+    }),
+  );
+});
+
+test("an id of the official service stays short", () => {
+  const id = `resp_${"0123456789abcdef".repeat(3)}01`;
+  assert.ok(wrap(id).length <= 115, `${wrap(id).length}`);
+});
+
+test("any change of any character, and another kind in front, opens nothing", () => {
+  const wrapped = wrap(`msg_${"0123456789abcdef".repeat(3)}`);
+  for (let at = 0; at < wrapped.length; at++) {
+    for (const letter of ["A", "b", "-", ".", "é", ""]) {
+      const changed = wrapped.slice(0, at) + letter + wrapped.slice(at + 1);
+      // The last character of base64 has bits that mean nothing.
+      if (changed === wrapped || (at === wrapped.length - 1 && letter !== "")) continue;
+      assert.equal(openStored(changed, OWN), undefined, changed);
+    }
+  }
+  assert.equal(openStored(wrapped.replace(/^msg/, "resp"), OWN), undefined);
+  for (const foreign of [
+    null,
+    7,
+    {},
+    "",
+    "resp_gw1.u.",
+    `resp_gw1.u.${"A".repeat(5_000)}`,
+    `${wrapped} `,
+    `x\n${wrapped}`,
+  ]) {
+    assert.equal(openStored(foreign, OWN), undefined);
+  }
+  // Sealed by us for the account, but as something else.
+  const reasoning = OWN.seal(Buffer.from("\u0001east\0big-1\0resp_1"), "items");
+  assert.equal(openStored(`resp_gw1.u.${reasoning.slice(4)}`, OWN), undefined);
+});
+
+test("what is no id is not wrapped: too long, empty, of other characters, no text", () => {
+  const made = new WrappedIds(ROUTE, OWN);
+  for (const id of ["", "x".repeat(257), "a b", "a/../b", "ä", "a\0b", 7, null, undefined, {}]) {
+    assert.equal(made.of(id), undefined);
+  }
+});
+
+test("two contents never share a nonce, and the contexts are apart", () => {
+  const sealing = createSealing([new Secret("a-key-of-the-gateway-for-its-tests")]);
+  const nonceOf = (envelope: string) => Buffer.from(envelope.slice(4), "base64url").subarray(0, 12).toString("hex");
+  const seen = new Set<string>();
+  for (const [content, context] of [
+    ["ab", "c"],
+    ["b", "ca"],
+    ["a", "c"],
+    ["ab", "d"],
+    ["", "c:ab"],
+  ] as const) {
+    const envelope = sealing.sealAlike(Buffer.from(content), context);
+    assert.equal(sealing.sealAlike(Buffer.from(content), context), envelope);
+    assert.equal(Buffer.from(sealing.open(envelope, context) ?? "none").toString(), content);
+    seen.add(nonceOf(envelope));
+  }
+  assert.equal(seen.size, 5);
+  assert.notEqual(sealing.seal(Buffer.from("ab"), "c"), sealing.seal(Buffer.from("ab"), "c"));
+});
