@@ -48,6 +48,20 @@ const REPLY = {
   usage: { prompt_tokens: 4, completion_tokens: 5, total_tokens: 9 },
 };
 const text = "some words ".repeat(20);
+const REASONING_REFUSED = JSON.stringify({
+  error: { type: "invalid_request_error", message: "messages.1.content.0: Invalid `signature` in `thinking` block" },
+});
+const REASONED = [
+  { role: "user", content: "Hi." },
+  {
+    role: "assistant",
+    content: [
+      { type: "thinking", thinking: "hm", signature: "c2lnbmVk" },
+      { type: "text", text: "Hello." },
+    ],
+  },
+  { role: "user", content: "And now?" },
+];
 
 /** One round; each kind of answer comes up in every round. */
 export async function round(here: GatewayHere, { rich, poor, limited, carded }: Visitors): Promise<void> {
@@ -90,6 +104,9 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(ask(here, "chat", rich.key));
   simulator.program({ fault: { status: 401 } });
   await read(ask(here, "messages", rich.key));
+  // A server that refuses the reasoning of an earlier turn, and answers without it.
+  simulator.program({ fault: { status: 400, body: REASONING_REFUSED } });
+  await read(ask(here, "messages", rich.key, { messages: REASONED }));
   // A stream that is cut after its first words, and a client that leaves before any.
   simulator.program({ text, fault: { resetAfterEvents: 6 } });
   await read(ask(here, "chat", rich.key, { stream: true }));
