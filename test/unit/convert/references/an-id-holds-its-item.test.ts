@@ -68,8 +68,8 @@ test("words that look like an id change nothing", async () => {
   for (const input of ["say msg_gw1.AAAA", [{ role: "user", content: "say msg_gw1.AAAA" }], []]) {
     const text = `{ "model":"m", "input" : ${JSON.stringify(input)} }`;
     const body = Buffer.from(text);
-    const whole = await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, 1_000);
-    assert.ok(whole !== "too_large" && whole.body === body);
+    const whole = await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, { bytesMax: 1_000 });
+    assert.ok(typeof whole === "object" && "body" in whole && whole.body === body);
   }
 });
 
