@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
-import { KeptItems, SealedIds, withItemsInPlace } from "../../../../src/convert/responses/references.ts";
+import { KeptItems, SealedIds, withItemsInPlace, withSealedIds } from "../../../../src/convert/responses/references.ts";
 import { isRefusal, refusal } from "../../../../src/values/errors.ts";
 import { CALL, MESSAGE, OWN, placed, refer } from "./rig.ts";
 
@@ -23,6 +23,26 @@ test("all ids of a reply together have a bound", () => {
   const lengths = made.flatMap((id) => (id === undefined ? [] : [id.length]));
   assert.ok(lengths.length >= 3 && lengths.length < 8, `${lengths.length} of 8`);
   assert.ok(lengths.reduce((sum, one) => sum + one, 0) <= 256 * 1024 + 8 * 16);
+});
+
+test("a reply of many items is not worked on beyond the ids that it gets", () => {
+  const output = Array.from({ length: 3_000 }, (_, at) => ({ ...CALL, id: `fc_${at}` }));
+  const json = { id: "resp_1", output };
+  let kept = 0;
+  const keep = (item: object) => {
+    kept++;
+    return { ...item };
+  };
+  const body = withSealedIds(Buffer.from(JSON.stringify(json)), json, { keep, context: OWN });
+  const ids = (JSON.parse(Buffer.from(body).toString()) as typeof json).output.map(({ id }) => id);
+  assert.equal(ids.length, 3_000);
+  assert.equal(ids.filter((id) => id.startsWith("fc_gw1.")).length, 512);
+  assert.deepEqual(
+    ids.slice(512),
+    output.slice(512).map(({ id }) => id),
+    "the others keep their own",
+  );
+  assert.equal(kept, 512);
 });
 
 test("a stream that says too much ends with an item that carries nothing", async () => {
