@@ -422,26 +422,53 @@ type Place =
 
 /**
  * A short id is looked for in the next item that carries others, since it stands after those that it carries: some servers
- * number their items anew in each reply. One that no later item has is looked for in those before.
+ * number their items anew in each reply. Each item that is carried is named once. One that is not there is looked for in
+ * all carriers, and is known where one item alone has that id and one reference alone still looks for it.
  */
 function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds): readonly Place[] {
-  const known = new Map<string, JsonObject>();
+  const carriers = new Map<Held, Carried>();
   const places: Place[] = [];
-  const seen = new Set<unknown>();
+  let next: Carried | undefined;
   for (let index = input.length - 1; index >= 0; index--) {
     const item = input[index];
     const held = typeof item?.id === "string" ? opened.get(item.id) : undefined;
-    // Once for each, so that many copies of one that is large cost nothing.
-    if (held && "items" in held && !seen.has(held)) {
-      seen.add(held);
-      for (const one of held.items) if (typeof one.id === "string") known.set(one.id, one);
+    if (held && "items" in held) {
+      next = carriers.get(held) ?? carriedBy(held.items);
+      carriers.set(held, next);
     }
-    places[index] = item ? (approvalPlace(item, opened) ?? placeOf(item, held, known)) : "as it is";
+    places[index] = item
+      ? (approvalPlace(item, opened) ?? placeOf(item, held, (id) => next?.get(id)?.pop()))
+      : "as it is";
   }
+  if (!places.includes("unknown")) return places;
+  const unnamed = new Map<string, JsonObject[]>();
+  for (const carried of carriers.values()) {
+    for (const [id, items] of carried) unnamed.set(id, [...(unnamed.get(id) ?? []), ...items]);
+  }
+  const sought = new Map<unknown, number>();
+  for (const [index, item] of input.entries()) {
+    if (places[index] === "unknown") sought.set(item?.id, (sought.get(item?.id) ?? 0) + 1);
+  }
+  const onlyOne = (id: string) =>
+    unnamed.get(id)?.length === 1 && sought.get(id) === 1 ? unnamed.get(id)?.[0] : undefined;
   return places.map((place, index) => {
     const item = input[index];
-    return place === "unknown" && item ? placeOf(item, undefined, known) : place;
+    return place === "unknown" && item ? placeOf(item, undefined, onlyOne) : place;
   });
+}
+
+/** Items of a carrier that are not named yet, by their ids, in their order. */
+type Carried = Map<string, JsonObject[]>;
+
+function carriedBy(items: readonly JsonObject[]): Carried {
+  const carried: Carried = new Map();
+  for (const item of items) {
+    if (typeof item.id !== "string") continue;
+    const alike = carried.get(item.id);
+    if (alike) alike.push(item);
+    else carried.set(item.id, [item]);
+  }
+  return carried;
 }
 
 /** An answer to a request for approval names that item by its id. */
@@ -450,7 +477,8 @@ function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: Op
   return held && "item" in held ? { member: "approval_request_id", id: JSON.stringify(held.item.id) } : undefined;
 }
 
-function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<string, JsonObject>): Place {
+/** @param find gives the item that has a short id. */
+function placeOf(item: JsonObject, held: Held | undefined, find: (id: string) => JsonObject | undefined): Place {
   const { id } = item;
   // What a server keeps is the route's matter.
   if (typeof id !== "string" || isWrapped(id)) return "as it is";
@@ -460,7 +488,7 @@ function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<st
     return { member: "id", id: held && "item" in held ? JSON.stringify(held.item.id) : undefined };
   }
   if (held && "items" in held) return "left out";
-  const named = held?.item ?? known.get(id);
+  const named = held?.item ?? find(id);
   if (named === undefined) return "unknown";
   // Reasoning without what its server could read again says nothing to any.
   return named.type === "reasoning" && typeof named.encrypted_content !== "string" ? "left out" : { item: named };
