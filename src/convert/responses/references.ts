@@ -484,7 +484,9 @@ function placeOf(item: JsonObject, held: Held | undefined, find: (id: string) =>
   if (typeof id !== "string" || isWrapped(id)) return "as it is";
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
-    if (held && "items" in held && item.type === "reasoning") return "left out";
+    // A carrier that no longer opens is none of its server's items either.
+    const isEmpty = item.type === "reasoning" && typeof item.encrypted_content !== "string";
+    if (held ? "items" in held && item.type === "reasoning" : isEmpty) return "left out";
     return { member: "id", id: held && "item" in held ? JSON.stringify(held.item.id) : undefined };
   }
   if (held && "items" in held) return "left out";

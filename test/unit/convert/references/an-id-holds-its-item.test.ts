@@ -102,6 +102,15 @@ test("items that come back whole get their short ids again, for their servers kn
   assert.deepEqual(await placed([strange]), [nameless], "an id that cannot be opened is none");
 });
 
+test("reasoning of which only a sealed id is left is left out where that does not open: after a change of keys, of another account", async () => {
+  const strange = new KeptItems();
+  strange.add(MESSAGE);
+  const carrier = strange.carrier(contextOf("another"));
+  assert.deepEqual(await placed([MESSAGE, carrier, CALL]), [MESSAGE, CALL]);
+  const { id: _, ...readable } = { ...carrier, encrypted_content: "opaque" };
+  assert.deepEqual(await placed([{ ...carrier, encrypted_content: "opaque" }]), [readable], "its server may read it");
+});
+
 test("what is not of this account, was changed, or is made up stays a reference, and so does all that is beside it", async () => {
   const id = idOf(MESSAGE);
   const at = id.length - 8;
