@@ -107,7 +107,7 @@ test("reasoning of which only a sealed id is left is left out where that does no
   strange.add(MESSAGE);
   const carrier = strange.carrier(contextOf("another"));
   assert.deepEqual(await placed([MESSAGE, carrier, CALL]), [MESSAGE, CALL]);
-  const { id: _, ...readable } = { ...carrier, encrypted_content: "opaque" };
+  const { id: _, ...readable }: Item = { ...carrier, encrypted_content: "opaque" };
   assert.deepEqual(await placed([{ ...carrier, encrypted_content: "opaque" }]), [readable], "its server may read it");
 });
 
