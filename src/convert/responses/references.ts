@@ -243,7 +243,7 @@ export function mayRefer(body: Uint8Array): boolean {
 }
 
 /** How much a request may open and have put in its place, in bytes of JSON. */
-export interface OpeningBounds {
+interface OpeningBounds {
   readonly bytesMax: number;
   /** What is asked once before it is more than `bytesMax`, for a key that nobody has looked at; what it refuses with is given. */
   readonly unproven?: { readonly bytesMax: number; readonly gate: () => Promise<Refusal | undefined> } | undefined;
