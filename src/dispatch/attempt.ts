@@ -230,7 +230,9 @@ class Attempt<T> implements CallListener {
     const { status } = head;
     const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
-    const plain = unknownModel ? "model_not_found" : kindOfRefusal(status, words.meaning);
+    // A 404 is about the model or the path, as a rule.
+    const ofItem = words.itemUnknown && status === 404;
+    const plain = unknownModel ? "model_not_found" : ofItem ? "rejected" : kindOfRefusal(status, words.meaning);
     const kind = plain === "rejected" && words.reasoningRefused ? "reasoning_refused" : plain;
     this.#fail(
       failure(kind, kind === "reasoning_refused" ? `status ${status}, for reasoning of others` : `status ${status}`, {

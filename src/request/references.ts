@@ -2,6 +2,7 @@
  * Items that a request refers to, put in their place before anything is decided about it: what is held, limited, converted
  * and explained is what the model will read (docs/decisions/references-carry-what-they-name.md).
  */
+import { type BodyGate, UNPROVEN_BYTES_MAX } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
 import { TURNS } from "../accept/turns.ts";
 import { mayRefer, withItemsInPlace } from "../convert/responses/references.ts";
@@ -15,6 +16,14 @@ import type { Protocol } from "../values/protocol.ts";
 import { contextOf } from "./context.ts";
 import type { PipelineParts } from "./run.ts";
 
+/**
+ * How many times as large as its body a request may become by what it refers to: sealed items are a third to a half of what
+ * they hold, and words that repeat themselves could be a thousandth.
+ */
+const EXPANSION_MAX = 8;
+/** What a short body may refer to in any case. */
+const EXPANDED_BYTES_MIN = 1024 * 1024;
+
 /** Reads a body, which has the form that its path demands. */
 type ReadAgain = (protocol: Protocol, body: Uint8Array) => Promise<ReadBody | Refusal>;
 
@@ -22,15 +31,17 @@ type ReadAgain = (protocol: Protocol, body: Uint8Array) => Promise<ReadBody | Re
  * The request as if its client had sent the items that it refers to.
  * @param tag of the account whose key was presented: only what was sealed for it is opened. The key need not be proven yet,
  *   since nothing is said of what was opened before it is.
+ * @param gate asked once, before more than UNPROVEN_BYTES_MAX are opened or put in place; undefined: the key is proven.
  * @param again reads the body that has the items in it.
  * @returns the request itself where it refers to nothing, or to something that cannot be opened, which its route refuses; a
- *   refusal where the items are together larger than a body may be.
+ *   refusal where the items are together larger than a body may be, or than they may be beside this one; the gate's own.
  */
 export async function withReferences(
   read: ReadBody,
   tag: AccountTag,
   again: ReadAgain,
   parts: Pick<PipelineParts, "clock" | "sealing" | "settings">,
+  gate?: BodyGate,
 ): Promise<ReadBody | Refusal> {
   const { protocol } = read.envelope;
   if (protocol !== "responses" || !mayRefer(read.body)) return read;
@@ -38,11 +49,15 @@ export async function withReferences(
   const context = contextOf(parts, { tag });
   await TURNS.next();
   const stored = mayNameStored(read.body) ? await storedNamesOf(read.json, context, TURNS.pace()) : undefined;
-  const placed = await withItemsInPlace(read, context, bodyBytesMax, TURNS.pace());
+  const bytesMax = Math.min(bodyBytesMax, Math.max(EXPANDED_BYTES_MIN, EXPANSION_MAX * read.body.length));
+  const unproven = gate && { bytesMax: UNPROVEN_BYTES_MAX, gate };
+  const placed = await withItemsInPlace(read, context, { bytesMax, unproven }, TURNS.pace());
+  if (isRefusal(placed)) return placed;
   if (placed !== "too_large" && placed.body === read.body) return naming(read, stored);
   if (placed === "too_large" || placed.body.length > bodyBytesMax) {
-    const detail = `The items that it refers to have more than ${bodyBytesMax} bytes.`;
-    return refusal("body_too_large", { param: "input", detail });
+    const detail = `The items that it refers to have more than ${placed === "too_large" ? bytesMax : bodyBytesMax} bytes.`;
+    const remedy = "Send the items themselves in place of the references, or less of them.";
+    return refusal("body_too_large", { param: "input", detail, remedy });
   }
   const { body, lost: lostReferences } = placed;
   const reread = await again(protocol, body);

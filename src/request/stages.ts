@@ -53,8 +53,8 @@ interface RequestRead {
 }
 
 /**
- * Reads the body. A body larger than anybody may send unproven is read only after a look at its key. That costs such
- * requests one more round trip, which reads one record; admission still decides.
+ * Reads the body. A body larger than anybody may send unproven, or than it may become by what it refers to, is read only
+ * after a look at its key. That costs such requests one more round trip, which reads one record; admission still decides.
  * @returns the refusal of the key, or of a request that there is no room for.
  */
 export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {
@@ -73,7 +73,9 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   record.bodyRead();
   if (refused) return refused;
   const shown = isRefusal(body) ? body : await endpoint.read(protocol, body);
-  const read = isRefusal(shown) ? shown : await withReferences(shown, key.tag, endpoint.read, parts);
+  const unproven = view === undefined ? gate : undefined;
+  const read = isRefusal(shown) ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
+  if (refused) return refused;
   const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
   return shedLater ?? { read, view };
 }

@@ -5,13 +5,18 @@
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Emit } from "./item-writer.ts";
 
-/** The most characters of deltas that are kept; a stream that says more ends with its items left out. */
+/**
+ * The most characters that are kept, counted in JSON but for deltas; a stream that says more ends with its items left out. The end of
+ * a part counts beside its deltas until its item ends.
+ */
 const KEPT_CHARS_MAX = 16 * 1024 * 1024;
 
 interface Item {
   /** As the upstream gave it, with what its deltas have added. */
   value: JsonObject;
   done: boolean;
+  /** What is kept of it. */
+  chars: number;
   /** Parts that have begun and not ended, by the name of their list and their place in it. */
   readonly openParts: Map<string, PartPlace>;
 }
@@ -62,34 +67,38 @@ export class DeliveredItems {
   readonly #items = new Map<number, Item>();
   #keptChars = 0;
 
-  /** Looks at an event that the client has been given. */
-  see(event: JsonObject): void {
+  /**
+   * Looks at an event that the client has been given.
+   * @param chars how long its JSON is.
+   */
+  see(event: JsonObject, chars: number): void {
     const { type, output_index: place } = event;
     if (typeof type !== "string" || typeof place !== "number" || this.#keptChars > KEPT_CHARS_MAX) return;
     if (type === "response.output_item.added" || type === "response.output_item.done") {
-      const value = objectOf(event.item);
-      if (value) this.#items.set(place, { value, done: type.endsWith(".done"), openParts: new Map() });
-      return;
+      this.#put(place, objectOf(event.item), type.endsWith(".done"), chars);
+    } else {
+      const item = this.#items.get(place);
+      if (item) this.#seeWithin(item, type, event, chars);
     }
-    const item = this.#items.get(place);
-    if (!item) return;
-    const part = PART_EVENT.exec(type)?.[1];
-    if (part) seePart(item, event, part === "done");
-    else if (type.endsWith(".delta")) this.#add(item, type.slice(0, -".delta".length), event);
-    else if (type.endsWith(".done")) seeDone(item, type.slice(0, -".done".length), event);
-    else if (type === "response.output_text.annotation.added") seeAnnotation(item, event);
     if (this.#keptChars > KEPT_CHARS_MAX) this.#items.clear();
   }
 
-  #add(item: Item, stem: string, event: JsonObject): void {
+  #put(place: number, value: JsonObject | undefined, done: boolean, chars: number): void {
+    if (!value) return;
+    this.#keptChars += chars - (this.#items.get(place)?.chars ?? 0);
+    this.#items.set(place, { value, done, chars, openParts: new Map() });
+  }
+
+  #seeWithin(item: Item, type: string, event: JsonObject, chars: number): void {
     const { delta } = event;
-    if (typeof delta !== "string") return;
-    this.#keptChars += delta.length;
-    const own = ITEM_DELTAS.get(stem);
-    if (own !== undefined) item.value = { ...item.value, [own]: `${item.value[own] ?? ""}${delta}` };
-    const kind = PART_DELTAS.get(stem);
-    const part = kind && partAt(item, kind.list, placeOf(event));
-    if (kind && part) part[kind.member] = `${part[kind.member] ?? ""}${delta}`;
+    const kept = type.endsWith(".delta") ? (typeof delta === "string" ? delta.length : 0) : chars;
+    item.chars += kept;
+    this.#keptChars += kept;
+    const part = PART_EVENT.exec(type)?.[1];
+    if (part) seePart(item, event, part === "done");
+    else if (type.endsWith(".delta")) addDelta(item, type.slice(0, -".delta".length), event);
+    else if (type.endsWith(".done")) seeDone(item, type.slice(0, -".done".length), event);
+    else if (type === "response.output_text.annotation.added") seeAnnotation(item, event);
   }
 
   /** Items that have begun and not ended, with what was said of them. */
@@ -106,6 +115,16 @@ export class DeliveredItems {
     }
     return output;
   }
+}
+
+function addDelta(item: Item, stem: string, event: JsonObject): void {
+  const { delta } = event;
+  if (typeof delta !== "string") return;
+  const own = ITEM_DELTAS.get(stem);
+  if (own !== undefined) item.value = { ...item.value, [own]: `${item.value[own] ?? ""}${delta}` };
+  const kind = PART_DELTAS.get(stem);
+  const part = kind && partAt(item, kind.list, placeOf(event));
+  if (kind && part) part[kind.member] = `${part[kind.member] ?? ""}${delta}`;
 }
 
 function closeItem(output_index: number, item: Item, emit: Emit): void {

@@ -7,7 +7,7 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
-import { spliceNested } from "../../wire/json.ts";
+import { elementSpans, findNested, spliceNested } from "../../wire/json.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import type { ClientRequest, ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import { editElements } from "../passthrough/elements.ts";
@@ -21,6 +21,8 @@ const KEPT_BYTES_MAX = 512 * 1024;
 const ITEM_ID_CHARS_MAX = 128 * 1024;
 /** All sealed ids of one reply together, in characters. */
 const REPLY_ID_CHARS_MAX = 256 * 1024;
+/** Items of one reply that get such ids: to make one takes 0.1 to 0.3 ms, in which nothing else is served. */
+const REPLY_IDS_MAX = 512;
 
 /** Items of a stream that are open at one time, of which more are not remembered. */
 const BEGUN_MAX = 256;
@@ -78,13 +80,21 @@ export interface Keeping {
 export class SealedIds {
   readonly #context: ConvertContext;
   #room = REPLY_ID_CHARS_MAX;
+  #tried = 0;
 
   constructor(context: ConvertContext) {
     this.#context = context;
   }
 
-  /** @returns the id in whose place the item comes back; its own where that would be too long. */
+  /** Whether no further item gets an id. */
+  get full(): boolean {
+    return this.#tried >= REPLY_IDS_MAX;
+  }
+
+  /** @returns the id in whose place the item comes back; undefined where that would be too long, or no room is left: it keeps its own. */
   of(id: unknown, kept: JsonObject): string | undefined {
+    if (this.full) return undefined;
+    this.#tried++;
     const sealed = sealedText(withoutProbabilities(kept), this.#context, Math.min(this.#room, ITEM_ID_CHARS_MAX));
     if (sealed === undefined) return undefined;
     this.#room -= sealed.length;
@@ -152,7 +162,7 @@ export function withSealedIds(body: Uint8Array, json: JsonObject, { keep, contex
   const ids = new SealedIds(context);
   const edited = editElements(body, ["output"], (raw, index) => {
     const item = output[index];
-    const id = item && typeof item.id === "string" ? ids.of(item.id, keep(item)) : undefined;
+    const id = item && typeof item.id === "string" && !ids.full ? ids.of(item.id, keep(item)) : undefined;
     return id === undefined ? raw : spliceNested(raw, ["id"], JSON.stringify(id));
   });
   return spliceNested(body, ["output"], edited.toString());
@@ -177,28 +187,34 @@ type Held = { readonly item: JsonObject } | { readonly items: readonly JsonObjec
 class OpenedIds {
   readonly #context: Pick<ConvertContext, "open">;
   readonly #held = new Map<string, Held | undefined>();
-  /** Bytes of JSON that may still be opened. */
-  #room: number;
-  exceeded = false;
+  /** Bytes of JSON that have been opened. */
+  #bytes = 0;
 
-  constructor(context: Pick<ConvertContext, "open">, bytesMax: number) {
+  constructor(context: Pick<ConvertContext, "open">) {
     this.#context = context;
-    this.#room = bytesMax;
   }
 
-  open(id: string): Held | undefined {
-    if (!this.#held.has(id)) this.#held.set(id, this.#opened(id));
+  /** Opens an id. @returns false where all that is opened would be more than `bytesMax`: then it is not opened. */
+  tryOpen(id: string, bytesMax: number): boolean {
+    if (this.#held.has(id)) return true;
+    const held = this.#opened(id, bytesMax);
+    if (held === "too_large") return false;
+    this.#held.set(id, held);
+    return true;
+  }
+
+  /** What an id holds that has been opened. */
+  get(id: string): Held | undefined {
     return this.#held.get(id);
   }
 
-  #opened(id: string): Held | undefined {
+  #opened(id: string, bytesMax: number): Held | undefined | "too_large" {
     const envelope = id.length <= REPLY_ID_CHARS_MAX + 32 ? SEALED.exec(id)?.[1] : undefined;
     const packed = envelope === undefined ? undefined : this.#context.open(envelope, BINDING);
     if (packed?.[0] !== VERSION) return undefined;
-    const plain = inflated(packed.subarray(1));
-    if (plain === undefined) return undefined;
-    this.#room -= plain.length;
-    if (this.#room < 0) this.exceeded = true;
+    const plain = inflated(packed.subarray(1), bytesMax - this.#bytes);
+    if (plain === undefined || plain === "too_large") return plain;
+    this.#bytes += plain.length;
     const value = parseObject(`{"value":${plain.toString()}}`)?.value;
     if (Array.isArray(value)) return { items: value.map(objectOf).filter((one) => one !== undefined) };
     const item = objectOf(value);
@@ -206,11 +222,14 @@ class OpenedIds {
   }
 }
 
-function inflated(packed: Uint8Array): Buffer | undefined {
+/** @returns `too_large` where it has more bytes than there is room for; what no id of ours holds is undefined. */
+function inflated(packed: Uint8Array, room: number): Buffer | undefined | "too_large" {
+  if (room < 1) return "too_large";
   try {
-    return inflateRawSync(packed, { dictionary: DICTIONARY, maxOutputLength: KEPT_BYTES_MAX });
-  } catch {
-    return undefined;
+    return inflateRawSync(packed, { dictionary: DICTIONARY, maxOutputLength: Math.min(room, KEPT_BYTES_MAX) });
+  } catch (error) {
+    const isLong = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
+    return isLong && room < KEPT_BYTES_MAX ? "too_large" : undefined;
   }
 }
 
@@ -223,26 +242,48 @@ export function mayRefer(body: Uint8Array): boolean {
   return buffer.indexOf("_gw1.") >= 0 || buffer.indexOf('"item_reference"') >= 0;
 }
 
+/** How much a request may open and have put in its place, in bytes of JSON. */
+interface OpeningBounds {
+  readonly bytesMax: number;
+  /** What is asked once before it is more than `bytesMax`, for a key that nobody has looked at; what it refuses with is given. */
+  readonly unproven?: { readonly bytesMax: number; readonly gate: () => Promise<Refusal | undefined> } | undefined;
+}
+
 /**
  * The request with what its references name in their place, and with the short ids of items that came back whole.
  * @param request its body, and the same parsed; other bytes than those of `input` stay.
  * @param context opens what was sealed for this account; other ids stay as they are, for the route to refuse.
- * @param bytesMax the most bytes of JSON that may be opened.
- * @returns the request's body, and whether references were left out; `too_large` where more is referred to than may be opened.
+ * @returns the request's body, and whether references were left out; `too_large` where more is referred to than may be opened;
+ *   the refusal of the gate.
  */
 export async function withItemsInPlace(
   { body, json }: { readonly body: Uint8Array; readonly json: Readonly<JsonObject> },
   context: Pick<ConvertContext, "open">,
-  bytesMax: number,
+  bounds: OpeningBounds,
   rest: Rest = () => undefined,
-): Promise<{ readonly body: Uint8Array; readonly lost: boolean } | "too_large"> {
+): Promise<{ readonly body: Uint8Array; readonly lost: boolean } | "too_large" | Refusal> {
   const unchanged = { body, lost: false };
   if (!Array.isArray(json.input)) return unchanged;
   const input = json.input.map(objectOf);
-  const opened = new OpenedIds(context, bytesMax);
+  let { unproven } = bounds;
+  const allowed = () => Math.min(bounds.bytesMax, unproven?.bytesMax ?? bounds.bytesMax);
+  /** Asks the gate where more is needed than may be for a key that is not proven. */
+  const beyond = async (): Promise<"too_large" | Refusal | undefined> => {
+    if (!unproven || unproven.bytesMax >= bounds.bytesMax) return "too_large";
+    const refused = await unproven.gate();
+    unproven = undefined;
+    return refused;
+  };
+
+  const opened = new OpenedIds(context);
   for (const item of input) {
-    for (const id of [item?.id, item?.approval_request_id]) if (typeof id === "string") opened.open(id);
-    if (opened.exceeded) return "too_large";
+    for (const id of [item?.id, item?.approval_request_id]) {
+      if (typeof id !== "string") continue;
+      while (!opened.tryOpen(id, allowed())) {
+        const stopped = await beyond();
+        if (stopped) return stopped;
+      }
+    }
     await rest();
   }
   const places = placesOf(input, opened);
@@ -250,18 +291,58 @@ export async function withItemsInPlace(
   // The route refuses what cannot be opened, and names its place: it is looked for where the client has written it.
   if (lost && !wereBrokenOff(input, places, opened)) return unchanged;
   if (places.every((place) => place === "as it is")) return unchanged;
+
+  // An item that is named often is written once.
+  const texts = new Map<JsonObject, Buffer>();
   let bytes = 0;
-  const edited = editElements(body, ["input"], (raw, index) => {
-    const place = places[index];
-    if (place === "left out" || place === "unknown") return undefined;
-    if (typeof place !== "object" || bytes > bytesMax) return raw;
-    const text =
-      "member" in place ? spliceNested(raw, [place.member], place.id) : Buffer.from(JSON.stringify(place.item));
-    bytes += text.length;
-    return text;
-  });
-  return bytes > bytesMax ? "too_large" : { body: spliceNested(body, ["input"], edited.toString()), lost };
+  for (const place of places) {
+    bytes += typeof place === "object" ? bytesOf(place, texts) : 0;
+    while (bytes > allowed()) {
+      const stopped = await beyond();
+      if (stopped) return stopped;
+    }
+    await rest();
+  }
+  return { body: await withPlaces(body, places, texts, rest), lost };
 }
+
+/** How many bytes a place adds. @param texts gets its item as it is written. */
+function bytesOf(place: Exclude<Place, string>, texts: Map<JsonObject, Buffer>): number {
+  if ("member" in place) return place.id?.length ?? 0;
+  const text = texts.get(place.item) ?? Buffer.from(JSON.stringify(place.item));
+  texts.set(place.item, text);
+  return text.length;
+}
+
+/** The body with each item of its input as its place says. */
+async function withPlaces(
+  body: Uint8Array,
+  places: readonly Place[],
+  texts: ReadonlyMap<JsonObject, Buffer>,
+  rest: Rest,
+): Promise<Uint8Array> {
+  const span = findNested(body, ["input"]);
+  if (!span) return body;
+  const array = body.subarray(span.start, span.end);
+  const pieces: Uint8Array[] = [body.subarray(0, span.start), OPEN];
+  let index = 0;
+  for (const { start, end } of elementSpans(array)) {
+    const text = elementAt(places[index++] ?? "as it is", array.subarray(start, end), texts);
+    if (text) pieces.push(...(pieces.length > 2 ? [COMMA, text] : [text]));
+    await rest();
+  }
+  return Buffer.concat([...pieces, CLOSE, body.subarray(span.end)]);
+}
+
+function elementAt(place: Place, raw: Uint8Array, texts: ReadonlyMap<JsonObject, Buffer>): Uint8Array | undefined {
+  if (place === "left out" || place === "unknown") return undefined;
+  if (place === "as it is") return raw;
+  return "member" in place ? spliceNested(raw, [place.member], place.id) : texts.get(place.item);
+}
+
+const OPEN = Buffer.from("[");
+const COMMA = Buffer.from(",");
+const CLOSE = Buffer.from("]");
 
 /** Ids of texts and of reasoning, as servers and this gateway make them: a call cannot be left out. */
 const SHORT_ID = /^(?:msg|rs)_[A-Za-z0-9_-]{1,128}$/;
@@ -286,7 +367,7 @@ function wereBrokenOff(
       continue;
     }
     const { id } = item;
-    const held = typeof id === "string" ? opened.open(id) : undefined;
+    const held = typeof id === "string" ? opened.get(id) : undefined;
     if (typeof id === "string" ? SEALED.test(id) && !held : isReference(item)) return false;
     if (places[index] === "unknown") {
       if (typeof id !== "string" || !SHORT_ID.test(id)) return false;
@@ -341,45 +422,75 @@ type Place =
 
 /**
  * A short id is looked for in the next item that carries others, since it stands after those that it carries: some servers
- * number their items anew in each reply. One that no later item has is looked for in those before.
+ * number their items anew in each reply. Each item that is carried is named once. One that is not there is looked for in
+ * all carriers, and is known where one item alone has that id and one reference alone still looks for it.
  */
 function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds): readonly Place[] {
-  const known = new Map<string, JsonObject>();
+  const carriers = new Map<Held, Carried>();
   const places: Place[] = [];
-  const seen = new Set<unknown>();
+  let next: Carried | undefined;
   for (let index = input.length - 1; index >= 0; index--) {
     const item = input[index];
-    const held = typeof item?.id === "string" ? opened.open(item.id) : undefined;
-    // Once for each, so that many copies of one that is large cost nothing.
-    if (held && "items" in held && !seen.has(held)) {
-      seen.add(held);
-      for (const one of held.items) if (typeof one.id === "string") known.set(one.id, one);
+    const held = typeof item?.id === "string" ? opened.get(item.id) : undefined;
+    if (held && "items" in held) {
+      next = carriers.get(held) ?? carriedBy(held.items);
+      carriers.set(held, next);
     }
-    places[index] = item ? (approvalPlace(item, opened) ?? placeOf(item, held, known)) : "as it is";
+    places[index] = item
+      ? (approvalPlace(item, opened) ?? placeOf(item, held, (id) => next?.get(id)?.pop()))
+      : "as it is";
   }
+  if (!places.includes("unknown")) return places;
+  const unnamed = new Map<string, JsonObject[]>();
+  for (const carried of carriers.values()) {
+    for (const [id, items] of carried) unnamed.set(id, [...(unnamed.get(id) ?? []), ...items]);
+  }
+  const sought = new Map<unknown, number>();
+  for (const [index, item] of input.entries()) {
+    if (places[index] === "unknown") sought.set(item?.id, (sought.get(item?.id) ?? 0) + 1);
+  }
+  const onlyOne = (id: string) =>
+    unnamed.get(id)?.length === 1 && sought.get(id) === 1 ? unnamed.get(id)?.[0] : undefined;
   return places.map((place, index) => {
     const item = input[index];
-    return place === "unknown" && item ? placeOf(item, undefined, known) : place;
+    return place === "unknown" && item ? placeOf(item, undefined, onlyOne) : place;
   });
+}
+
+/** Items of a carrier that are not named yet, by their ids, in their order. */
+type Carried = Map<string, JsonObject[]>;
+
+function carriedBy(items: readonly JsonObject[]): Carried {
+  const carried: Carried = new Map();
+  for (const item of items) {
+    if (typeof item.id !== "string") continue;
+    const alike = carried.get(item.id);
+    if (alike) alike.push(item);
+    else carried.set(item.id, [item]);
+  }
+  return carried;
 }
 
 /** An answer to a request for approval names that item by its id. */
 function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: OpenedIds): Place | undefined {
-  const held = type === "mcp_approval_response" && typeof id === "string" ? opened.open(id) : undefined;
+  const held = type === "mcp_approval_response" && typeof id === "string" ? opened.get(id) : undefined;
   return held && "item" in held ? { member: "approval_request_id", id: JSON.stringify(held.item.id) } : undefined;
 }
 
-function placeOf(item: JsonObject, held: Held | undefined, known: ReadonlyMap<string, JsonObject>): Place {
+/** @param find gives the item that has a short id. */
+function placeOf(item: JsonObject, held: Held | undefined, find: (id: string) => JsonObject | undefined): Place {
   const { id } = item;
   // What a server keeps is the route's matter.
   if (typeof id !== "string" || isWrapped(id)) return "as it is";
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
-    if (held && "items" in held && item.type === "reasoning") return "left out";
+    // A carrier that no longer opens is none of its server's items either.
+    const isEmpty = item.type === "reasoning" && typeof item.encrypted_content !== "string";
+    if (held ? "items" in held && item.type === "reasoning" : isEmpty) return "left out";
     return { member: "id", id: held && "item" in held ? JSON.stringify(held.item.id) : undefined };
   }
   if (held && "items" in held) return "left out";
-  const named = held?.item ?? known.get(id);
+  const named = held?.item ?? find(id);
   if (named === undefined) return "unknown";
   // Reasoning without what its server could read again says nothing to any.
   return named.type === "reasoning" && typeof named.encrypted_content !== "string" ? "left out" : { item: named };

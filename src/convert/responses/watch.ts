@@ -110,7 +110,7 @@ export class ResponsesWatcher implements Watcher {
     if (type === "response.output_item.added" && this.#keeping) this.#kept.begin(objectOf(payload.item)?.id);
     const semantic = this.#output.see(type, payload);
     if (semantic && !begun) this.#last = payload;
-    this.#delivered?.see(payload);
+    this.#delivered?.see(payload, text.length);
     if (begun) return { bytes: Buffer.concat([begun, event.raw]), semantic, terminal: false };
     return passed(event, semantic);
   }

@@ -14,6 +14,8 @@ interface UpstreamWords {
   readonly message: string | undefined;
   /** Whether this is about a model name that the upstream does not know. */
   readonly modelUnknown: boolean;
+  /** Whether it is about an item that the client has named and the upstream does not keep. */
+  readonly itemUnknown: boolean;
   /** Whether it is about reasoning that another account, conversation or server has made. */
   readonly reasoningRefused: boolean;
   /** What it refused the request for, where that is known by a code or a sentence. */
@@ -39,6 +41,7 @@ const IDENTIFYING: readonly RegExp[] = [
 const NO_WORDS: UpstreamWords = {
   message: undefined,
   modelUnknown: false,
+  itemUnknown: false,
   reasoningRefused: false,
   meaning: undefined,
 };
@@ -55,6 +58,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   return {
     message: text === undefined ? undefined : cleaned(text, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
+    itemUnknown: ITEM_UNKNOWN.test(text ?? ""),
     reasoningRefused: refusesReasoning([error.code, error.type], text),
     meaning: refusalMeaning([error.code, error.type, error.status], text),
   };
@@ -89,6 +93,9 @@ function firstFinding(detail: unknown): unknown {
   const first: unknown = Array.isArray(detail) ? detail[0] : undefined;
   return isObject(first) ? first.msg : undefined;
 }
+
+/** OpenAI's and Azure's sentence, also with a 404. */
+const ITEM_UNKNOWN = /^item with id '[^']{1,200}' not found/i;
 
 /** Only a message that begins with the model is about it: a prompt that is quoted back may say anything. */
 function saysModelUnknown(error: Record<string, unknown>, text: string): boolean {

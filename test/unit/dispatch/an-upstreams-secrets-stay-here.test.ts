@@ -67,6 +67,18 @@ test("every shape of an upstream's 400, 413 and 422 gives its message", async (t
   }
 });
 
+test("an item that the upstream does not keep is the client's matter, with a 404, too", async (t) => {
+  const message =
+    "Item with id 'rs_0a1b' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true.";
+  const body = JSON.stringify({ error: { message, type: "invalid_request_error", param: "input", code: null } });
+  for (const status of ["400 Bad", "404 Not Found"]) {
+    const { refusal } = await refusalFor(t, jsonReply(body, status));
+    assert.equal(refusal.cause, "upstream_rejected", status);
+    assert.equal(refusal.upstreamMessage, message);
+    assert.equal(answerOf(refusal).status, 400);
+  }
+});
+
 test("a message is cut at 2,000 characters and its control characters are escaped", async (t) => {
   const long = await refusalFor(t, refuse("400 Bad", "x".repeat(5_000)));
   assert.equal(long.refusal.upstreamMessage?.length, 2_000);

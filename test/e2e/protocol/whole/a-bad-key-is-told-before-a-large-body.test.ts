@@ -166,3 +166,34 @@ test("a key that is revoked while its large body arrives is refused at admission
   assert.equal(response?.status, 401);
   await assertAtRest(here, owner);
 });
+
+test("what a small body refers to is opened for a key that is known to be good, and only so many times its bytes", async () => {
+  here.simulator.program({ text: "many words ".repeat(8_000) });
+  const fields = { store: undefined, max_output_tokens: 30_000 };
+  const first = await ask(here, "responses", account.key, fields);
+  const id = ((await first.json()) as { output: { id: string }[] }).output[0]?.id;
+  const referring = (times: number) => ({
+    ...fields,
+    input: [
+      ...Array.from({ length: times }, () => ({ type: "item_reference", id })),
+      { role: "user", content: "Go on." },
+    ],
+  });
+  const many = referring(64);
+  assert.ok(JSON.stringify(bodyOf("responses", many)).length < UNPROVEN_BYTES_MAX);
+  const answers = async (key: string, times: number, status: number, cause: string | undefined) => {
+    const reply = await ask(here, "responses", key, referring(times));
+    assert.equal(reply.status, status);
+    const { error } = (await reply.json()) as { error?: { cause: string; remedy: string } };
+    assert.equal(error?.cause, cause);
+    return error;
+  };
+  for (const times of [1, 64]) {
+    const bad = async () => void (await answers(newKey(account.tag, randomBytes).text, times, 401, "unknown_key"));
+    assert.deepEqual(await askedBy(bad), { readKey: 1, admit: 0 }, `${times}`);
+  }
+  const good = async () => void (await answers(account.key, 1, 200, undefined));
+  assert.deepEqual(await askedBy(good), { readKey: 1, admit: 1 });
+  assert.match((await answers(account.key, 64, 413, "body_too_large"))?.remedy ?? "", /items themselves/);
+  await assertAtRest(here, account);
+});

@@ -58,6 +58,27 @@ test("servers that number their items anew in each reply are understood", async 
   assert.deepEqual(await placed([refer(a.id), refer("msg_1")]), [first], "what carries it may stand before it");
 });
 
+test("a reference whose carrier is gone gets nothing of another reply", async () => {
+  const [first, second] = ["one", "two"].map((text) => ({ ...MESSAGE, content: [{ type: "output_text", text }] }));
+  const [a, b] = [carrierOf(first as Item), carrierOf(second as Item)];
+  const user = { role: "user", content: "x" };
+  const later = [refer("msg_1"), refer(b.id)];
+  assert.deepEqual(await placed([refer("msg_1"), user, ...later, user]), [user, second, user], "left out");
+  const early = [user, refer(a.id), user, refer(b.id), user, refer("msg_1"), user];
+  assert.deepEqual(await placed(early), [user, user, user, user], "two have it");
+  const other = carrierOf(CALL);
+  assert.deepEqual(
+    await placed([user, refer("msg_1"), user, refer("fc_1"), refer(other.id), user, refer(a.id)]),
+    [user, first, user, CALL, user],
+    "one alone has it",
+  );
+});
+
+test("items of one reply that have the same id come back in their order", async () => {
+  const items = ["one", "two"].map((text) => ({ ...MESSAGE, content: [{ type: "output_text", text }] }));
+  assert.deepEqual(await placed([refer("msg_1"), refer("msg_1"), refer(carrierOf(...items).id)]), items);
+});
+
 test("an approval names the item that asks for it by its short id", async () => {
   const asks = { id: "mcpr_1", type: "mcp_approval_request", name: "delete", arguments: "{}", server_label: "files" };
   const answer = { type: "mcp_approval_response", approve: true, approval_request_id: idOf(asks) };
@@ -68,8 +89,8 @@ test("words that look like an id change nothing", async () => {
   for (const input of ["say msg_gw1.AAAA", [{ role: "user", content: "say msg_gw1.AAAA" }], []]) {
     const text = `{ "model":"m", "input" : ${JSON.stringify(input)} }`;
     const body = Buffer.from(text);
-    const whole = await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, 1_000);
-    assert.ok(whole !== "too_large" && whole.body === body);
+    const whole = await withItemsInPlace({ body, json: JSON.parse(text) }, OWN, { bytesMax: 1_000 });
+    assert.ok(typeof whole === "object" && "body" in whole && whole.body === body);
   }
 });
 
@@ -79,6 +100,15 @@ test("items that come back whole get their short ids again, for their servers kn
   const strange = { ...CALL, id: idOf(CALL, contextOf("another")) };
   const { id: _, ...nameless } = strange;
   assert.deepEqual(await placed([strange]), [nameless], "an id that cannot be opened is none");
+});
+
+test("reasoning of which only a sealed id is left is left out where that does not open: after a change of keys, of another account", async () => {
+  const strange = new KeptItems();
+  strange.add(MESSAGE);
+  const carrier = strange.carrier(contextOf("another"));
+  assert.deepEqual(await placed([MESSAGE, carrier, CALL]), [MESSAGE, CALL]);
+  const { id: _, ...readable }: Item = { ...carrier, encrypted_content: "opaque" };
+  assert.deepEqual(await placed([{ ...carrier, encrypted_content: "opaque" }]), [readable], "its server may read it");
 });
 
 test("what is not of this account, was changed, or is made up stays a reference, and so does all that is beside it", async () => {

@@ -2,6 +2,7 @@
 import type { ConvertContext } from "../../../../src/convert/exchange.ts";
 import { withItemsInPlace } from "../../../../src/convert/responses/references.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
+import { isRefusal } from "../../../../src/values/errors.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 
 export type Item = Readonly<Record<string, unknown>>;
@@ -44,7 +45,7 @@ export const refer = (id: unknown): Item => ({ type: "item_reference", id });
 export async function placed(input: readonly unknown[], context = OWN, bytesMax = 1_000_000): Promise<unknown> {
   const json = { model: "m", input };
   const body = Buffer.from(JSON.stringify(json));
-  const whole = await withItemsInPlace({ body, json }, context, bytesMax);
-  if (whole === "too_large") return whole;
+  const whole = await withItemsInPlace({ body, json }, context, { bytesMax });
+  if (whole === "too_large" || isRefusal(whole)) return whole;
   return whole.body === body ? "as it is" : JSON.parse(Buffer.from(whole.body).toString()).input;
 }

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
-import { KeptItems, SealedIds } from "../../../../src/convert/responses/references.ts";
+import { KeptItems, SealedIds, withItemsInPlace, withSealedIds } from "../../../../src/convert/responses/references.ts";
+import { isRefusal, refusal } from "../../../../src/values/errors.ts";
 import { CALL, MESSAGE, OWN, placed, refer } from "./rig.ts";
 
 /** Text that cannot be compressed by much. */
@@ -22,6 +23,26 @@ test("all ids of a reply together have a bound", () => {
   const lengths = made.flatMap((id) => (id === undefined ? [] : [id.length]));
   assert.ok(lengths.length >= 3 && lengths.length < 8, `${lengths.length} of 8`);
   assert.ok(lengths.reduce((sum, one) => sum + one, 0) <= 256 * 1024 + 8 * 16);
+});
+
+test("a reply of many items is not worked on beyond the ids that it gets", () => {
+  const output = Array.from({ length: 3_000 }, (_, at) => ({ ...CALL, id: `fc_${at}` }));
+  const json = { id: "resp_1", output };
+  let kept = 0;
+  const keep = (item: object) => {
+    kept++;
+    return { ...item };
+  };
+  const body = withSealedIds(Buffer.from(JSON.stringify(json)), json, { keep, context: OWN });
+  const ids = (JSON.parse(Buffer.from(body).toString()) as typeof json).output.map(({ id }) => id);
+  assert.equal(ids.length, 3_000);
+  assert.equal(ids.filter((id) => id.startsWith("fc_gw1.")).length, 512);
+  assert.deepEqual(
+    ids.slice(512),
+    output.slice(512).map(({ id }) => id),
+    "the others keep their own",
+  );
+  assert.equal(kept, 512);
 });
 
 test("a stream that says too much ends with an item that carries nothing", async () => {
@@ -61,4 +82,54 @@ test("few bytes that open to many are counted as what they open to", async () =>
   kept.add(saying("a".repeat(500_000)));
   const carriers = Array.from({ length: 3 }, () => kept.carrier(OWN)?.id);
   assert.equal(await placed(carriers.map(refer)), "too_large", "what nobody names in them, too");
+});
+
+for (const [what, chars, times, asked] of [
+  ["one large item", 90_000, 1, 1],
+  ["a small item named often", 5_000, 20, 1],
+  ["what is small altogether", 5_000, 10, 0],
+] as const) {
+  test(`before an unproven key is given more than it may send, its key is looked at: ${what}`, async () => {
+    const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(chars)));
+    const json = { model: "m", input: Array.from({ length: times }, () => refer(id)) };
+    const body = Buffer.from(JSON.stringify(json));
+    for (const answer of [refusal("unknown_key"), undefined]) {
+      let looks = 0;
+      const gate = async () => {
+        looks++;
+        return answer;
+      };
+      const whole = await withItemsInPlace({ body, json }, OWN, {
+        bytesMax: 1_000_000,
+        unproven: { bytesMax: 65_536, gate },
+      });
+      assert.equal(looks, asked);
+      assert.equal(isRefusal(whole), asked === 1 && answer !== undefined);
+      if (typeof whole === "object" && "body" in whole) assert.ok(whole.body.length > chars * times);
+    }
+  });
+}
+
+test("nothing is asked of a key for what would be too much of any", async () => {
+  const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(5_000)));
+  const json = { model: "m", input: [refer(id)] };
+  const unproven = { bytesMax: 65_536, gate: () => assert.fail("asked") };
+  const body = Buffer.from(JSON.stringify(json));
+  assert.equal(await withItemsInPlace({ body, json }, OWN, { bytesMax: 1_000, unproven }), "too_large");
+});
+
+test("an item that is named often is written once, and others have their turn between", async (t) => {
+  const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(9_000)));
+  const json = { model: "m", input: Array.from({ length: 64 }, () => refer(id)) };
+  const body = Buffer.from(JSON.stringify(json));
+  const written = t.mock.method(JSON, "stringify");
+  let rests = 0;
+  const rest = async () => {
+    rests++;
+  };
+  const whole = await withItemsInPlace({ body, json }, OWN, { bytesMax: 1_000_000 }, rest);
+  assert.ok(typeof whole === "object" && "body" in whole);
+  assert.equal(JSON.parse(Buffer.from(whole.body).toString()).input.length, 64);
+  assert.equal(written.mock.callCount(), 1);
+  assert.ok(rests >= 3 * 64, "while they are opened, measured and put in place");
 });
