@@ -7,7 +7,7 @@ import test from "node:test";
 import type { Capabilities } from "../../../../src/values/catalog.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { type Body, routeTo, translate } from "./translate.ts";
+import { type Body, routeTo, translate, upstreamBody } from "./translate.ts";
 
 type Row = readonly [
   rule: string,
@@ -22,7 +22,25 @@ const search = { type: "web_search_20250305", name: "web_search" };
 const own = { name: "f", input_schema: { type: "object" } };
 const fn = { type: "function", name: "f", parameters: null };
 
+const CHAT_SCHEMA = "response_format.json_schema.schema";
+
+/** A chat and a responses client's wish for an object with this property. */
+const chatFormat = (property: Body, more: Body = CLOSED) => ({
+  response_format: { type: "json_schema", json_schema: { schema: objectWith(property, more) } },
+});
+const textFormat = (property: Body) => ({ text: { format: { type: "json_schema", schema: objectWith(property) } } });
+const objectWith = (property: Body, more: Body = CLOSED) => ({ type: "object", properties: { a: property }, ...more });
+const CLOSED: Body = { additionalProperties: false };
+const map = { type: "object", additionalProperties: { type: "integer" } };
+
 const ROWS: readonly Row[] = [
+  ["rule 26 closed", "chat", "messages", chatFormat({ type: "string" }), []],
+  ["rule 26 nothing said", "chat", "messages", chatFormat({ type: "string" }, {}), []],
+  ["rule 26 open", "chat", "messages", chatFormat({}, { additionalProperties: true }), [CHAT_SCHEMA]],
+  ["rule 26 told", "chat", "messages", chatFormat({ type: "integer", minimum: 3 }), [CHAT_SCHEMA]],
+  ["rule 26 told", "responses", "messages", textFormat({ items: { pattern: "x" } }), ["text.format.schema"]],
+  ["rule 26 map", "chat", "messages", chatFormat(map), ["response_format"]],
+  ["rule 26 map", "responses", "messages", textFormat({ anyOf: [{ type: ["object", "null"] }] }), ["text.format"]],
   ["rule 31", "chat", "messages", { seed: 1, prediction: { type: "content", content: "x" } }, ["seed", "prediction"]],
   ["rule 31", "chat", "messages", { frequency_penalty: 1, logit_bias: { 5: 1 } }, ["frequency_penalty", "logit_bias"]],
   ["rule 31 neutral values", "chat", "messages", { frequency_penalty: 0, presence_penalty: 0, logit_bias: {} }, []],
@@ -62,6 +80,13 @@ const ROWS: readonly Row[] = [
   ["rule 28", "responses", "messages", { text: { verbosity: "high" } }, ["text.verbosity"]],
   ["rule 33 hosted", "responses", "messages", { tools: [fn, { type: "mcp", server_label: "x" }] }, ["tools.mcp"]],
 ];
+
+test("rule 26: the schema of a map is told in words, since its closed form would allow an empty object only", () => {
+  const body = { messages: [{ role: "user", content: "hi" }], ...chatFormat(map) };
+  const sent = upstreamBody("chat", body, routeTo("messages"));
+  assert.equal(sent.output_config, undefined);
+  assert.match(JSON.stringify(sent.system), /additionalProperties.{5,9}type.{5}integer/);
+});
 
 for (const [rule, from, to, members, dropped, capabilities] of ROWS) {
   const conversation = from === "responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }] };
