@@ -130,7 +130,12 @@ function formatSchema({ native }: FormatPlan, hub: HubRequest, losses: Losses): 
   const { description, strict, schema } = native;
   if (losesInClosing(schema)) losses.drop(`${member}.schema`);
   if (strict === false) losses.drop(`${member}.strict`);
-  return closedSchema(description === undefined ? schema : { description, ...schema });
+  return closedSchema(description === undefined ? schema : { ...schema, description: described(description, schema) });
+}
+
+/** The description of a format with its schema's own, where that has another. */
+function described(description: string, { description: own }: JsonObject): string {
+  return typeof own === "string" && own !== "" && own !== description ? `${description}\n\n${own}` : description;
 }
 
 function toolChoice(hub: HubRequest, offer: ToolOffer, names: NameBook): JsonObject | undefined {

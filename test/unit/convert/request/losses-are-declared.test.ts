@@ -33,7 +33,17 @@ const objectWith = (property: Body, more: Body = CLOSED) => ({ type: "object", p
 const CLOSED: Body = { additionalProperties: false };
 const map = { type: "object", additionalProperties: { type: "integer" } };
 
+const BUDGET = { thinking: "budget" } as const;
+const forced = { tools: [{ type: "function", function: { name: "f" } }], tool_choice: "required" };
+
 const ROWS: readonly Row[] = [
+  ["rule 23 lowered", "chat", "messages", { temperature: 1.7 }, ["temperature"]],
+  ["rule 23 default", "chat", "messages", { temperature: 1, top_p: 0.5 }, []],
+  ["rule 27 forced", "chat", "messages", { reasoning_effort: "high", ...forced }, ["reasoning_effort"], BUDGET],
+  ["rule 27 no room", "chat", "messages", { reasoning_effort: "low", max_tokens: 90 }, ["reasoning_effort"], BUDGET],
+  ["rule 27 less", "chat", "messages", { reasoning_effort: "xhigh", max_tokens: 3000 }, ["reasoning_effort"], BUDGET],
+  ["rule 27 as hard", "chat", "messages", { reasoning_effort: "high", max_tokens: 20_000 }, [], BUDGET],
+  ["rule 27 tokens", "chat", "messages", { thinking_budget: 5000, max_tokens: 5500 }, ["thinking_budget"], BUDGET],
   ["rule 26 closed", "chat", "messages", chatFormat({ type: "string" }), []],
   ["rule 26 nothing said", "chat", "messages", chatFormat({ type: "string" }, {}), []],
   ["rule 26 open", "chat", "messages", chatFormat({}, { additionalProperties: true }), [CHAT_SCHEMA]],
@@ -80,6 +90,38 @@ const ROWS: readonly Row[] = [
   ["rule 28", "responses", "messages", { text: { verbosity: "high" } }, ["text.verbosity"]],
   ["rule 33 hosted", "responses", "messages", { tools: [fn, { type: "mcp", server_label: "x" }] }, ["tools.mcp"]],
 ];
+
+test("rule 23: a temperature that is the default gives way to top_p", () => {
+  const body = { messages: [{ role: "user", content: "hi" }], temperature: 1, top_p: 0.5 };
+  const { temperature, top_p } = upstreamBody("chat", body, routeTo("messages"));
+  assert.deepEqual({ temperature, top_p }, { temperature: undefined, top_p: 0.5 });
+});
+
+test("rule 26: a format's description stands before its schema's own", () => {
+  const format = { type: "json_schema", description: "Outer.", schema: { type: "string", description: "Inner." } };
+  const sent = upstreamBody("responses", { input: "hi", text: { format } }, routeTo("messages"));
+  assert.match(JSON.stringify(sent.output_config), /Outer\.\\n\\nInner\./);
+});
+
+test("rule 18: a document's title goes along with its blocks and with its address", () => {
+  const sent = (source: Body, to: Protocol) => {
+    const messages = [{ role: "user", content: [{ type: "document", title: "Report", source }] }];
+    return JSON.stringify(upstreamBody("messages", { max_tokens: 100, messages }, routeTo(to)));
+  };
+  const content = { type: "content", content: "Body." };
+  assert.match(sent(content, "chat"), /Report.*Body/);
+  assert.match(sent(content, "responses"), /Report.*Body/);
+  const url = { type: "url", url: "https://files.example/a.pdf" };
+  assert.match(sent(url, "responses"), /"filename":"Report"/);
+});
+
+test("rule 18: file data that is no data URL is refused and not sent as an address", () => {
+  const file = { file_data: "JVBERi0xLjQ=", filename: "a.pdf" };
+  const body = { messages: [{ role: "user", content: [{ type: "file", file }] }] };
+  const refused = translate("chat", body, routeTo("messages"));
+  assert.ok(isRefusal(refused));
+  assert.equal(refused.cause, "wrong_type");
+});
 
 test("rule 26: the schema of a map is told in words, since its closed form would allow an empty object only", () => {
   const body = { messages: [{ role: "user", content: "hi" }], ...chatFormat(map) };
