@@ -7,7 +7,7 @@ import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
 import { diffSettings, keepUntilRestart } from "./config/config.ts";
-import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
+import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import { storeKeeper } from "./console/routes/store.ts";
@@ -200,9 +200,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     dispatcher,
     journal,
     settler,
-    sealing: createSealing(
-      settings.sealingKeys.length > 0 ? settings.sealingKeys : [keptSecret(dataDir, "sealing-key")],
-    ),
+    sealing: createSealing(sealingKeysOf(settings.sealingKeys, dataDir)),
     cut: cut.signal,
     overload,
     cohort: new Cohort(clock),

@@ -1,6 +1,6 @@
 /** Secrets that a gateway makes for itself and keeps in its data folder: the admin token, the sealing key. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Secret } from "../values/secret.ts";
 import type { Settings } from "../values/settings.ts";
@@ -29,3 +29,15 @@ export function keptSecret(dataDir: string, name: string): Secret {
   if (text === "") throw new Error(`${file} is empty; remove it so that it is made again`);
   return new Secret(text);
 }
+
+/**
+ * The keys that seal and open what clients carry: the configured ones, and behind them the one that the gateway had made
+ * for itself before, so that what it sealed still opens. Without any, it makes one.
+ * @throws as `keptSecret`.
+ */
+export function sealingKeysOf(configured: readonly Secret[], dataDir: string): readonly Secret[] {
+  const isKept = configured.length === 0 || existsSync(join(dataDir, SEALING_KEY));
+  return isKept ? [...configured, keptSecret(dataDir, SEALING_KEY)] : configured;
+}
+
+const SEALING_KEY = "sealing-key";

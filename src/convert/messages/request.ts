@@ -3,8 +3,8 @@ import type { Refusal } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
-import type { HubRequest, TranslatedRequest } from "../hub.ts";
-import { closedSchema, type FormatPlan, planFormat } from "../rules/format.ts";
+import type { HubRequest, OutputFormat, TranslatedRequest } from "../hub.ts";
+import { closedSchema, type FormatPlan, hasMap, losesInClosing, planFormat, schemaParam } from "../rules/format.ts";
 import { CallIds } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
 import { ignoreNative } from "../rules/options.ts";
@@ -47,7 +47,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   );
   const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
   settleEnd(messages, hub, route);
-  const format = planFormat(hub, (one) => one.type === "json_schema" && route.capabilities.structuredOutputs, losses);
+  const format = planFormat(hub, (one) => fitsDialect(one) && route.capabilities.structuredOutputs, losses);
   const system = textBlocks(hub.system);
   if (format.line !== undefined) system.push({ type: "text", text: format.line });
   const tools: ContentBlock[] = [
@@ -117,14 +117,25 @@ function lacksStrict({ tools }: ToolOffer, written: readonly ContentBlock[]): bo
   );
 }
 
+/** Whether the closed dialect has a form for this format: it has none for maps. */
+function fitsDialect(format: OutputFormat): boolean {
+  return format.type === "json_schema" && !hasMap(format.schema);
+}
+
 /** The format's schema in the closed dialect; it always binds, and has a description but no name of its own (rule 26). */
 function formatSchema({ native }: FormatPlan, hub: HubRequest, losses: Losses): JsonObject | undefined {
+  const member = schemaParam(hub.client);
+  if (hub.format?.type === "json_schema" && hub.format.name !== undefined) losses.ignore(`${member}.name`);
   if (native?.type !== "json_schema") return undefined;
-  const { name, description, strict, schema } = native;
-  const member = hub.client === "chat" ? "response_format.json_schema" : "text.format";
+  const { description, strict, schema } = native;
+  if (losesInClosing(schema)) losses.drop(`${member}.schema`);
   if (strict === false) losses.drop(`${member}.strict`);
-  if (name !== undefined) losses.ignore(`${member}.name`);
-  return closedSchema(description === undefined ? schema : { description, ...schema });
+  return closedSchema(description === undefined ? schema : { ...schema, description: described(description, schema) });
+}
+
+/** The description of a format with its schema's own, where that has another. */
+function described(description: string, { description: own }: JsonObject): string {
+  return typeof own === "string" && own !== "" && own !== description ? `${description}\n\n${own}` : description;
 }
 
 function toolChoice(hub: HubRequest, offer: ToolOffer, names: NameBook): JsonObject | undefined {

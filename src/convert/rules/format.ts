@@ -14,6 +14,11 @@ const FORMAT_PARAM: Readonly<Record<Protocol, string>> = {
   responses: "text.format",
 };
 
+/** The member in which a client's format of the kind `json_schema` has its own members. */
+export function schemaParam(client: Protocol): string {
+  return client === "chat" ? `${FORMAT_PARAM.chat}.json_schema` : FORMAT_PARAM[client];
+}
+
 /** The name of a schema whose client's protocol has none. */
 const NAMELESS = "response";
 
@@ -147,9 +152,10 @@ export function closedSchema(schema: JsonObject): JsonObject {
   const told: string[] = [];
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === "$schema" || keyword === "additionalProperties") continue;
-    if (!takeKeyword(closed, keyword, value)) told.push(`${keyword}: ${JSON.stringify(value)}`);
+    if (hasKeyword(keyword, value)) closed[keyword === "oneOf" ? "anyOf" : keyword] = closedValue(keyword, value);
+    else told.push(`${keyword}: ${JSON.stringify(value)}`);
   }
-  if (schema.type === "object" || isObject(schema.properties)) closed.additionalProperties = false;
+  if (isObjectSchema(schema)) closed.additionalProperties = false;
   if (told.length > 0) {
     const before = typeof closed.description === "string" ? `${closed.description}\n\n` : "";
     closed.description = `${before}{${told.join(", ")}}`;
@@ -157,16 +163,54 @@ export function closedSchema(schema: JsonObject): JsonObject {
   return closed;
 }
 
-function takeKeyword(closed: Record<string, unknown>, keyword: string, value: unknown): boolean {
-  if (KEPT.has(keyword)) closed[keyword] = value;
-  else if (ONE.has(keyword) && isObject(value)) closed[keyword] = closedSchema(value);
-  else if (LIST.has(keyword) && Array.isArray(value)) {
-    closed[keyword === "oneOf" ? "anyOf" : keyword] = value.map((one) => (isObject(one) ? closedSchema(one) : one));
-  } else if (MAP.has(keyword) && isObject(value)) closed[keyword] = closedMembers(value);
-  else if (keyword === "minItems" && (value === 0 || value === 1)) closed.minItems = value;
-  else if (keyword === "format" && STRING_FORMATS.has(value)) closed.format = value;
-  else return false;
-  return true;
+function isObjectSchema({ type, properties }: JsonObject): boolean {
+  return type === "object" || (Array.isArray(type) && type.includes("object")) || isObject(properties);
+}
+
+/**
+ * Whether the closed form of a schema allows other answers than the schema: it says that objects may have more members,
+ * or it has keywords that only the description keeps. An object that says nothing of further members is closed without
+ * being counted, since what its closed form allows fits it.
+ */
+export function losesInClosing(schema: JsonObject): boolean {
+  if (schema.additionalProperties !== undefined && schema.additionalProperties !== false) return true;
+  return Object.entries(schema).some(([keyword, value]) => {
+    if (keyword === "$schema" || keyword === "additionalProperties") return false;
+    return !hasKeyword(keyword, value) || schemasIn(keyword, value).some(losesInClosing);
+  });
+}
+
+/** Whether an object of a schema has no members of its own but may have any: closed, it could only be `{}`. */
+export function hasMap(schema: JsonObject): boolean {
+  const { properties, additionalProperties, patternProperties } = schema;
+  const isEmpty = !isObject(properties) || Object.keys(properties).length === 0;
+  const isOpen = additionalProperties !== false || isObject(patternProperties);
+  const isAlone = !["$ref", ...LIST].some((keyword) => Object.hasOwn(schema, keyword));
+  if (isObjectSchema(schema) && isEmpty && isOpen && isAlone) return true;
+  return Object.entries(schema).some(([keyword, value]) => schemasIn(keyword, value).some(hasMap));
+}
+
+/** The schemas that a keyword of the closed dialect holds. */
+function schemasIn(keyword: string, value: unknown): readonly JsonObject[] {
+  if (ONE.has(keyword)) return objects([value]);
+  if (LIST.has(keyword)) return objects(value);
+  return MAP.has(keyword) && isObject(value) ? objects(Object.values(value)) : [];
+}
+
+/** Whether the closed dialect has this keyword with such a value; what is inside is for the caller to look at. */
+function hasKeyword(keyword: string, value: unknown): boolean {
+  if (KEPT.has(keyword)) return true;
+  if (ONE.has(keyword) || MAP.has(keyword)) return isObject(value);
+  if (LIST.has(keyword)) return Array.isArray(value);
+  if (keyword === "minItems") return value === 0 || value === 1;
+  return keyword === "format" && STRING_FORMATS.has(value);
+}
+
+function closedValue(keyword: string, value: unknown): unknown {
+  if (ONE.has(keyword) && isObject(value)) return closedSchema(value);
+  if (MAP.has(keyword) && isObject(value)) return closedMembers(value);
+  if (!LIST.has(keyword) || !Array.isArray(value)) return value;
+  return value.map((one) => (isObject(one) ? closedSchema(one) : one));
 }
 
 function closedMembers(members: JsonObject): JsonObject {
@@ -183,14 +227,12 @@ export function isClosed(schema: JsonObject): boolean {
     if (keyword === "additionalProperties") continue;
     if (keyword === "$schema" || keyword === "oneOf" || !fitsKeyword(keyword, value)) return false;
   }
-  return schema.type !== "object" || schema.additionalProperties === false;
+  return !isObjectSchema(schema) || schema.additionalProperties === false;
 }
 
 function fitsKeyword(keyword: string, value: unknown): boolean {
-  if (KEPT.has(keyword)) return true;
   if (ONE.has(keyword)) return isObject(value) && isClosed(value);
   if (LIST.has(keyword)) return Array.isArray(value) && value.every((one) => isObject(one) && isClosed(one));
   if (MAP.has(keyword)) return isObject(value) && Object.values(value).every((one) => isObject(one) && isClosed(one));
-  if (keyword === "minItems") return value === 0 || value === 1;
-  return keyword === "format" && STRING_FORMATS.has(value);
+  return hasKeyword(keyword, value);
 }

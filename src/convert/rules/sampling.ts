@@ -46,7 +46,10 @@ export function messagesSampling(hub: HubRequest, route: RouteFacts, thinking: b
     return {};
   }
   if (temperature === undefined) return { top_p: topP, top_k: topK };
-  dropTopP(hub, losses); // Newer models refuse both together.
+  if (temperature > 1) losses.drop("temperature");
+  // Newer models refuse both together; a temperature that is the default need not be said.
+  if (temperature >= 1 && topP !== undefined) return { top_p: topP, top_k: topK };
+  dropTopP(hub, losses);
   return { temperature: Math.min(temperature, 1), top_k: topK };
 }
 

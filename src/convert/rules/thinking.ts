@@ -51,8 +51,10 @@ export function planThinking(
   if (hub.reasoning.off) return { ...idle, ...switchedOff(mode, route.capabilities.efforts) };
   if (mode === "budget") {
     const tokens = wantedBudget(hub.reasoning);
-    if (tokens === undefined || obstacles.forcedTool || obstacles.brokenLoop) return idle;
-    return withBudget(tokens, maxTokens);
+    if (tokens === undefined || obstacles.brokenLoop) return idle;
+    const plan = obstacles.forcedTool ? idle : withBudget(tokens, maxTokens);
+    if (budgetIsLost(hub.reasoning, tokens, plan)) losses.drop(hub.reasoning.param);
+    return plan;
   }
   const effort = wanted === undefined ? undefined : nearestEffort(wanted, route.capabilities.efforts);
   if (effortIsLost(hub.reasoning, route.capabilities)) losses.drop(hub.reasoning.param);
@@ -76,6 +78,15 @@ function withBudget(wantedTokens: number, maxTokens: number): ThinkingPlan {
   if (budget < BUDGET_TOKENS_MIN) return { maxTokens, thinking: undefined, effort: undefined, active: false };
   const thinking = { type: "enabled", budget_tokens: budget };
   return { maxTokens, thinking, effort: undefined, active: true };
+}
+
+/** Whether there is less thinking than was asked for: none, fewer tokens than the client named, or a lower effort. */
+function budgetIsLost(wish: ReasoningWish, wantedTokens: number, { thinking }: ThinkingPlan): boolean {
+  const budgetTokens = Number(thinking?.budget_tokens ?? 0);
+  if (budgetTokens === 0 || budgetTokens >= wantedTokens) return budgetTokens === 0;
+  if (wish.effort === undefined) return wish.budgetTokens !== undefined;
+  const got = wantedEffort({ ...wish, effort: undefined, budgetTokens });
+  return got === undefined || EFFORTS.indexOf(got) < EFFORTS.indexOf(wish.effort);
 }
 
 /** Adaptive thinking is asked for with an effort, or where the client would otherwise see nothing of it. */

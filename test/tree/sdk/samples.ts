@@ -58,6 +58,8 @@ function plainValues(form: Form): readonly unknown[] {
 
 /** What objects must have beside what their types demand, by the end of their path. */
 const DEMANDED: readonly (readonly [end: RegExp, members: Json])[] = [
+  // Without its schema the format is any object, which messages has no form for.
+  [/\.json_schema$/, { schema: SCHEMA("q") }],
   [/\[file\]\.file$/, { file_data: "data:application/pdf;base64,QUFB", filename: "a.pdf" }],
   [/\[input_file[^\]]*\]$/, { file_data: "data:application/pdf;base64,QUFB", filename: "a.pdf" }],
   [/\[input_image[^\]]*\]$/, { image_url: "https://pictures.example/a.png" }],

@@ -160,14 +160,21 @@ function documentBlock(block: JsonObject, path: string): readonly (TextPart | Im
   const name = optionalText(block.title, `${path}.title`);
   const context = optionalText(block.context, `${path}.context`);
   // What the client says about a document stands before it, since no other protocol has a place for it (rule 18).
-  const before = context === undefined || context === "" ? [] : [plainText(context)];
+  const before = told([context]);
   const cache = breakpoint(block);
   if (source.type === "text") {
-    const told = text(source.data, `${path}.source.data`);
-    return [...before, { type: "file", source: { kind: "text", text: told }, name, cache, param: path }];
+    const plain = text(source.data, `${path}.source.data`);
+    return [...before, { type: "file", source: { kind: "text", text: plain }, name, cache, param: path }];
   }
-  if (source.type === "content") return [...before, ...nestedContent(source.content, `${path}.source.content`)];
+  if (source.type === "content") {
+    return [...told([name, context]), ...nestedContent(source.content, `${path}.source.content`)];
+  }
   return [...before, { type: "file", source: mediaSource(source, path), name, cache, param: path }];
+}
+
+/** What is said of a document, as texts of their own. */
+function told(said: readonly (string | undefined)[]): readonly TextPart[] {
+  return said.flatMap((one) => (one === undefined || one === "" ? [] : [plainText(one)]));
 }
 
 /** A search result as text: title and address, then what was found (rule 18). */

@@ -124,6 +124,9 @@ function documentBlock(part: FilePart, route: RouteFacts): ContentBlock {
   if (file.kind === "text") {
     return { type: "document", source: { type: "text", media_type: "text/plain", data: file.text }, title };
   }
+  if (file.kind === "url" && !/^https?:\/\//i.test(file.url)) {
+    refuse("wrong_type", part.param, "A document must be an http address or a base64 data URL.");
+  }
   if (file.kind === "url") return { type: "document", source: { type: "url", url: file.url }, title };
   if (file.mediaType !== PDF) refuse("untranslatable", part.param, "Files must be PDF or plain text for this model.");
   return { type: "document", source: { type: "base64", media_type: PDF, data: file.data }, title };

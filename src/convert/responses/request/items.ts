@@ -85,7 +85,7 @@ function inputImage(part: ImagePart, route: RouteFacts): JsonObject {
 function inputFile(part: FilePart, route: RouteFacts): JsonObject {
   const file = carriedFile(part, route.capabilities);
   if (file.kind === "text") return { type: "input_text", text: titledText(part.name, file.text) };
-  if (file.kind === "url") return { type: "input_file", file_url: file.url };
+  if (file.kind === "url") return { type: "input_file", filename: part.name, file_url: file.url };
   return { type: "input_file", filename: fileName(part, file.mediaType), file_data: urlOfSource(file) };
 }
 

@@ -7,7 +7,7 @@ import test from "node:test";
 import type { Capabilities } from "../../../../src/values/catalog.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { type Body, routeTo, translate } from "./translate.ts";
+import { type Body, routeTo, translate, upstreamBody } from "./translate.ts";
 
 type Row = readonly [
   rule: string,
@@ -22,7 +22,35 @@ const search = { type: "web_search_20250305", name: "web_search" };
 const own = { name: "f", input_schema: { type: "object" } };
 const fn = { type: "function", name: "f", parameters: null };
 
+const CHAT_SCHEMA = "response_format.json_schema.schema";
+
+/** A chat and a responses client's wish for an object with this property. */
+const chatFormat = (property: Body, more: Body = CLOSED) => ({
+  response_format: { type: "json_schema", json_schema: { schema: objectWith(property, more) } },
+});
+const textFormat = (property: Body) => ({ text: { format: { type: "json_schema", schema: objectWith(property) } } });
+const objectWith = (property: Body, more: Body = CLOSED) => ({ type: "object", properties: { a: property }, ...more });
+const CLOSED: Body = { additionalProperties: false };
+const map = { type: "object", additionalProperties: { type: "integer" } };
+
+const BUDGET = { thinking: "budget" } as const;
+const forced = { tools: [{ type: "function", function: { name: "f" } }], tool_choice: "required" };
+
 const ROWS: readonly Row[] = [
+  ["rule 23 lowered", "chat", "messages", { temperature: 1.7 }, ["temperature"]],
+  ["rule 23 default", "chat", "messages", { temperature: 1, top_p: 0.5 }, []],
+  ["rule 27 forced", "chat", "messages", { reasoning_effort: "high", ...forced }, ["reasoning_effort"], BUDGET],
+  ["rule 27 no room", "chat", "messages", { reasoning_effort: "low", max_tokens: 90 }, ["reasoning_effort"], BUDGET],
+  ["rule 27 less", "chat", "messages", { reasoning_effort: "xhigh", max_tokens: 3000 }, ["reasoning_effort"], BUDGET],
+  ["rule 27 as hard", "chat", "messages", { reasoning_effort: "high", max_tokens: 20_000 }, [], BUDGET],
+  ["rule 27 tokens", "chat", "messages", { thinking_budget: 5000, max_tokens: 5500 }, ["thinking_budget"], BUDGET],
+  ["rule 26 closed", "chat", "messages", chatFormat({ type: "string" }), []],
+  ["rule 26 nothing said", "chat", "messages", chatFormat({ type: "string" }, {}), []],
+  ["rule 26 open", "chat", "messages", chatFormat({}, { additionalProperties: true }), [CHAT_SCHEMA]],
+  ["rule 26 told", "chat", "messages", chatFormat({ type: "integer", minimum: 3 }), [CHAT_SCHEMA]],
+  ["rule 26 told", "responses", "messages", textFormat({ items: { pattern: "x" } }), ["text.format.schema"]],
+  ["rule 26 map", "chat", "messages", chatFormat(map), ["response_format"]],
+  ["rule 26 map", "responses", "messages", textFormat({ anyOf: [{ type: ["object", "null"] }] }), ["text.format"]],
   ["rule 31", "chat", "messages", { seed: 1, prediction: { type: "content", content: "x" } }, ["seed", "prediction"]],
   ["rule 31", "chat", "messages", { frequency_penalty: 1, logit_bias: { 5: 1 } }, ["frequency_penalty", "logit_bias"]],
   ["rule 31 neutral values", "chat", "messages", { frequency_penalty: 0, presence_penalty: 0, logit_bias: {} }, []],
@@ -62,6 +90,45 @@ const ROWS: readonly Row[] = [
   ["rule 28", "responses", "messages", { text: { verbosity: "high" } }, ["text.verbosity"]],
   ["rule 33 hosted", "responses", "messages", { tools: [fn, { type: "mcp", server_label: "x" }] }, ["tools.mcp"]],
 ];
+
+test("rule 23: a temperature that is the default gives way to top_p", () => {
+  const body = { messages: [{ role: "user", content: "hi" }], temperature: 1, top_p: 0.5 };
+  const { temperature, top_p } = upstreamBody("chat", body, routeTo("messages"));
+  assert.deepEqual({ temperature, top_p }, { temperature: undefined, top_p: 0.5 });
+});
+
+test("rule 26: a format's description stands before its schema's own", () => {
+  const format = { type: "json_schema", description: "Outer.", schema: { type: "string", description: "Inner." } };
+  const sent = upstreamBody("responses", { input: "hi", text: { format } }, routeTo("messages"));
+  assert.match(JSON.stringify(sent.output_config), /Outer\.\\n\\nInner\./);
+});
+
+test("rule 18: a document's title goes along with its blocks and with its address", () => {
+  const sent = (source: Body, to: Protocol) => {
+    const messages = [{ role: "user", content: [{ type: "document", title: "Report", source }] }];
+    return JSON.stringify(upstreamBody("messages", { max_tokens: 100, messages }, routeTo(to)));
+  };
+  const content = { type: "content", content: "Body." };
+  assert.match(sent(content, "chat"), /Report.*Body/);
+  assert.match(sent(content, "responses"), /Report.*Body/);
+  const url = { type: "url", url: "https://files.example/a.pdf" };
+  assert.match(sent(url, "responses"), /"filename":"Report"/);
+});
+
+test("rule 18: file data that is no data URL is refused and not sent as an address", () => {
+  const file = { file_data: "JVBERi0xLjQ=", filename: "a.pdf" };
+  const body = { messages: [{ role: "user", content: [{ type: "file", file }] }] };
+  const refused = translate("chat", body, routeTo("messages"));
+  assert.ok(isRefusal(refused));
+  assert.equal(refused.cause, "wrong_type");
+});
+
+test("rule 26: the schema of a map is told in words, since its closed form would allow an empty object only", () => {
+  const body = { messages: [{ role: "user", content: "hi" }], ...chatFormat(map) };
+  const sent = upstreamBody("chat", body, routeTo("messages"));
+  assert.equal(sent.output_config, undefined);
+  assert.match(JSON.stringify(sent.system), /additionalProperties.{5,9}type.{5}integer/);
+});
 
 for (const [rule, from, to, members, dropped, capabilities] of ROWS) {
   const conversation = from === "responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }] };
