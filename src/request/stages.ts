@@ -146,10 +146,10 @@ interface Convert {
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
-  const { outputLimit, openEnded } = permit;
+  const { outputLimit, thinkingMost, openEnded } = permit;
   const { inputEstimate, unpricedTools } = permit.terms;
   const strict = request.headers.get("x-tollgate-strict") === "1";
-  const permitted = { outputLimit, openEnded, inputEstimate, unpricedTools, strict };
+  const permitted = { outputLimit, thinkingMost, openEnded, inputEstimate, unpricedTools, strict };
   const startedMs = parts.clock.monotonicMs();
   const asked = { protocol, model, stream, ...read };
   const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encode: (route: Route) => E) => {
