@@ -34,7 +34,7 @@ import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import { refusedBesideStored, routesFor, withReferences } from "./references.ts";
 import { render } from "./refuse.ts";
-import { relayStream } from "./relay.ts";
+import { isAnswer, relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import type { SeenCounts } from "./silence.ts";
 
@@ -229,8 +229,8 @@ export async function relayWhole(
   const { reply } = run;
   const { whole } = answered.token;
   if (!whole) throw new Error("an accepted whole reply was not converted");
-  const delivered = !reply.gone;
-  const cause = delivered ? COMPLETE : CLIENT_GONE;
+  const delivered = !reply.gone && isAnswer(whole.counts);
+  const cause = reply.gone ? CLIENT_GONE : COMPLETE;
   const measured = { ...whole.counts, silentMs: 0 };
   const { route } = answered;
   const ending = { delivered, complete: true, route, tier: tierSent(answered), cause, measured };
