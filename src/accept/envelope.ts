@@ -7,6 +7,7 @@ import { type Cause, type Refusal, refusal, shownValue } from "../values/errors.
 import type { JsonObject } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { StoredNames } from "../values/members/stored.ts";
+import { thinkingBudgetOf } from "../values/members/thinking-budget.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
@@ -14,7 +15,7 @@ import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps
 import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import { refusedName } from "./envelope/names.ts";
-import { limitAlias, optionsOf, thinkingBudgetOf } from "./envelope/purchases.ts";
+import { limitAlias, optionsOf } from "./envelope/purchases.ts";
 import { bodyTokens } from "./envelope/text-density.ts";
 import { TURNS } from "./turns.ts";
 
@@ -159,13 +160,15 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, j
   if (refused) return refused;
   const chat = facts.name === "chat";
   const tier = tierOf(json);
+  const budget = facts.name === "messages" ? undefined : thinkingBudgetOf(json);
   const textBytes = bodyBytes - media.base64Bytes;
   return {
     protocol: facts.name,
     model: json.model as string,
     stream: json.stream === true,
     limit: largestLimit(facts, json),
-    thinkingBudget: facts.name === "messages" ? 0 : thinkingBudgetOf(json),
+    thinkingBudget: budget?.tokens ?? 0,
+    budgetParam: budget?.param,
     choices: chat && typeof json.n === "number" ? json.n : 1,
     textBytes,
     textTokens: bodyTokens(json, { textBytes, jsonTokens }, media.places),

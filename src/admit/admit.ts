@@ -160,6 +160,13 @@ function permitOf(
   const room = openEnded ? openLimit(whole ? { ...paid, inputTokens: offered.inputTokens } : paid) : affordable;
   const limitMost = openEnded ? Math.min(room, fundedLimit(paid, group.multiplier, answer)) : affordable;
   const lowered = short || limitMost < room || (own !== undefined && affordable < own);
+  // A budget that is not held beside the limit must fit in it.
+  const thinkingMost = facts.limit?.implied ? undefined : terms.thinkingBeside || limitMost;
+  const lessThinking = thinkingMost !== undefined && facts.thinkingBudget > thinkingMost;
+  const clamped = [
+    ...(lowered ? [`${field}=${limitMost}`] : []),
+    ...(lessThinking ? [`${facts.budgetParam}=${thinkingMost}`] : []),
+  ];
   return {
     requestId: input.requestId,
     tag: input.key.tag,
@@ -178,9 +185,10 @@ function permitOf(
     // What is sent is what is held: also where the client named no limit, or one above what the model can give.
     outputLimit: lowered || facts.limit === undefined ? limitMost : undefined,
     outputMost: limitMost + terms.thinkingBeside,
+    thinkingMost,
     openEnded,
     growth: openEnded && !answer.unmetered && !whole ? growthOf(paid, group.multiplier) : undefined,
-    clamped: lowered ? `${field}=${limitMost}` : undefined,
+    clamped: clamped.length > 0 ? clamped.join(", ") : undefined,
     limits: answer.limits,
     idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),
   };

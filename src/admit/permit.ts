@@ -15,11 +15,16 @@ export interface Permit extends ChargeTerms {
   readonly heldDear: boolean;
   /** The output limit to send upstream; undefined: the client's own is kept. */
   readonly outputLimit: number | undefined;
+  /** Tokens of thinking of each choice that may be asked for; undefined: the body has no limits. */
+  readonly thinkingMost: number | undefined;
   /** A stream whose client named no output limit, and for which funds have not set one. */
   readonly openEnded: boolean;
   /** How its hold may grow; undefined where nothing is held, or all that the request can cost. */
   readonly growth: Growth | undefined;
-  /** `field=value` when the client's limit was lowered: to what the model can give, or to what funds cover. */
+  /**
+   * `field=value` when the client's limit or its thinking budget was lowered: to what the model can give, or to what funds
+   * cover. Both are joined by a comma.
+   */
   readonly clamped: string | undefined;
   readonly limits: LimitStates;
 }

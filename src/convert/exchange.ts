@@ -51,6 +51,8 @@ export interface RouteFacts {
 export interface Permitted {
   /** The most output that may be asked for; undefined: the body's own limit is kept. */
   readonly outputLimit: number | undefined;
+  /** The most tokens of thinking that may be asked for; undefined: any number. */
+  readonly thinkingMost?: number | undefined;
   /**
    * Whether the client has named no limit for its stream (ARCHITECTURE.md promise 1): it may be ended here with
    * `truncate`.

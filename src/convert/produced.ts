@@ -33,6 +33,8 @@ export interface OutputCounter {
 const OPAQUE_CHARS_PER_TOKEN = 4;
 /** Characters of base64 per token of an image or of sound; public figures go from 60 to 3,000. */
 const MEDIA_CHARS_PER_TOKEN = 64;
+/** Signatures that hold the sealed reasoning itself are long; the short ones prove something and say nothing. */
+const SIGNATURE_CHARS_SHORT = 1_024;
 const DATA_URL = "data:";
 /** Values of one unknown member that are looked at. */
 const VALUES_MAX = 10_000;
@@ -73,6 +75,11 @@ export class Produced {
   /** Counts what only the upstream can read, such as sealed reasoning. @returns whether there was any. */
   opaque(value: unknown): boolean {
     return this.#lump(value, OPAQUE_CHARS_PER_TOKEN);
+  }
+
+  /** Counts the signature of reasoning, if it is long enough to hold that. */
+  signature(value: unknown): void {
+    if (typeof value === "string" && value.length > SIGNATURE_CHARS_SHORT) this.opaque(value);
   }
 
   /** Counts an image or sound in base64. @returns whether there was any. */

@@ -2,7 +2,7 @@
  * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
  * proper end (ARCHITECTURE.md promise 8), and the charge made durable before the client gets the end of its answer.
  */
-import type { ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
+import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import { CLIENT_GONE } from "../settle/attempts.ts";
 import { BRAKE, COMPLETE } from "../settle/memo.ts";
@@ -274,9 +274,8 @@ class StreamRelay {
     this.#parts.onFirstToken();
   }
 
-  /** A reply that ended with a count was delivered, even if it was empty. */
   #noteDeliveredEnd(): void {
-    this.#delivered ||= !this.#parts.reply.gone && this.#parts.converter.counts().final;
+    this.#delivered ||= !this.#parts.reply.gone && isAnswer(this.#parts.converter.counts());
   }
 
   #fail(fault: UpstreamFault): void {
@@ -393,4 +392,12 @@ class IdleTimer {
       this.#onSilence();
     });
   }
+}
+
+/**
+ * Whether a reply that is complete is charged, streamed or whole: it has a count, even if it is empty, or its model has
+ * produced something, even if that has no place in the client's protocol.
+ */
+export function isAnswer({ usage, final, produced }: AttemptCounts): boolean {
+  return (final && usage !== undefined) || produced.bytes > 0;
 }

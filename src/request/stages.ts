@@ -34,7 +34,7 @@ import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import { refusedBesideStored, routesFor, withReferences } from "./references.ts";
 import { render } from "./refuse.ts";
-import { relayStream } from "./relay.ts";
+import { isAnswer, relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import type { SeenCounts } from "./silence.ts";
 
@@ -148,10 +148,10 @@ interface Convert {
 export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: PipelineParts): Convert {
   const { request, protocol, endpoint } = run;
   const { model, stream } = read.envelope;
-  const { outputLimit, openEnded } = permit;
+  const { outputLimit, thinkingMost, openEnded } = permit;
   const { inputEstimate, unpricedTools } = permit.terms;
   const strict = request.headers.get("x-tollgate-strict") === "1";
-  const permitted = { outputLimit, openEnded, inputEstimate, unpricedTools, strict };
+  const permitted = { outputLimit, thinkingMost, openEnded, inputEstimate, unpricedTools, strict };
   const startedMs = parts.clock.monotonicMs();
   const asked = { protocol, model, stream, ...read };
   const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encode: (route: Route) => E) => {
@@ -231,8 +231,8 @@ export async function relayWhole(
   const { reply } = run;
   const { whole } = answered.token;
   if (!whole) throw new Error("an accepted whole reply was not converted");
-  const delivered = !reply.gone;
-  const cause = delivered ? COMPLETE : CLIENT_GONE;
+  const delivered = !reply.gone && isAnswer(whole.counts);
+  const cause = reply.gone ? CLIENT_GONE : COMPLETE;
   const measured = { ...whole.counts, silentMs: 0 };
   const { route } = answered;
   const ending = { delivered, complete: true, route, tier: tierSent(answered), cause, measured };

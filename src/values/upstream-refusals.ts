@@ -34,12 +34,16 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
 const IMAGE_CODE = /(^|_)image(_|$)/;
 
 /**
- * Known sentences. They are looked for at the beginning only, since further on a prompt may be quoted. Of OpenAI, Azure,
+ * Known sentences. They are looked for at the beginning only, since further on a prompt may be quoted; those about the
+ * operator's account must be the very first words, since they cost the upstream its place. Of OpenAI, Azure,
  * vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
  * (November 2026).
  */
 const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
-  [/credit balance is too low|insufficient (?:account )?balance|account (?:is )?(?:overdue|in arrears)/i, "quota"],
+  [
+    /^\s*(?:error: |access denied[,.:] )?(?:(?:your|this|the) )?(?:credit balance is too low|insufficient (?:account )?balance|account (?:is )?(?:overdue|in arrears))/i,
+    "quota",
+  ],
   [
     new RegExp(
       [

@@ -35,30 +35,3 @@ export function limitAlias(facts: ProtocolFacts, json: JsonObject): Refusal | un
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
-
-/* How much thinking a body asks for beside its output limit: some servers count the limit for the answer alone. */
-
-/** The words of common chat servers (docs/members.md); messages servers keep a budget below the limit. */
-const BUDGETS = ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"] as const;
-const NESTED = [
-  ["reasoning", "max_tokens"],
-  ["thinking", "budget_tokens"],
-  ["chat_template_kwargs", "thinking_budget"],
-] as const;
-
-/** @returns the largest budget in tokens that the body names, whole and at least 0; a number as text counts as well. */
-export function thinkingBudgetOf(json: JsonObject): number {
-  let most = 0;
-  for (const name of BUDGETS) most = Math.max(most, budgetOf(json[name]));
-  for (const [outer, inner] of NESTED) {
-    const object = json[outer];
-    if (typeof object === "object" && object !== null) most = Math.max(most, budgetOf((object as JsonObject)[inner]));
-  }
-  return most;
-}
-
-function budgetOf(value: unknown): number {
-  if (typeof value !== "number" && typeof value !== "string") return 0;
-  const tokens = Math.ceil(Number(value));
-  return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0;
-}

@@ -61,7 +61,10 @@ export const ExplanationShape = object("Explanation", {
     }),
   ),
   clamped: orNull(
-    text("The output limit that the funds allow, where it is lower than the one asked for.", "max_tokens=200"),
+    text(
+      "The output limit and the thinking budget that are sent, where they are lower than those asked for.",
+      "max_tokens=200",
+    ),
   ),
   limits: orNull(
     object("ExplainedLimits", {

@@ -62,6 +62,7 @@ function countChoice(produced: Produced, choice: JsonObject): boolean {
 /** Counts what a delta or a whole message holds. @returns whether it holds any output. */
 function countMessage(produced: Produced, message: JsonObject): boolean {
   let found = countReasoning(produced, message);
+  countSignatures(produced, message);
   found = countContent(produced, message.content) || found;
   found = produced.text(message.refusal) || found;
   for (const call of callsIn(message)) {
@@ -90,6 +91,33 @@ function countReasoning(produced: Produced, message: JsonObject): boolean {
   }
   const longest = [...told, details.join("")].reduce((most, text) => (text.length > most.length ? text : most), "");
   return produced.text(longest) || sealed;
+}
+
+/**
+ * Counts the thought signatures of a message or delta, those of its calls included. Servers that give one under several
+ * names repeat themselves.
+ */
+function countSignatures(produced: Produced, message: JsonObject): void {
+  const signatures = new Set<unknown>();
+  for (const item of [...arrayOf(message.reasoning_details), ...arrayOf(message.thinking_blocks)]) {
+    signatures.add(objectOf(item)?.signature);
+  }
+  for (const holder of [message, ...callsIn(message)]) {
+    for (const one of [holder, objectOf(holder.function)])
+      for (const signature of signaturesIn(one)) signatures.add(signature);
+  }
+  for (const signature of signatures) produced.signature(signature);
+}
+
+/** Where Gemini's form, Vertex' and that of LiteLLM have them (`returned.ts`). */
+function signaturesIn(holder: JsonObject | undefined): readonly unknown[] {
+  const extra = objectOf(holder?.extra_content);
+  const own = objectOf(holder?.provider_specific_fields);
+  return [
+    holder?.thought_signature,
+    ...[extra?.google, extra?.vertex, own].map((maker) => objectOf(maker)?.thought_signature),
+    ...arrayOf(own?.thought_signatures),
+  ];
 }
 
 /** A string, or a list of parts. */

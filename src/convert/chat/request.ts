@@ -66,7 +66,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     web_search_options: offer.hosted[0] && webSearchOptions(offer.hosted[0], losses),
     stop: stop.sent,
     ...openaiSampling(hub, route, losses),
-    ...chatThinking(hub.reasoning, capabilities),
+    ...chatThinking(hub.reasoning, capabilities, permitted.thinkingMost),
     response_format: format.native && responseFormat(format.native),
     logprobs: hub.logprobs && true,
     top_logprobs: hub.logprobs?.top,

@@ -52,17 +52,10 @@ function countDelta(produced: Produced, delta: JsonObject): boolean {
   found = produced.text(delta.thinking) || found;
   found = produced.text(delta.partial_json) || found;
   found = produced.opaque(delta.data) || found;
-  countSignature(produced, delta.signature);
+  produced.signature(delta.signature);
   // A source is delivered, but its words are the search's and not the model's.
   found ||= delta.citation !== undefined && delta.citation !== null;
   return countUnknown(produced, delta, DELTA_KNOWN) || found;
-}
-
-/** Signatures that hold the sealed reasoning itself are long; the short ones prove something and say nothing. */
-const SIGNATURE_CHARS_SHORT = 1_024;
-
-function countSignature(produced: Produced, signature: unknown): void {
-  if (typeof signature === "string" && signature.length > SIGNATURE_CHARS_SHORT) produced.opaque(signature);
 }
 
 /** @returns whether the blocks hold any output. */
@@ -81,7 +74,7 @@ function countBlock(produced: Produced, block: JsonObject | undefined): boolean 
   let found = produced.text(block.text);
   found = produced.text(block.thinking) || found;
   found = produced.opaque(block.data) || found;
-  countSignature(produced, block.signature);
+  produced.signature(block.signature);
   return countUnknown(produced, block, BLOCK_KNOWN) || found;
 }
 

@@ -4,6 +4,7 @@
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { loweredBudgets } from "../../values/members/thinking-budget.ts";
 import { tierOf } from "../../values/members/tier.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
@@ -40,7 +41,12 @@ export function spliceRequest(
   const set: Record<string, string | Uint8Array> = { ...listed.set };
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
   const left = { ...request, json };
-  Object.assign(set, limitSplices(left, route, permitted), STORE_SPLICES[request.protocol](left, route));
+  Object.assign(
+    set,
+    limitSplices(left, route, permitted),
+    budgetSplices(left, permitted),
+    STORE_SPLICES[request.protocol](left, route),
+  );
   const named = storedSplices(request, route);
   if (isRefusal(named)) return named;
   Object.assign(set, named.set, withoutEnvelopes(request, { route, context }, named.ofItem));
@@ -138,6 +144,11 @@ function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Perm
     );
   }
   return set;
+}
+
+/** Thinking budgets above what is held for them. Messages servers keep a budget below the limit, so it goes with that. */
+function budgetSplices({ protocol, json }: ClientRequest, { thinkingMost }: Permitted): Record<string, string> {
+  return protocol === "messages" || thinkingMost === undefined ? {} : loweredBudgets(json, thinkingMost);
 }
 
 function asksForReasoning(json: Readonly<JsonObject>, { capabilities }: RouteFacts): boolean {

@@ -97,11 +97,14 @@ function firstFinding(detail: unknown): unknown {
 /** OpenAI's and Azure's sentence, also with a 404. */
 const ITEM_UNKNOWN = /^item with id '[^']{1,200}' not found/i;
 
-/** Only a message that begins with the model is about it: a prompt that is quoted back may say anything. */
+/** Only a message that begins with the model, and quotes one name at most, is about it: what is quoted may say anything. */
 function saysModelUnknown(error: Record<string, unknown>, text: string): boolean {
   if (error.code === "model_not_found" || error.type === "model_not_found") return true;
-  return /^(?:the )?(?:requested )?model\b.{0,160}\b(?:does not exist|not found|could not be found)/is.test(text);
+  return MODEL_UNKNOWN.test(text);
 }
+
+const MODEL_UNKNOWN =
+  /^(?:the )?(?:requested )?model\b[^"'`]{0,160}(?:(["'`])[^"'`\s]{1,160}\1[^"'`]{0,80})?\b(?:does not exist|not found|could not be found)/i;
 
 function cleaned(text: string, settings: UpstreamSettings): string | undefined {
   // Longer text is cut before it is searched, with a margin so that a secret on the border is still found whole.

@@ -180,6 +180,7 @@ function outlooks(
   const request = { protocol: question.protocol, model: model.name, stream: read.envelope.stream, ...read };
   const permitted = {
     outputLimit,
+    thinkingMost: granted?.thinkingMost,
     openEnded: granted?.openEnded,
     unpricedTools: terms.unpricedTools,
     strict: question.strict,

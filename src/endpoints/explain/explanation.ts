@@ -165,7 +165,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     if (permit.unmetered) return `The card ${permit.entitlement} pays and has no quota: nothing is set aside.`;
     const payer = permit.entitlement ? `The card ${permit.entitlement}` : "The balance";
     const whole = permit.hold === (permit.heldDear ? offered?.dear.holdFull : offered?.holdFull);
-    const lowered = permit.clamped ? ` and the output limit lowered (${permit.clamped})` : "";
+    const lowered = permit.clamped ? ` and the limits lowered (${permit.clamped})` : "";
     const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
     const dear = permit.heldDear ? ", the dearest since the account's charges were above its holds lately" : "";
     return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : ""}${dear}${lowered}.`;

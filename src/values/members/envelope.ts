@@ -24,6 +24,8 @@ export interface Envelope {
   readonly limit: { readonly field: string; readonly value: number; readonly implied?: boolean } | undefined;
   /** Tokens of thinking that the body asks for; 0 on messages, whose limit includes them. */
   readonly thinkingBudget: number;
+  /** The member that names it. */
+  readonly budgetParam?: string | undefined;
   /** Chat's `n`; 1 elsewhere. */
   readonly choices: number;
   /** Bytes of the body that are not base64 media. */

@@ -159,6 +159,8 @@ test("a model that an upstream does not know goes to the next route, of the same
     jsonReply("{}", "404 Not Found"),
     jsonReply('{"error":{"message":"x","code":"model_not_found"}}', "400 Bad"),
     refuse("400 Bad", "The model `big-9` does not exist or you do not have access to it."),
+    refuse("400 Bad", "model 'big-9' not found, try pulling it first"),
+    refuse("400 Bad", "The requested model with id big-9 could not be found"),
   ]) {
     const base = await replying(t, reply);
     const { dispatcher, warnings } = rig(t, [upstream("east", base)]);
@@ -181,6 +183,11 @@ test("a model that an upstream does not know goes to the next route, of the same
 });
 
 test("a prompt that is quoted back cannot pass for an unknown model", async (t) => {
-  const { refusal } = await refusalFor(t, refuse("400 Bad", "Invalid value: 'the model x does not exist'."));
-  assert.equal(refusal.cause, "upstream_rejected");
+  for (const words of [
+    "Invalid value: 'the model x does not exist'.",
+    "Model `big-9` cannot call 'a tool that was not found'.",
+  ]) {
+    const { refusal } = await refusalFor(t, refuse("400 Bad", words));
+    assert.equal(refusal.cause, "upstream_rejected", words);
+  }
 });

@@ -87,6 +87,24 @@ test("codes and types mean the same as sentences", () => {
   assert.equal(refusalMeaning([], "Your credit balance is too low to access the API."), "quota");
 });
 
+test("the account's quota is meant by a message that begins with it, and by none that quotes it", () => {
+  const own = [
+    "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing",
+    "Insufficient Balance",
+    "insufficient account balance (1008)",
+    "Access denied, your account is overdue",
+    "Your account is in arrears, please recharge and try again.",
+  ];
+  for (const words of own) assert.equal(refusalMeaning(["invalid_request_error"], words), "quota", words);
+  const quoted = [
+    "Invalid schema for function 'f': 'credit balance is too low' is not valid under any of the given schemas.",
+    "'insufficient balance' is not one of ['low', 'high']",
+    '"Your credit balance is too low" is no role',
+    "tools.0.name: your account is overdue: does not match",
+  ];
+  for (const words of quoted) assert.equal(refusalMeaning(["invalid_request_error"], words), undefined, words);
+});
+
 test("a prompt that is quoted further on decides nothing", () => {
   const quotes = `messages.0: unknown member. ${"x".repeat(300)} prompt is too long`;
   assert.equal(refusalMeaning(["invalid_request_error"], quotes), undefined);

@@ -147,17 +147,44 @@ test("a client that closes behind the count, and before the last frame, has had 
 });
 
 for (const [client, upstream] of DIRECTIONS) {
-  test(`${client} on ${upstream}: a stream with neither output nor a count is absorbed for having none`, async () => {
-    const account = await here.account();
-    here.simulator.program({ texts: [], noUsage: true });
-    await asked(here, client, account, limited(client, upstream, 4_000, { stream: true }));
-    await assertAtRest(here, account);
-    const [line, ...more] = await usageLines(here, account);
-    assert.deepEqual([more.length, line?.debit, memoOf(line).ended], [0, "absorbed:no_output", "no_output"]);
-    const [attempt] = memoOf(line).attempts as Fields[];
-    assert.deepEqual([attempt?.paid_by, attempt?.why], ["absorbed", "no_output"]);
-    const metrics = await settledMetrics(here.adminUrl);
-    assert.match(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="no_output"/);
-    assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
-  });
+  for (const stream of [true, false]) {
+    const how = stream ? "a stream" : "a whole reply";
+    test(`${client} on ${upstream}: ${how} with neither output nor a count is absorbed for having none`, async () => {
+      const account = await here.account();
+      here.simulator.program({ texts: [], noUsage: true });
+      await asked(here, client, account, limited(client, upstream, 4_000, { stream }));
+      await assertAtRest(here, account);
+      const [line, ...more] = await usageLines(here, account);
+      assert.deepEqual([more.length, line?.debit, memoOf(line).ended], [0, "absorbed:no_output", "no_output"]);
+      const [attempt] = memoOf(line).attempts as Fields[];
+      assert.deepEqual([attempt?.paid_by, attempt?.why], ["absorbed", "no_output"]);
+      const metrics = await settledMetrics(here.adminUrl);
+      assert.match(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="no_output"/);
+      assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
+    });
+  }
+}
+
+/** What a chat server says that messages and responses have no place for. */
+const UNSHOWN: Readonly<Record<string, Behaviour>> = {
+  "an empty thought": { text: "<think>" },
+  sound: { texts: [], extra: { audio: { id: "a", data: "QUJD".repeat(1_000) } } },
+};
+
+for (const client of ["messages", "responses"] as const) {
+  for (const [name, behaviour] of Object.entries(UNSHOWN)) {
+    test(`${client} on chat: ${name} without a count costs the same streamed and whole`, async () => {
+      const charged = [];
+      for (const stream of [false, true]) {
+        const account = await here.account();
+        here.simulator.program({ ...behaviour, noUsage: true });
+        await asked(here, client, account, limited(client, "chat", 4_000, { stream }));
+        const { memo } = await billed(here, account);
+        assert.equal(memo.ended, "complete");
+        charged.push(memo.output);
+      }
+      assert.equal(charged[0], charged[1]);
+      assert.ok(Number(charged[0]) > 0);
+    });
+  }
 }

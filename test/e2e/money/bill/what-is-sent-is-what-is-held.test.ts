@@ -5,13 +5,17 @@
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
+import type { Changes } from "../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
-import { ask, LIMIT_FIELD, memoOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
+import { ask, type Fields, LIMIT_FIELD, memoOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
 import { asked, billed, DIRECTIONS, limited, limitSent, MAX_OUTPUT, pricedConfig, sentUpstream } from "./house.ts";
+
+/** The chat server is told how hard to think as OpenRouter is. */
+const ROUTER: Changes = { models: { "chat-1": { capabilities: { thinking_switch: "reasoning" } } } };
 
 let here: GatewayHere;
 before(async () => {
-  here = await startGatewayHere({ config: pricedConfig });
+  here = await startGatewayHere({ config: (places) => pricedConfig(places, ROUTER) });
 });
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
@@ -102,4 +106,54 @@ test("chat: a thinking budget that an upstream counts beside the limit is held; 
   await asked(here, "chat", rich, fields);
   const { usd, absorbedUsd, memo } = await billed(here, rich);
   assert.deepEqual([usd, absorbedUsd, memo.surprises], ["0.30027", "0.00", undefined]);
+});
+
+/** Each spelling of a budget, and where it is in what the upstream gets. */
+const BUDGETS: readonly (readonly [param: string, fields: (tokens: number) => Fields])[] = [
+  ["reasoning.max_tokens", (tokens) => ({ reasoning: { max_tokens: tokens, exclude: true } })],
+  ["thinking.budget_tokens", (tokens) => ({ thinking: { type: "enabled", budget_tokens: tokens } })],
+  ["chat_template_kwargs.thinking_budget", (tokens) => ({ chat_template_kwargs: { thinking_budget: tokens } })],
+  ["thinking_budget", (tokens) => ({ thinking_budget: tokens })],
+  ["thinking_token_budget", (tokens) => ({ thinking_token_budget: tokens })],
+  ["thinking_budget_tokens", (tokens) => ({ thinking_budget_tokens: tokens })],
+  ["reasoning_budget", (tokens) => ({ reasoning_budget: tokens })],
+];
+
+for (const [param, fields] of BUDGETS) {
+  test(`chat: ${param} above what the model can give is lowered to what is held, and told`, async () => {
+    const account = await here.account();
+    const { reply } = await asked(here, "chat", account, limited("chat", "chat", 16, fields(100_000)));
+    assert.equal(reply.headers.get("x-tollgate-clamped"), `${param}=${MAX_OUTPUT}`);
+    const lowered = fields(MAX_OUTPUT);
+    const sent = sentUpstream(here);
+    for (const name of Object.keys(lowered)) assert.deepEqual(sent[name], lowered[name]);
+    assert.equal(limitSent(here), 16);
+  });
+}
+
+test("responses: a thinking budget is lowered, too; text stays text", async () => {
+  const account = await here.account();
+  const wish = { reasoning: { effort: "high", max_tokens: "100000" } };
+  const { reply } = await asked(here, "responses", account, limited("responses", "responses", 16, wish));
+  assert.equal(reply.headers.get("x-tollgate-clamped"), `reasoning.max_tokens=${MAX_OUTPUT}`);
+  assert.deepEqual(sentUpstream(here).reasoning, { effort: "high", max_tokens: String(MAX_OUTPUT) });
+});
+
+test("chat: a budget within the limit goes with it where funds lower that", async () => {
+  const account = await here.account({ usd: "0.10" });
+  const fields = limited("chat", "chat", 30_000, { thinking_budget: 20_000, reasoning_budget: 5 });
+  const { reply } = await asked(here, "chat", account, fields);
+  const limit = limitSent(here);
+  assert.ok(Number(limit) < 10_000);
+  const told = `${LIMIT_FIELD.chat}=${limit}, thinking_budget=${limit}`;
+  assert.equal(reply.headers.get("x-tollgate-clamped"), told);
+  const { thinking_budget, reasoning_budget } = sentUpstream(here);
+  assert.deepEqual([thinking_budget, reasoning_budget], [limit, 5]);
+});
+
+test("a messages client's budget is not above its limit on a chat server that takes budgets", async () => {
+  const account = await here.account();
+  const thinking = { type: "enabled", budget_tokens: 100_000 };
+  await asked(here, "messages", account, { model: "chat-1", max_tokens: 2_000, thinking });
+  assert.deepEqual(sentUpstream(here).reasoning, { max_tokens: 2_000 });
 });

@@ -90,3 +90,21 @@ test("a vendor's account without quota is tried elsewhere, and is not said to be
     assert.equal(recordOf(((await answer.json()) as Json).error).cause, "upstream_forbidden");
   }
 });
+
+test("words that a client has quoted back to it cost no upstream its place", async () => {
+  const account = await here.account();
+  const type = "invalid_request_error";
+  const message =
+    "Invalid schema for function 'f': 'credit balance is too low' is not valid under any of the given schemas.";
+  const error = { type, code: "invalid_function_parameters", message };
+  const ask = (more: Json) => post(here, "chat", account.key, askFor({ client: "chat", upstream: "chat" }, more));
+  here.simulator.program({ fault: { status: 400, body: JSON.stringify({ error }) } }, { times: 1 });
+  const refused = await ask({});
+  assert.equal(refused.status, 400);
+  assert.equal(recordOf(((await refused.json()) as Json).error).cause, "upstream_rejected");
+  // The same as the first event of a stream.
+  here.simulator.program({ fault: { errorEventAfter: { n: 0, ...error } } }, { times: 1 });
+  const failed = await ask({ stream: true });
+  assert.equal(failed.status, 400);
+  assert.equal(recordOf(((await failed.json()) as Json).error).cause, "upstream_rejected");
+});

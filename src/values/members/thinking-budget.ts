@@ -1,0 +1,53 @@
+/** How much thinking a body asks for beside its output limit: some servers count the limit for the answer alone. */
+import { type JsonObject, objectOf } from "../json-object.ts";
+
+/** The words of common chat servers (docs/members.md); messages servers keep a budget below the limit. */
+const TOP = ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"] as const;
+const NESTED = [
+  ["reasoning", "max_tokens"],
+  ["thinking", "budget_tokens"],
+  ["chat_template_kwargs", "thinking_budget"],
+] as const;
+
+interface ThinkingBudget {
+  /** The dotted path of the member that names it. */
+  readonly param: string;
+  /** Tokens, whole and above 0; a number as text counts as well. */
+  readonly tokens: number;
+}
+
+/** The largest budget that the body names; undefined: none. */
+export function thinkingBudgetOf(json: Readonly<JsonObject>): ThinkingBudget | undefined {
+  const named = [
+    ...TOP.map((name) => ({ param: name, tokens: tokensOf(json[name]) })),
+    ...NESTED.map(([outer, inner]) => ({
+      param: `${outer}.${inner}`,
+      tokens: tokensOf(objectOf(json[outer])?.[inner]),
+    })),
+  ];
+  const largest = named.reduce((most, one) => (one.tokens > most.tokens ? one : most));
+  return largest.tokens > 0 ? largest : undefined;
+}
+
+/** The top-level members in which a budget is above `most` tokens, lowered to it, as raw JSON by name. */
+export function loweredBudgets(json: Readonly<JsonObject>, most: number): Record<string, string> {
+  const set: Record<string, string> = {};
+  for (const name of TOP) if (tokensOf(json[name]) > most) set[name] = JSON.stringify(alike(json[name], most));
+  for (const [outer, inner] of NESTED) {
+    const object = objectOf(json[outer]);
+    if (!object || tokensOf(object[inner]) <= most) continue;
+    set[outer] = JSON.stringify({ ...object, [inner]: alike(object[inner], most) });
+  }
+  return set;
+}
+
+function tokensOf(value: unknown): number {
+  if (typeof value !== "number" && typeof value !== "string") return 0;
+  const tokens = Math.ceil(Number(value));
+  return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0;
+}
+
+/** A number where the client wrote one, text where it wrote text. */
+function alike(value: unknown, tokens: number): number | string {
+  return typeof value === "string" ? String(tokens) : tokens;
+}
