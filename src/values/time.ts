@@ -2,6 +2,8 @@
  * Time comes in as an argument, never from a global: stages take a `Clock`, tests hand in a fake one.
  */
 
+import process from "node:process";
+
 /** What a stage may ask of time. `monotonicMs` is for latencies and timers, `wallMs` for dates shown to people. */
 export interface Clock {
   /** Milliseconds since an arbitrary start; never jumps. */
@@ -22,6 +24,22 @@ export function afterTurn(clock: Clock, task: () => void): () => void {
   if (clock.afterTurn) return clock.afterTurn(task);
   const immediate = setImmediate(task);
   return () => clearImmediate(immediate);
+}
+
+/**
+ * Runs `task` once all that is ready has run, before the event loop looks at its sockets again; by a clock that has turns of its
+ * own, at the end of its turn. The result cancels it.
+ */
+export function afterReady(clock: Clock, task: () => void): () => void {
+  if (clock.afterTurn) return clock.afterTurn(task);
+  let isWanted = true;
+  // Node runs these when no continuation of a promise is left.
+  process.nextTick(() => {
+    if (isWanted) task();
+  });
+  return () => {
+    isWanted = false;
+  };
 }
 
 /**

@@ -6,7 +6,7 @@
  * journal is broken, says so, and tries again until it is not.
  */
 
-import { afterTurn, type Clock } from "../../values/time.ts";
+import { afterReady, afterTurn, type Clock } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
@@ -141,7 +141,7 @@ export class Writer {
     return this.#current !== undefined && this.#current.next + frame.length <= this.#current.bytes;
   }
 
-  /** Puts a record at the end of the segment; what comes in with one turn of the loop is written in one piece. */
+  /** Puts a record at the end of the segment; what requests that go together have to say is written in one piece. */
   #put(entry: Entry, frame: Buffer): void {
     const segment = this.#current as OpenSegment;
     this.#dirty.add(segment);
@@ -150,10 +150,10 @@ export class Writer {
     segment.lastAtMs = entry.atMs;
     segment.used ||= entry.type !== RECORD.segment && entry.type !== RECORD.note;
     entry.segment = segment.number;
-    this.#cancelFlush ??= afterTurn(this.#parts.clock, () => this.#flush());
+    this.#cancelFlush ??= afterReady(this.#parts.clock, () => this.#flush());
   }
 
-  /** What nobody waits for, a kill of the process may take as long as its turn lasts; a sync writes first. */
+  /** What nobody waits for, a kill of the process may take as long as those requests take their step; a sync writes first. */
   #flush(): void {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;

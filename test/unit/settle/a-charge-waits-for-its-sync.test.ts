@@ -26,6 +26,23 @@ test("group: one write and one sync for all of a turn, resolved after the sync",
   await journal.close();
 });
 
+test("what a step of a request puts is written before the loop looks at its sockets again: a kill finds it", async () => {
+  const disk = new SimDisk();
+  const { journal } = await openOn(disk, new ManualClock());
+  const written = () => scan(disk.bytesOf(disk.segments()[0] as string)).frames.length;
+  // Requests go on in the phase after the one that reads sockets, where another turn's end is a whole turn away.
+  const seen = await new Promise<number>((resolve) => {
+    setImmediate(() => {
+      void Promise.resolve().then(() => void journal.final(askOf(1)));
+      void Promise.resolve().then(() => void journal.final(askOf(2)));
+      setTimeout(() => resolve(written()), 0);
+      setImmediate(() => resolve(written()));
+    });
+  });
+  assert.equal(seen, 3, "the segment's own and two");
+  await journal.close();
+});
+
 for (const { company, waitMs } of [
   { company: 1, waitMs: 0 },
   { company: 2, waitMs: 2 },
