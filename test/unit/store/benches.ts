@@ -45,7 +45,8 @@ export async function redisBench(
   const redis = await startRedis({ faketime: true, args });
   let nowMs = START_MS;
   redis.setTime(nowMs);
-  const store = await openStore({ kind: "redis", url: new Secret(`redis://${user}127.0.0.1:${redis.port}`) });
+  const url = new Secret(`redis://${user}127.0.0.1:${redis.port}`);
+  const store = await openStore({ kind: "redis", url }, PATIENT);
   return {
     redis,
     store,
