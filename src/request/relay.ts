@@ -395,9 +395,9 @@ class IdleTimer {
 }
 
 /**
- * Whether a reply that is complete is charged, streamed or whole: it has a count, even if it is empty, or its model has
+ * Whether the end of a stream is a delivery (ARCHITECTURE.md promise 3): it has a count, even if it is empty, or its model has
  * produced something, even if that has no place in the client's protocol.
  */
-export function isAnswer({ usage, final, produced }: AttemptCounts): boolean {
+function isAnswer({ usage, final, produced }: AttemptCounts): boolean {
   return (final && usage !== undefined) || produced.bytes > 0;
 }

@@ -34,7 +34,7 @@ import { HoldExtension } from "./hold-extension.ts";
 import { learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import { refusedBesideStored, routesFor, withReferences } from "./references.ts";
 import { render } from "./refuse.ts";
-import { isAnswer, relayStream } from "./relay.ts";
+import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import type { SeenCounts } from "./silence.ts";
 
@@ -231,8 +231,8 @@ export async function relayWhole(
   const { reply } = run;
   const { whole } = answered.token;
   if (!whole) throw new Error("an accepted whole reply was not converted");
-  const delivered = !reply.gone && isAnswer(whole.counts);
-  const cause = reply.gone ? CLIENT_GONE : COMPLETE;
+  const delivered = !reply.gone;
+  const cause = delivered ? COMPLETE : CLIENT_GONE;
   const measured = { ...whole.counts, silentMs: 0 };
   const { route } = answered;
   const ending = { delivered, complete: true, route, tier: tierSent(answered), cause, measured };

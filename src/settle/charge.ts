@@ -100,7 +100,7 @@ function bookedAs(ending: Ending): Ending {
   return { ...ending, complete: false, cause: ending.cause === COMPLETE ? NO_OUTPUT : ending.cause };
 }
 
-/** The cause of an absorbed line for an answer that came to its end with neither output nor a count. */
+/** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */
 const NO_OUTPUT = "no_output";
 
 function expectedOf({ model, outputMost, terms }: ChargeTerms): Expected {

@@ -147,22 +147,29 @@ test("a client that closes behind the count, and before the last frame, has had 
 });
 
 for (const [client, upstream] of DIRECTIONS) {
-  for (const stream of [true, false]) {
-    const how = stream ? "a stream" : "a whole reply";
-    test(`${client} on ${upstream}: ${how} with neither output nor a count is absorbed for having none`, async () => {
-      const account = await here.account();
-      here.simulator.program({ texts: [], noUsage: true });
-      await asked(here, client, account, limited(client, upstream, 4_000, { stream }));
-      await assertAtRest(here, account);
-      const [line, ...more] = await usageLines(here, account);
-      assert.deepEqual([more.length, line?.debit, memoOf(line).ended], [0, "absorbed:no_output", "no_output"]);
-      const [attempt] = memoOf(line).attempts as Fields[];
-      assert.deepEqual([attempt?.paid_by, attempt?.why], ["absorbed", "no_output"]);
-      const metrics = await settledMetrics(here.adminUrl);
-      assert.match(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="no_output"/);
-      assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
-    });
-  }
+  test(`${client} on ${upstream}: a stream with neither output nor a count is absorbed for having none`, async () => {
+    const account = await here.account();
+    here.simulator.program({ texts: [], noUsage: true });
+    await asked(here, client, account, limited(client, upstream, 4_000, { stream: true }));
+    await assertAtRest(here, account);
+    const [line, ...more] = await usageLines(here, account);
+    assert.deepEqual([more.length, line?.debit, memoOf(line).ended], [0, "absorbed:no_output", "no_output"]);
+    const [attempt] = memoOf(line).attempts as Fields[];
+    assert.deepEqual([attempt?.paid_by, attempt?.why], ["absorbed", "no_output"]);
+    const metrics = await settledMetrics(here.adminUrl);
+    assert.match(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="no_output"/);
+    assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
+  });
+
+  test(`${client} on ${upstream}: a whole reply with neither output nor a count costs its input`, async () => {
+    const account = await here.account();
+    here.simulator.program({ texts: [], noUsage: true });
+    await asked(here, client, account, limited(client, upstream, 4_000, { stream: false }));
+    const { line, memo } = await billed(here, account);
+    assert.deepEqual([memo.ended, memo.counted, memo.output], ["complete", "estimate", 0]);
+    assert.equal(line.amount, recomputed(line as never));
+    assert.ok(line.amount > 0n);
+  });
 }
 
 /** What a chat server says that messages and responses have no place for. */
