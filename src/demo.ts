@@ -81,7 +81,7 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
   }
   lines.push(
     "",
-    "To serve real models, write a tollgate.yaml (`tollgate init`) and start again. Stop with Ctrl-C.",
+    `To serve real models, write a tollgate.yaml (\`${COMMAND} init\`) and start again. Stop with Ctrl-C.`,
     "",
   );
   return lines.join("\n");

