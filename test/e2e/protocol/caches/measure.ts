@@ -1,6 +1,6 @@
 /** Sessions through a gateway and straight to the vendor, and what of their input was read from a cache. */
-import { join } from "node:path";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { ownConfig, yamlOf } from "../../../rig/config.ts";
 import { type ConfigPlaces, startGatewayHere } from "../../../rig/gateway.ts";
 import { REQUESTS_PER_SESSION, startSession, type Target } from "./sessions.ts";
 import { type CachingVendor, type InputCount, type Json, startCachingVendor } from "./vendor.ts";
@@ -28,7 +28,7 @@ export interface Measured extends InputCount {
 const modelOf = (client: Protocol, upstream: Protocol, way: Way) => `${client}-on-${upstream}-${way}`;
 
 /** A model per protocol and way, all on one vendor. */
-function config({ dir }: ConfigPlaces, vendor: CachingVendor): string {
+function config(places: ConfigPlaces, vendor: CachingVendor): string {
   const price = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
   const model = (name: string, upstream: Protocol, way: Way) => {
     const native = upstream === "chat" ? ", openai_native: true" : "";
@@ -38,16 +38,7 @@ function config({ dir }: ConfigPlaces, vendor: CachingVendor): string {
   const models = PROTOCOL_LIST.flatMap((client) =>
     PROTOCOL_LIST.flatMap((upstream) => WAYS.map((way) => model(modelOf(client, upstream, way), upstream, way))),
   );
-  return `
-listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-admin_token: test-admin-token
-store: ${JSON.stringify(`embedded:${join(dir, "data")}`)}
-journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
-sealing_keys: [test-sealing-key-of-32-characters-or-more]
-default_plan: free
-plans: {free: {}}
-upstreams:
+  return `${yamlOf(ownConfig(places))}upstreams:
 ${PROTOCOL_LIST.map((protocol) => `  up-${protocol}: {protocol: ${protocol}, base_url: ${JSON.stringify(vendor.url)}, api_key: canary}`).join("\n")}
 models:
 ${models.join("\n")}
