@@ -76,6 +76,8 @@ export const DEFAULTS = {
   healthCoolDownMaxMs: 5 * MINUTE_MS,
   /** What is done with a body's unknown members. */
   unknownMembers: "drop",
+  /** Whether translated requests get what an upstream's prompt cache needs. */
+  promptCache: "auto",
   /** What is done with an upstream's stream when its client has left. */
   onClientGone: "abort",
   /** How long such a stream is read on at most where its model may have thought out of sight. */

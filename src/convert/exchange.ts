@@ -122,6 +122,8 @@ export interface UpstreamFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
+  /** What the upstream says of a request that it rejects, as it came: to be cleaned before anybody reads it. */
+  readonly words?: string | undefined;
   /** What the upstream counted for it, where it is a whole reply, or a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
   /** Whether a client can bring it about by what it asks for: the bill is then that of a client that left. */

@@ -72,6 +72,9 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   reason: "the stream ended without its terminal event",
 });
 
+/** Longest words of a rejection that are kept; where they are cleaned they are cut once more. */
+const WORDS_CHARS_MAX = 4_000;
+
 /**
  * The fault for an error that an upstream reported in its stream or in a 200 body (rule 50).
  * @param type its `type`, `code` or both; anything else than a known name is the server's failure.
@@ -87,7 +90,8 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   if (has("rate_limit_error", "rate_limit_exceeded")) {
     return { cause: "upstream_rate_limit", code: "rate_limit_exceeded", reason };
   }
-  if (refusesReasoning(names, message)) return { cause: "upstream_rejected", code: REASONING_REFUSED, reason };
+  const words = typeof message === "string" && message.trim() !== "" ? message.slice(0, WORDS_CHARS_MAX) : undefined;
+  if (refusesReasoning(names, message)) return { cause: "upstream_rejected", code: REASONING_REFUSED, reason, words };
   const meaning = refusalMeaning(names, message);
   if (meaning === "quota" || has("authentication_error", "permission_error", "invalid_api_key")) {
     return { cause: "upstream_forbidden", code: "server_error", reason };
@@ -96,7 +100,7 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   if (isRejected || meaning !== undefined) {
     const named = names.find((name) => name !== "invalid_request_error" && name !== "server_error");
     const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
-    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason };
+    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words };
   }
   return { cause: "upstream_unavailable", code: "server_error", reason };
 }

@@ -18,6 +18,8 @@ export interface ReplyFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
+  /** What the upstream says of a request that it rejects, not yet cleaned. */
+  readonly words?: string | undefined;
   /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
   /** Whether a client can bring it about by what it asks for. */

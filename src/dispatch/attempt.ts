@@ -192,7 +192,7 @@ class Attempt<T> implements CallListener {
       return;
     }
     if (verdict === "accept") this.#accept();
-    else if (verdict !== "more") this.#fail(failureOfFault(verdict));
+    else if (verdict !== "more") this.#fail(failureOfFault(verdict, this.#choice.upstream.settings));
   }
 
   #accept(): void {

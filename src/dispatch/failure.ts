@@ -3,10 +3,12 @@
  * and how it reflects on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import type { UpstreamSettings } from "../values/settings.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { REASONING_REFUSED, type RefusalCode, type RefusalMeaning, refusalCode } from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
+import { cleanedWords } from "./upstream/words.ts";
 
 /**
  * Where a request may be tried after a failure, while nothing has been accepted:
@@ -175,10 +177,11 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
   upstream_invalid: "fault_invalid",
 };
 
-/** What an inspector's fault means for the attempt. */
-export function failureOfFault(fault: ReplyFault): Failure {
+/** What an inspector's fault means for the attempt. @param settings the upstream's, whose secrets its words may hold. */
+export function failureOfFault(fault: ReplyFault, settings: UpstreamSettings): Failure {
   const upstreamCode = fault.cause === "upstream_rejected" ? refusalCode(fault.code) : undefined;
-  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamCode });
+  const upstreamMessage = fault.words === undefined ? undefined : cleanedWords(fault.words, settings);
+  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamCode, upstreamMessage });
 }
 
 function kindOfFault({ cause, code, canBeAskedFor }: ReplyFault): FailureKind {

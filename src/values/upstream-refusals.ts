@@ -19,13 +19,17 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
   // llama.cpp
   ["exceed_context_size_error", "context_length_exceeded"],
   ["content_policy_violation", "content_policy_violation"],
-  // Azure OpenAI, Alibaba
+  // GitHub Copilot
+  ["model_max_prompt_tokens_exceeded", "context_length_exceeded"],
+  // Azure OpenAI, Kimi, Alibaba
   ["content_filter", "content_policy_violation"],
   ["data_inspection_failed", "content_policy_violation"],
   ["unsupported_parameter", "unsupported_parameter"],
   ["unsupported_value", "unsupported_parameter"],
   ["unknown_parameter", "unsupported_parameter"],
   ["insufficient_quota", "quota"],
+  // Kimi
+  ["exceeded_current_quota_error", "quota"],
   ["billing_not_active", "quota"],
   ["billing_error", "quota"],
 ]);
@@ -35,8 +39,8 @@ const IMAGE_CODE = /(^|_)image(_|$)/;
 
 /**
  * Known sentences. They are looked for at the beginning only, since further on a prompt may be quoted; those about the
- * operator's account must be the very first words, since they cost the upstream its place. Of OpenAI, Azure,
- * vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
+ * operator's account must be the very first words, since they cost the upstream its place. Of OpenAI, Azure, GitHub Copilot,
+ * Groq, Cerebras, LM Studio, vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
  * (November 2026).
  */
 const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
@@ -51,6 +55,8 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
         "maximum (?:context|prompt|model) length|longer than the (?:model's context|maximum model) length",
         "exceeds? (?:the |your )?(?:available |model'?s? )?(?:context (?:window|size|length|limit)|token limit)",
         "exceeded model token limit|context window exceeds|exceeds the context window|exceed context limit",
+        "prompt token count of \\d+ exceeds|\\[input_too_large\\]|tokens exceed the configured limit|greater than the context length",
+        "keep the first \\d+ tokens when context the overflows|^please reduce the length of the messages",
         "input token count[^.]{0,40} exceeds|range of input length should be|`inputs` tokens \\+ `max_new_tokens`",
       ].join("|"),
       "i",
@@ -120,7 +126,7 @@ export function refusalCode(code: unknown): RefusalCode | undefined {
 /** What a messages client compacts its conversation at: the vendor's own sentence. */
 const TOO_LONG = "prompt is too long";
 const LIMIT =
-  /\[\s*1\s*,\s*(\d[\d,]*)\s*\]|(?:maximum (?:context|prompt|model) length|context (?:length|size|window|limit)|maximum number of tokens allowed|cannot exceed|token limit|must be <=)\D{0,30}(\d[\d,]*)|(\d[\d,]*)\s*(?:tokens? )?maximum/i;
+  /\[\s*1\s*,\s*(\d[\d,]*)\s*\]|(?:maximum (?:context|prompt|model) length|context (?:length(?! \(n_keep)|size|window|limit)|maximum number of tokens allowed|cannot exceed|token limit|must be <=|exceeds the limit of|exceeds budget|while limit is|n_ctx)\D{0,30}(\d[\d,]*)|(\d[\d,]*)\s*(?:tokens? )?maximum/i;
 const NUMBER = /\d[\d,]{2,}/g;
 
 /**

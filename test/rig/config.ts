@@ -41,11 +41,25 @@ export function changed(config: ConfigFile, change: Changes): ConfigFile {
 
 export type Base = ReturnType<typeof baseConfig>;
 
+/** What a gateway of a test's own needs beside upstreams, models and groups: every account has the plan `free`. */
+export function ownConfig({ dir, store }: Pick<ConfigPlaces, "dir" | "store">) {
+  return {
+    listen: "127.0.0.1:0",
+    admin: "127.0.0.1:0",
+    admin_token: "test-admin-token",
+    store: store ?? `embedded:${join(dir, "data")}`,
+    journal: { dir: join(dir, "journal") },
+    sealing_keys: ["test-sealing-key-of-32-characters-or-more"],
+    default_plan: "free",
+    plans: { free: {} },
+  } satisfies Partial<ConfigFile>;
+}
+
 /**
  * One model per protocol under its own name and one that the route renames; `money` in the name of a group says that it
  * is pay-per-use; prices are 1 USD (input) and 10 USD (output) per million tokens.
  */
-export function baseConfig({ upstreamUrl, dir, store }: ConfigPlaces) {
+export function baseConfig({ upstreamUrl, ...places }: ConfigPlaces) {
   const price = { input: "1", cached_input: "0.1", cache_write: "1.25", output: "10" };
   const model = (upstream: string, more: { model?: string } = {}) => ({
     plans: ["free", "pro"],
@@ -60,13 +74,7 @@ export function baseConfig({ upstreamUrl, dir, store }: ConfigPlaces) {
     api_key: `upstream-canary-${protocol}`,
   });
   return {
-    listen: "127.0.0.1:0",
-    admin: "127.0.0.1:0",
-    admin_token: "test-admin-token",
-    store: store ?? `embedded:${join(dir, "data")}`,
-    journal: { dir: join(dir, "journal") },
-    sealing_keys: ["test-sealing-key-of-32-characters-or-more"],
-    default_plan: "free",
+    ...ownConfig(places),
     plans: { free: {}, pro: {} },
     upstreams: {
       "up-chat": upstream("chat"),
@@ -116,8 +124,8 @@ function merged(config: unknown, change: unknown): unknown {
 /** Sections with a line for each of their entries. */
 const BY_LINES = new Set(["upstreams", "models", "groups", "cards"]);
 
-/** The file's text: a line for each setting, and for each upstream, model, group and card. */
-export function yamlOf(config: ConfigFile): string {
+/** The text of a file or of its beginning: a line for each setting, and for each upstream, model, group and card. */
+export function yamlOf(config: Partial<ConfigFile>): string {
   const lines = Object.entries(config).flatMap(([name, value]) => {
     if (!BY_LINES.has(name) || !isMap(value)) return [`${name}: ${flow(value)}`];
     return [`${name}:`, ...Object.entries(value).map(([entry, members]) => `  ${scalar(entry)}: ${flow(members)}`)];

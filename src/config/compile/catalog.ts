@@ -151,7 +151,8 @@ function readRoute(
 ): Route {
   const upstream = route.upstream ?? "";
   reader.reference([...path, "upstream"], route.upstream, "upstream", of.known.upstreams);
-  const protocol: Protocol = own(of.file.upstreams, upstream)?.protocol ?? "chat";
+  const server = own(of.file.upstreams, upstream);
+  const protocol: Protocol = server?.protocol ?? "chat";
   return {
     upstream,
     protocol,
@@ -163,12 +164,13 @@ function readRoute(
       : of.price,
     capabilities: {
       ...defaultCapabilities(protocol),
+      promptCache: server?.prompt_cache ?? DEFAULTS.promptCache,
       ...namedCapabilities(of.model.capabilities),
       ...namedCapabilities(route.capabilities),
     },
     rules: of.upstreamRules.get(upstream) ?? [],
     passedMembers: of.passedMembers.get(upstream),
-    stateful: own(of.file.upstreams, upstream)?.stateful === true && protocol === "responses" ? true : undefined,
+    stateful: server?.stateful === true && protocol === "responses" ? true : undefined,
     answersAs: route.answers_as?.filter((name) => name !== undefined),
   };
 }

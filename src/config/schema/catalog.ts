@@ -2,6 +2,7 @@
 import { EFFORTS } from "../../values/catalog.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { price, toolCalls } from "./price.ts";
+import { promptCache } from "./prompt-cache.ts";
 import { rules } from "./rules.ts";
 import {
   count,
@@ -111,16 +112,7 @@ const capabilities = (description: string) =>
       openai_native: optional(flag({ description: "Fields that only OpenAI knows may be sent." })),
       stop: optional(oneOf({ description: "emulate: stop sequences are applied here." }, ["native", "emulate"])),
       stream_usage: optional(flag({ description: "A chat upstream accepts stream_options.include_usage." })),
-      prompt_cache: optional(
-        oneOf(
-          {
-            description:
-              "auto: translated requests get what the upstream's prompt cache needs (breakpoints on messages, a key on responses); " +
-              "client: only what the client asks for.",
-          },
-          ["auto", "client"],
-        ),
-      ),
+      prompt_cache: optional(promptCache({})),
       prompt_cache_min_tokens: optional(
         count({
           description: "Shortest beginning that a messages upstream caches, in tokens; no breakpoint is added below.",

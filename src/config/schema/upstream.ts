@@ -1,7 +1,9 @@
 /** The schema of one model server: address, credential, patience, line, health, identity. */
+
 import { PROTOCOL_NAMES } from "../../values/protocol.ts";
 import { formatDuration } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
+import { promptCache } from "./prompt-cache.ts";
 import { HEADER_NAMES, rules } from "./rules.ts";
 import { count, duration, flag, listOf, mapOf, oneOf, optional, secret, section, text } from "./words.ts";
 
@@ -154,6 +156,7 @@ export const upstream = section(
         }),
       ),
     ),
+    prompt_cache: optional(promptCache({ default: DEFAULTS.promptCache })),
     stateful: optional(
       flag({
         description:

@@ -127,7 +127,8 @@ function countContent(produced: Produced, content: unknown): boolean {
 }
 
 function callsIn(message: JsonObject): readonly JsonObject[] {
-  const calls = arrayOf(message.tool_calls).flatMap((item): JsonObject[] => [objectOf(item) ?? {}]);
+  const one = objectOf(message.tool_calls);
+  const calls = one ? [one] : arrayOf(message.tool_calls).flatMap((item): JsonObject[] => [objectOf(item) ?? {}]);
   const deprecated = objectOf(message.function_call);
   return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
 }

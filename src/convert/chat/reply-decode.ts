@@ -28,7 +28,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   const message = objectOf(choice?.message);
   if (!choice || !message) return invalid("a chat completion without a choice");
   const finish = finishOfChoice(choice) ?? "end";
-  if (finish === "failure") return reported(undefined, choice.finish_reason);
+  if (finish === "failure") return reported(undefined, failureWordOf(choice));
   return wholeReply(
     itemsOf(message, choice, plan, ids),
     stopOf(finish),
@@ -80,14 +80,15 @@ const UNCOUNTED = Object.freeze({ keep() {}, exceed() {} });
 
 /** The calls of a message or delta; the deprecated `function_call` is one without an id. */
 export function callsOf(message: JsonObject): readonly JsonObject[] {
-  const calls = arrayOf(message.tool_calls).flatMap((one): JsonObject[] => objectsOf(one));
+  const calls = listedCalls(message.tool_calls);
   const deprecated = objectOf(message.function_call);
   return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
 }
 
-function objectsOf(value: unknown): JsonObject[] {
-  const object = objectOf(value);
-  return object ? [object] : [];
+/** The members of `tool_calls`; TGI has one call in place of the list (docs/vendor-dialects.md). */
+export function listedCalls(value: unknown): readonly JsonObject[] {
+  const one = objectOf(value);
+  return one ? [one] : objectsIn(value);
 }
 
 /** A call without a name is none (rule 54). */
@@ -148,6 +149,12 @@ export function imagesOf(message: JsonObject): readonly string[] {
 export function finishOfChoice(choice: JsonObject): Finish | undefined {
   const finish = finishOf(choice.finish_reason);
   return finish && graver(finish, finishOf(choice.native_finish_reason));
+}
+
+/** The word by which a choice that has ended says that its server broke off; undefined: it did not. */
+export function failureWordOf(choice: JsonObject): string | undefined {
+  if (finishOfChoice(choice) !== "failure") return undefined;
+  return [choice.finish_reason, choice.native_finish_reason].map(textOf).find((word) => finishOf(word) === "failure");
 }
 
 /** The stop that a finish reason means (rule 43). Chat does not say which string stopped it. */

@@ -105,24 +105,38 @@ function isThoughtNote(extra: JsonObject): boolean {
 }
 
 /**
- * Details in one piece: a stream sends them in fragments that share an `index`, text and data to be joined, the signature
- * often in a last fragment without text. A vendor refuses a block that comes back in fragments
- * (github.com/agno-agi/agno/pull/8861).
+ * Details in one piece: a stream sends them in fragments, the signature often in a last one without text. A vendor refuses a
+ * block that comes back in fragments (github.com/agno-agi/agno/pull/8861). The `index` alone does not say what belongs
+ * together: in streams OpenRouter gives each block the index 0, whatever its type
+ * (github.com/OpenRouterTeam/ai-sdk-provider/issues/519).
  */
 export function mergedDetails(fragments: readonly JsonObject[]): readonly JsonObject[] {
   const merged: Record<string, unknown>[] = [];
-  const places = new Map<string, number>();
+  const latest = new Map<unknown, Record<string, unknown>>();
   for (const fragment of fragments) {
-    const key = fragment.index === undefined ? undefined : `${fragment.index} ${String(fragment.type)}`;
-    const place = key === undefined ? undefined : places.get(key);
-    const whole = place === undefined ? undefined : merged[place];
-    if (whole) joinDetail(whole, fragment);
+    const index = fragment.index ?? undefined;
+    const whole = index === undefined ? undefined : latest.get(index);
+    if (whole && goesOn(whole, fragment)) joinDetail(whole, fragment);
     else {
-      if (key !== undefined) places.set(key, merged.length);
-      merged.push({ ...fragment });
+      const begun = { ...fragment };
+      if (index !== undefined) latest.set(index, begun);
+      merged.push(begun);
     }
   }
   return merged;
+}
+
+/** Whether a fragment belongs to the last block of its index: another type or id is another block. */
+function goesOn(whole: JsonObject, fragment: JsonObject): boolean {
+  const contradicts = (name: string) =>
+    isGiven(whole[name]) && isGiven(fragment[name]) && whole[name] !== fragment[name];
+  if (fragment.type !== whole.type || contradicts("id") || contradicts("format")) return false;
+  // A signature is the last of a block, so what comes after it begins the next.
+  return !isGiven(whole.signature) || !(TEXTS.some((name) => isGiven(fragment[name])) || contradicts("signature"));
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
 }
 
 function joinDetail(whole: Record<string, unknown>, fragment: JsonObject): void {
@@ -133,7 +147,8 @@ function joinDetail(whole: Record<string, unknown>, fragment: JsonObject): void 
   }
 }
 
-const JOINED: ReadonlySet<string> = new Set(["text", "summary", "data"]);
+const TEXTS = ["text", "summary"] as const;
+const JOINED: ReadonlySet<string> = new Set([...TEXTS, "data"]);
 
 /** What was sealed, read again; undefined for plain text, and for what nobody here has written. */
 export function returnedOf(native: unknown): Returned | undefined {

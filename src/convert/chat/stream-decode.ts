@@ -9,7 +9,17 @@ import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
-import { callIdentity, callText, contentText, finishOfChoice, imagesOf, reasoningOf, stopOf } from "./reply-decode.ts";
+import {
+  callIdentity,
+  callText,
+  contentText,
+  failureWordOf,
+  finishOfChoice,
+  imagesOf,
+  listedCalls,
+  reasoningOf,
+  stopOf,
+} from "./reply-decode.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
@@ -85,7 +95,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     const delta = objectOf(choice.delta);
     if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
     const finish = finishOfChoice(choice);
-    if (finish === "failure") this.failAtEnd(String(choice.finish_reason));
+    if (finish === "failure") this.failAtEnd(String(failureWordOf(choice)));
     else if (finish !== undefined) {
       this.stop = stopOf(finish);
       this.#closeWhole();
@@ -115,10 +125,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     }
     this.#cite(delta);
     for (const url of imagesOf(delta)) this.#show(url);
-    for (const one of arrayOf(delta.tool_calls)) {
-      const entry = objectOf(one);
-      if (entry) this.#takeCall(entry);
-    }
+    for (const entry of listedCalls(delta.tool_calls)) this.#takeCall(entry);
     const deprecated = objectOf(delta.function_call);
     if (deprecated) {
       this.#sayHeld();

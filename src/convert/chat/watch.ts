@@ -1,6 +1,6 @@
 /** Watches a chat completions stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
@@ -11,6 +11,7 @@ import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
+import { failureWordOf } from "./reply-decode.ts";
 import { isOwnFinish, ownFinish } from "./reply-encode.ts";
 import { CHOICES_MAX, ChatStreamUsage, writeUsage } from "./usage.ts";
 
@@ -100,10 +101,13 @@ export class ChatWatcher implements Watcher {
 
   /** A foreign word for the end is put into the protocol's own; one that says that the server broke off is no end. */
   #withOwnFinish(bytes: Uint8Array, chunk: JsonObject): Uint8Array {
-    const words = arrayOf(chunk.choices).map((one) => objectOf(one)?.finish_reason);
-    if (words.every((word) => typeof word !== "string" || isOwnFinish(word))) return bytes;
-    this.#failed ??= words.find((word): word is string => finishOf(word) === "failure");
-    return Buffer.from(withOwnFinish(Buffer.from(bytes).toString(), "finish_reason", ownFinish));
+    const choices = objectsIn(chunk.choices);
+    const failed = choices.map(failureWordOf).find((word) => word !== undefined);
+    this.#failed ??= failed;
+    const isOwn = choices.every(({ finish_reason: word }) => typeof word !== "string" || isOwnFinish(word));
+    if (isOwn && failed === undefined) return bytes;
+    const own = failed === undefined ? ownFinish : () => "null";
+    return Buffer.from(withOwnFinish(Buffer.from(bytes).toString(), "finish_reason", own));
   }
 
   #seeDone(event: SseEvent): SeenEvent {

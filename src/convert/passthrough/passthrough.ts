@@ -12,6 +12,7 @@ import { type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
+import { failureWordOf } from "../chat/reply-decode.ts";
 import { ownFinish } from "../chat/reply-encode.ts";
 import { readWholeUsage as readChatUsage, writeUsage as writeChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
@@ -170,8 +171,8 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice");
     }
-    const word = objectOf(json.choices[0])?.finish_reason;
-    if (finishOf(word) === "failure") return reported(undefined, word);
+    const word = failureWordOf(objectOf(json.choices[0]) ?? {});
+    if (word !== undefined) return reported(undefined, word);
     return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
   },
   messages(json) {

@@ -19,6 +19,8 @@ const REASONING_EVENTS: ReadonlySet<string> = new Set([
   "response.reasoning_text.delta",
   "response.reasoning_text.done",
 ]);
+/** What opens a part of reasoning; parts of messages open with their first delta. */
+const PART_EVENTS: ReadonlySet<string> = new Set(["response.content_part.added", "response.reasoning_part.added"]);
 const CALL_EVENTS: ReadonlySet<string> = new Set([
   "response.function_call_arguments.delta",
   "response.function_call_arguments.done",
@@ -90,6 +92,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     if (!this.started) this.start({ upstreamId: undefined, serviceTier: undefined, createdS: undefined });
     if (type === "response.output_item.added") this.#add(payload);
     else if (type === "response.output_item.done") this.#finishItem(payload);
+    else if (PART_EVENTS.has(type)) this.#openPart(payload);
     else if (type === "response.content_part.done") this.#finishPart(payload);
     else if (MESSAGE_EVENTS.has(type)) this.#readMessageEvent(type, payload);
     else if (REASONING_EVENTS.has(type)) this.#readReasoningEvent(type, payload);
@@ -118,6 +121,11 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     const item = this.#call(payload);
     item?.append(textOf(payload.delta) ?? "");
     item?.setWhole(textOf(payload.arguments) ?? textOf(payload.input) ?? "");
+  }
+
+  #openPart(payload: JsonObject): void {
+    const item = this.#find(payload);
+    if (item instanceof ReasoningItem) item.openPart(partOf(payload));
   }
 
   #finishPart(payload: JsonObject): void {

@@ -133,10 +133,22 @@ export class ReasoningItem implements StreamItem {
   #source: "summary" | "content" | undefined;
   readonly #parts = new Set<number>();
   #lastPart: number | undefined;
+  /** Parts that an event has opened, and those that one has ended. */
+  readonly #opened = new Set<number>();
+  readonly #ended = new Set<number>();
+  /** Whether its server gives each delta the number of a part of its own (vLLM, docs/vendor-dialects.md). */
+  #isCounting = false;
 
   constructor(sink: EventSink) {
     this.#sink = sink;
     this.#block = new ReasoningBlock(sink);
+  }
+
+  /** A part of its content begins. */
+  openPart(part: number): void {
+    if (this.#opened.has(part)) return;
+    this.#sink.claim();
+    this.#opened.add(part);
   }
 
   append(source: "summary" | "content", part: number, text: string): void {
@@ -146,14 +158,24 @@ export class ReasoningItem implements StreamItem {
       this.#sink.claim();
       this.#parts.add(part);
     }
-    const isNew = !this.#block.isEmpty && this.#lastPart !== part;
+    const isNew = !this.#block.isEmpty && this.#lastPart !== part && !this.#isCounted(part);
     this.#lastPart = part;
     this.#block.append(isNew ? `\n\n${text}` : text);
   }
 
+  /** Whether the number says nothing: the next one, of content, that nobody has opened, while the last has not ended. */
+  #isCounted(part: number): boolean {
+    const last = this.#lastPart ?? 0;
+    if (this.#source !== "content" || part !== last + 1 || this.#opened.has(part) || this.#ended.has(last))
+      return false;
+    this.#isCounting = true;
+    return true;
+  }
+
   /** A part in its final form, for servers that stream none of it. */
   finishPart(source: "summary" | "content", part: number, text: string): void {
-    if (!this.#parts.has(part)) this.append(source, part, text);
+    if (!this.#parts.has(part) && !this.#isCounting) this.append(source, part, text);
+    if (source === "content" && this.#parts.has(part)) this.#ended.add(part);
   }
 
   /** The final form has the encrypted content; in the opening one it may be partial (rule 55). */

@@ -56,7 +56,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   const error = isObject(said.error) ? said.error : said;
   const text = messageOf(said, error);
   return {
-    message: text === undefined ? undefined : cleaned(text, settings),
+    message: text === undefined ? undefined : cleanedWords(text, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
     itemUnknown: ITEM_UNKNOWN.test(text ?? ""),
     reasoningRefused: refusesReasoning([error.code, error.type], text),
@@ -106,7 +106,8 @@ function saysModelUnknown(error: Record<string, unknown>, text: string): boolean
 const MODEL_UNKNOWN =
   /^(?:the )?(?:requested )?model\b[^"'`]{0,160}(?:(["'`])[^"'`\s]{1,160}\1[^"'`]{0,80})?\b(?:does not exist|not found|could not be found)/i;
 
-function cleaned(text: string, settings: UpstreamSettings): string | undefined {
+/** Text of an upstream without what could reveal whose account it is, or where it is; undefined: nothing is left. */
+export function cleanedWords(text: string, settings: UpstreamSettings): string | undefined {
   // Longer text is cut before it is searched, with a margin so that a secret on the border is still found whole.
   let rest = text.slice(0, 2 * MESSAGE_LENGTH_MAX);
   for (const secret of secretsOf(settings)) rest = withoutEach(rest, secret);

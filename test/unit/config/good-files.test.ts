@@ -109,6 +109,24 @@ test("defaults that depend on other values", () => {
   assert.equal(west?.capabilities.maxTokensField, "max_completion_tokens");
 });
 
+test("an upstream says how its prompt cache is treated, a model or route has the last word", () => {
+  const cachesOf = (upstream: string, model: string, route: string) => {
+    const text = least
+      .replace('"http://[::1]:1"', `"http://[::1]:1", ${upstream}`)
+      .replace("{vision: false,", `{${model}vision: false,`)
+      .replace("{vision: true,", `{${route}vision: true,`);
+    return settingsOf(text)
+      .catalog.models.get("big-1")
+      ?.routes.map((one) => one.capabilities.promptCache);
+  };
+  const [auto, client] = ["prompt_cache: auto", "prompt_cache: client"];
+  assert.deepEqual(cachesOf(auto, "", ""), ["auto", "auto"]);
+  assert.deepEqual(cachesOf(client, "", ""), ["auto", "client"]);
+  assert.deepEqual(cachesOf(client, `${auto}, `, ""), ["auto", "auto"]);
+  assert.deepEqual(cachesOf(auto, `${client}, `, ""), ["client", "client"]);
+  assert.deepEqual(cachesOf(client, `${client}, `, `${auto}, `), ["client", "auto"]);
+});
+
 test("what an image or a file is held at has a least and a most, and one of the two may be left out", () => {
   const tokens = (text: string) =>
     settingsOf(least.replace("    context_tokens", `    media_tokens: ${text}\n    context_tokens`)).catalog.models.get(

@@ -35,6 +35,17 @@ test("60: an echoed credential, id or address is taken out, and the wording stay
   assert.doesNotMatch(said, /canary|AbC123xyz|011Cabc|98765|10\.1\.2\.3|abcdef123|Bearer/i);
 });
 
+test("60: the same holds for a refusal in the body of a 200 or in a stream", async () => {
+  const { failureOfFault, refusalOf } = await import("../../../src/dispatch/failure.ts");
+  const words = `prompt is too long: 210000 tokens > 200000 maximum (${UPSTREAM_KEY} at http://10.1.2.3:9000/x, org-AbC123xyz)`;
+  const settings = upstream("east", "https://gw.example:8443/v1");
+  const fault = { cause: "upstream_rejected", code: "context_length_exceeded", reason: "reported", words } as const;
+  const said = refusalOf(failureOfFault(fault, settings)).upstreamMessage ?? "";
+  assert.match(said, /^prompt is too long: 210000 tokens > 200000 maximum \(/);
+  assert.doesNotMatch(said, /canary|AbC123xyz|10\.1\.2\.3/i);
+  assert.ok(!said.includes(UPSTREAM_KEY));
+});
+
 test("60: the upstream's own host and base URL are taken out", async (t) => {
   const base = await replying(t, "unused");
   const { host } = new URL(base);

@@ -31,6 +31,24 @@ const TOO_LONG: readonly (readonly [string, string])[] = [
     "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
     "5000 tokens > 4081 maximum",
   ],
+  ["prompt token count of 65446 exceeds the limit of 64000", "65446 tokens > 64000 maximum"],
+  [
+    "Failed to start sampling: [input_too_large] Current message (1149677 tokens) exceeds budget (975424 tokens)",
+    "1149677 tokens > 975424 maximum",
+  ],
+  [
+    "Please reduce the length of the messages or completion. Current length is 42328 while limit is 40000",
+    "42328 tokens > 40000 maximum",
+  ],
+  [
+    "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096).",
+    "13055 tokens > 4096 maximum",
+  ],
+  [
+    "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context length of only 32768 tokens",
+    "111490 tokens > 32768 maximum",
+  ],
+  ["Input tokens exceed the configured limit of 272000 tokens.", ""],
   ["the request exceeds the available context size (4096 tokens), try increasing it", ""],
   ["Your input exceeds the context window of this model. Please adjust your input and try again.", ""],
   ["Invalid request: Your request exceeded model token limit: 131072", ""],

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { type Measured, PROTOCOL_LIST, type Setting, startSetting } from "./measure.ts";
+import { type Kind, type Measured, PROTOCOL_LIST, type Setting, startSetting } from "./measure.ts";
 import type { Json } from "./vendor.ts";
 
 const PAGE = new URL("../../../../docs/prompt-caches.md", import.meta.url);
@@ -14,42 +14,51 @@ const PAGE = new URL("../../../../docs/prompt-caches.md", import.meta.url);
 /** What of the straight session's share a translated one has at least. */
 const PART_MIN = 0.99;
 
-const rows: string[] = [];
+/** The page's tables, in its order. */
+const KINDS = ["recorded", "scripted"] as const satisfies readonly Kind[];
+
+const rows: Record<Kind, string[]> = { scripted: [], recorded: [] };
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
 
 let setting: Setting;
-const straight = new Map<Protocol, Measured>();
+const straight = new Map<string, Measured>();
 before(async () => {
   setting = await startSetting();
-  for (const protocol of PROTOCOL_LIST) straight.set(protocol, await setting.straight(protocol));
+  for (const kind of KINDS) {
+    for (const protocol of PROTOCOL_LIST) straight.set(`${kind} ${protocol}`, await setting.straight(protocol, kind));
+  }
 });
 after(() => setting.close());
 
-for (const upstream of PROTOCOL_LIST) {
-  for (const client of PROTOCOL_LIST) {
-    if (client === upstream) continue;
-    test(`${client} clients on ${upstream} servers read as much from the cache as its own clients do`, async () => {
-      const own = straight.get(upstream);
-      assert.ok(own && own.share > 0.9, `straight: ${own?.share}`);
-      const without = await setting.through(client, upstream, "client");
-      const added = await setting.through(client, upstream, "auto");
-      assert.ok(added.share >= own.share * PART_MIN, `${added.share} of ${own.share}`);
-      assert.equal(added.toldShare, added.share, "the client is told what was counted");
-      rows.push(row(client, upstream, own, without, added));
-      if (upstream === "messages") assertBreakpoints(added.bodies, without);
-      else if (client === "messages") assertKeys(added.bodies, without);
-      else assert.equal(added.share, without.share, "these clients have keys of their own");
-    });
+for (const kind of KINDS) {
+  for (const upstream of PROTOCOL_LIST) {
+    for (const client of PROTOCOL_LIST) {
+      if (client === upstream) continue;
+      test(`${kind}: ${client} clients on ${upstream} servers read as much from the cache as its own clients do`, async () => {
+        const own = straight.get(`${kind} ${upstream}`);
+        assert.ok(own && own.share > 0.9, `straight: ${own?.share}`);
+        const without = await setting.through(client, upstream, "client", kind);
+        const added = await setting.through(client, upstream, "auto", kind);
+        assert.ok(added.share >= own.share * PART_MIN, `${added.share} of ${own.share}`);
+        assert.equal(added.toldShare, added.share, "the client is told what was counted");
+        rows[kind].push(row(client, upstream, own, without, added));
+        if (upstream === "messages") assertBreakpoints(added.bodies, without);
+        else if (client === "messages") assertKeys(added.bodies, without);
+        else assert.equal(added.share, without.share, "these clients have keys of their own");
+      });
+    }
   }
 }
 
 test("docs/prompt-caches.md has the figures", () => {
-  assert.equal(rows.length, 6, "all directions have been measured");
+  const tables = KINDS.map((kind) => rows[kind].sort().join("\n"));
+  for (const kind of KINDS) assert.equal(rows[kind].length, 6, `${kind}: all directions have been measured`);
   const page = readFileSync(PAGE, "utf8");
-  const table = rows.sort().join("\n");
-  const written = page.replace(/(?<=\n\| --- \|.*\n)(\| \w+ \| \w+ \| [\d.]+ %.*\n)+/, `${table}\n`);
+  let nth = 0;
+  const written = page.replace(/(?<=\n\| --- \|.*\n)(\| \w+ \| \w+ \| [\d.]+ %.*\n)+/g, () => `${tables[nth++]}\n`);
   if (process.env.UPDATE_GOLDENS) writeFileSync(PAGE, written);
-  assert.ok(readFileSync(PAGE, "utf8").includes(table), "UPDATE_GOLDENS=1 writes the figures");
+  assert.equal(nth, KINDS.length);
+  assert.equal(readFileSync(PAGE, "utf8"), written, "UPDATE_GOLDENS=1 writes the figures");
 });
 
 function row(client: Protocol, upstream: Protocol, own: Measured, without: Measured, added: Measured): string {

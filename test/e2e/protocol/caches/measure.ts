@@ -1,7 +1,8 @@
 /** Sessions through a gateway and straight to the vendor, and what of their input was read from a cache. */
-import { join } from "node:path";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { ownConfig, yamlOf } from "../../../rig/config.ts";
 import { type ConfigPlaces, startGatewayHere } from "../../../rig/gateway.ts";
+import { startRecordedSession } from "./recorded.ts";
 import { REQUESTS_PER_SESSION, startSession, type Target } from "./sessions.ts";
 import { type CachingVendor, type InputCount, type Json, startCachingVendor } from "./vendor.ts";
 
@@ -10,6 +11,10 @@ export const PROTOCOL_LIST = ["chat", "messages", "responses"] as const satisfie
 /** The ways to answer a model's requests: what is added for its cache, and nothing. */
 export const WAYS = ["auto", "client"] as const;
 type Way = (typeof WAYS)[number];
+
+/** Whose sessions are measured: a script's, or those of recorded clients. */
+const KINDS = { scripted: startSession, recorded: startRecordedSession } as const;
+export type Kind = keyof typeof KINDS;
 
 /** Sessions of the same agent that go on side by side, since one alone never has to share a machine. */
 const SESSIONS = 3;
@@ -25,10 +30,11 @@ export interface Measured extends InputCount {
 }
 
 /** A model of its own for each measurement, since a vendor's caches are. */
-const modelOf = (client: Protocol, upstream: Protocol, way: Way) => `${client}-on-${upstream}-${way}`;
+const modelOf = (client: Protocol, upstream: Protocol, way: Way, kind: Kind) =>
+  `${kind}-${client}-on-${upstream}-${way}`;
 
 /** A model per protocol and way, all on one vendor. */
-function config({ dir }: ConfigPlaces, vendor: CachingVendor): string {
+function config(places: ConfigPlaces, vendor: CachingVendor): string {
   const price = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10"}';
   const model = (name: string, upstream: Protocol, way: Way) => {
     const native = upstream === "chat" ? ", openai_native: true" : "";
@@ -36,18 +42,13 @@ function config({ dir }: ConfigPlaces, vendor: CachingVendor): string {
     return `  ${name}: {plans: [free], price: ${price}, context_tokens: 200000, capabilities: ${capabilities}, routes: [{upstream: up-${upstream}}]}`;
   };
   const models = PROTOCOL_LIST.flatMap((client) =>
-    PROTOCOL_LIST.flatMap((upstream) => WAYS.map((way) => model(modelOf(client, upstream, way), upstream, way))),
+    PROTOCOL_LIST.flatMap((upstream) =>
+      WAYS.flatMap((way) =>
+        (Object.keys(KINDS) as Kind[]).map((kind) => model(modelOf(client, upstream, way, kind), upstream, way)),
+      ),
+    ),
   );
-  return `
-listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-admin_token: test-admin-token
-store: ${JSON.stringify(`embedded:${join(dir, "data")}`)}
-journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
-sealing_keys: [test-sealing-key-of-32-characters-or-more]
-default_plan: free
-plans: {free: {}}
-upstreams:
+  return `${yamlOf(ownConfig(places))}upstreams:
 ${PROTOCOL_LIST.map((protocol) => `  up-${protocol}: {protocol: ${protocol}, base_url: ${JSON.stringify(vendor.url)}, api_key: canary}`).join("\n")}
 models:
 ${models.join("\n")}
@@ -59,9 +60,9 @@ groups:
 /** A gateway, and behind it the vendor, which can be asked straight as well. */
 export interface Setting {
   /** The sessions straight at the vendor. */
-  straight(protocol: Protocol): Promise<Measured>;
+  straight(protocol: Protocol, kind: Kind): Promise<Measured>;
   /** The sessions through the gateway, in a direction. */
-  through(client: Protocol, upstream: Protocol, way: Way): Promise<Measured>;
+  through(client: Protocol, upstream: Protocol, way: Way, kind: Kind): Promise<Measured>;
   close(): Promise<void>;
 }
 
@@ -72,9 +73,10 @@ export async function startSetting(): Promise<Setting> {
   const { key } = await here.account({ usd: "1000" });
   const direct = vendor.url.slice(0, -"/v1".length);
   return {
-    straight: (protocol) => measured(protocol, vendor, { url: direct, key: "canary", model: `straight-${protocol}` }),
-    through: (client, upstream, way) =>
-      measured(client, vendor, { url: here.url, key, model: modelOf(client, upstream, way) }),
+    straight: (protocol, kind) =>
+      measured(protocol, kind, vendor, { url: direct, key: "canary", model: `${kind}-straight-${protocol}` }),
+    through: (client, upstream, way, kind) =>
+      measured(client, kind, vendor, { url: here.url, key, model: modelOf(client, upstream, way, kind) }),
     async close() {
       await here.close();
       await vendor.close();
@@ -83,9 +85,9 @@ export async function startSetting(): Promise<Setting> {
 }
 
 /** Runs the sessions of one client against one target, whose model has nothing in its caches. */
-async function measured(client: Protocol, vendor: CachingVendor, target: Target): Promise<Measured> {
+async function measured(client: Protocol, kind: Kind, vendor: CachingVendor, target: Target): Promise<Measured> {
   const before = vendor.seen.length;
-  const sessions = Array.from({ length: SESSIONS }, (_, nth) => startSession(client, nth, target));
+  const sessions = Array.from({ length: SESSIONS }, (_, nth) => KINDS[kind](client, nth, target));
   const told = { cached: 0, input: 0 };
   for (let request = 0; request < REQUESTS_PER_SESSION; request++) {
     for (const session of sessions) {

@@ -20,13 +20,14 @@ export interface Session {
 
 export const REQUESTS_PER_SESSION = 20;
 
-const prose = (chars: number, about: string) =>
+/** Text of a length that says what it is about. */
+export const prose = (chars: number, about: string) =>
   `${about}: read what is there before you change it, say what you found, and keep what works. `
     .repeat(Math.ceil(chars / 80))
     .slice(0, chars);
 
 /** 5,000 tokens at four characters each. */
-const SYSTEM = prose(20_000, "You are an agent that works on a code base");
+export const SYSTEM = prose(20_000, "You are an agent that works on a code base");
 
 const TOOLS = Array.from({ length: 10 }, (_, nth) => ({
   name: `tool_${nth}`,
@@ -39,7 +40,7 @@ const TOOLS = Array.from({ length: 10 }, (_, nth) => ({
   },
 }));
 
-const taskOf = (session: number, nth: number) =>
+export const taskOf = (session: number, nth: number) =>
   prose(500, `Session ${session}, task ${nth}, which is part of the same change as the one before it`);
 const resultOf = (id: string) => prose(1_800, `The result of ${id} is a stretch of the file`);
 
@@ -48,7 +49,8 @@ export function startSession(protocol: Protocol, session: number, target: Target
   return CLIENTS[protocol](session, target);
 }
 
-async function ask(protocol: Protocol, { url, key, model }: Target, body: Json): Promise<Json> {
+/** Asks for a whole answer. @throws what the server refuses. */
+export async function ask(protocol: Protocol, { url, key, model }: Target, body: Json): Promise<Json> {
   const answer = await fetch(url + PROTOCOLS[protocol].path, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${key}` },

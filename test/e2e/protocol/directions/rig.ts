@@ -1,7 +1,7 @@
 /** What the tests of the nine directions share: a gateway with one able model per upstream protocol, and who asks it. */
-import { join } from "node:path";
 import type { SeenRequest } from "../../../../src/simulator/server.ts";
 import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
+import { ownConfig, yamlOf } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -42,17 +42,8 @@ const PRICE = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "1
  * @param more lines of further models, indented by two blanks.
  */
 export function directionsConfig(more = ""): (places: ConfigPlaces) => string {
-  return ({ upstreamUrl, dir }) => `
-listen: 127.0.0.1:0
-admin: 127.0.0.1:0
-admin_token: test-admin-token
-store: ${JSON.stringify(`embedded:${join(dir, "data")}`)}
-journal: {dir: ${JSON.stringify(join(dir, "journal"))}}
-sealing_keys: [test-sealing-key-of-32-characters-or-more]
-default_plan: free
-plans: {free: {}}
-upstreams:
-${PROTOCOL_LIST.flatMap((protocol) => [upstreamLine(`up-${protocol}`, protocol, upstreamUrl), upstreamLine(`second-${protocol}`, protocol, upstreamUrl)]).join("\n")}
+  return (places) => `${yamlOf(ownConfig(places))}upstreams:
+${PROTOCOL_LIST.flatMap((protocol) => [upstreamLine(`up-${protocol}`, protocol, places.upstreamUrl), upstreamLine(`second-${protocol}`, protocol, places.upstreamUrl)]).join("\n")}
 models:
 ${PROTOCOL_LIST.map((protocol) => modelLine(modelOn(protocol), `{upstream: up-${protocol}}`, CAPABILITIES[protocol])).join("\n")}
 ${more}

@@ -2,7 +2,8 @@
  * docs/translation-rules.md rule 38: thought signatures of Gemini and OpenRouter's `reasoning_details` come back in the
  * next turn of a tool loop, to the letter and with the call that they were given with, whoever the client is. The forms are
  * the vendors' (ai.google.dev/gemini-api/docs/thought-signatures, github.com/can1357/oh-my-pi/pull/10173 for Vertex,
- * openrouter.ai/docs/guides/best-practices/reasoning-tokens, github.com/agno-agi/agno/pull/8861 for its fragments).
+ * openrouter.ai/docs/guides/best-practices/reasoning-tokens, github.com/agno-agi/agno/pull/8861 for its fragments,
+ * github.com/OpenRouterTeam/ai-sdk-provider/issues/519 for several of one index).
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -56,6 +57,13 @@ const DETAILS: readonly Json[] = [
   { type: "reasoning.encrypted", data: "opaque==", id: "c1", format: "google-gemini-v1", index: 1 },
 ];
 
+/** As streams of OpenAI's models have them: whatever the block, its index is 0. */
+const SAME_INDEX: readonly Json[] = [
+  { type: "reasoning.summary", summary: "Two steps.", format: "openai-responses-v1", index: 0, id: "rs_1" },
+  { type: "reasoning.encrypted", data: "first==", id: "rs_1", format: "openai-responses-v1", index: 0 },
+  { type: "reasoning.encrypted", data: "second==", id: "rs_2", format: "openai-responses-v1", index: 0 },
+];
+
 const REPLIES: Readonly<Record<string, Reply>> = {
   "Gemini's calls": gemini("google"),
   "Vertex' calls": gemini("vertex"),
@@ -77,6 +85,17 @@ const REPLIES: Readonly<Record<string, Reply>> = {
       { tool_calls: [{ index: 0, ...call("c1") }], reasoning_details: [DETAILS[1]] },
     ],
     again: { reasoning_details: DETAILS, tool_calls: [call("c1")] },
+  },
+  "OpenRouter's details of one index": {
+    message: { reasoning: "Two steps.", reasoning_details: SAME_INDEX, content: "", tool_calls: [call("c1")] },
+    deltas: [
+      { reasoning: "Two", reasoning_details: [{ ...SAME_INDEX[0], summary: "Two" }] },
+      { reasoning: " steps.", reasoning_details: [{ ...SAME_INDEX[0], summary: " steps." }] },
+      { reasoning_details: [SAME_INDEX[1]] },
+      { reasoning_details: [SAME_INDEX[2]] },
+      { content: "", tool_calls: [{ index: 0, ...call("c1") }] },
+    ],
+    again: { reasoning_details: SAME_INDEX, tool_calls: [call("c1")] },
   },
   "a signature of the second call": {
     message: { content: null, tool_calls: [call("c1"), call("c2", signed("second"))] },

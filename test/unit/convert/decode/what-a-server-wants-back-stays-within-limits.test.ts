@@ -65,29 +65,59 @@ test("only what is known to be signed is sealed, under whatever name a server hi
   assert.equal(returned?.message, undefined);
 });
 
+const detail = (type: string, index: number | undefined, more: object) => ({
+  type: `reasoning.${type}`,
+  index,
+  ...more,
+});
+const plain = (details: readonly object[]) => details.map((one) => JSON.parse(JSON.stringify(one)));
+
 test("fragments of details are joined by their index, and others stay apart", () => {
-  const text = (index: number | undefined, piece: string, more: object = {}) => ({
-    type: "reasoning.text",
-    index,
-    text: piece,
-    ...more,
-  });
-  assert.deepEqual(
-    mergedDetails([
-      text(0, "a"),
-      { type: "reasoning.encrypted", index: 0, data: "d" },
-      text(0, "b", { signature: null }),
-      text(1, "c"),
-      { type: "reasoning.text", index: 0, signature: "s" },
-      text(undefined, "x"),
-      text(undefined, "y"),
-    ]).map((detail) => JSON.parse(JSON.stringify(detail))),
-    [
-      { type: "reasoning.text", index: 0, text: "ab", signature: "s" },
-      { type: "reasoning.encrypted", index: 0, data: "d" },
-      { type: "reasoning.text", index: 1, text: "c" },
-      { type: "reasoning.text", text: "x" },
-      { type: "reasoning.text", text: "y" },
-    ],
-  );
+  const merged = mergedDetails([
+    detail("text", 0, { text: "a" }),
+    detail("text", 1, { text: "c" }),
+    detail("text", 0, { text: "b", signature: null }),
+    detail("text", 0, { signature: "s" }),
+    detail("text", undefined, { text: "x" }),
+    detail("text", undefined, { text: "y" }),
+  ]);
+  assert.deepEqual(plain(merged), [
+    { type: "reasoning.text", index: 0, text: "ab", signature: "s" },
+    { type: "reasoning.text", index: 1, text: "c" },
+    { type: "reasoning.text", text: "x" },
+    { type: "reasoning.text", text: "y" },
+  ]);
+});
+
+// github.com/OpenRouterTeam/ai-sdk-provider/issues/519: streams give each block the index 0.
+test("blocks of one index stay apart where their type, their id or a signature parts them", () => {
+  const blocks = [
+    detail("summary", 0, { summary: "first", id: "rs_1" }),
+    detail("encrypted", 0, { data: "one", id: "rs_1" }),
+    detail("encrypted", 0, { data: "two", id: "rs_2" }),
+    detail("summary", 0, { summary: "second" }),
+    detail("encrypted", 0, { data: "three", id: "rs_3", format: "openai-responses-v1" }),
+    detail("encrypted", 0, { data: "four", format: "google-gemini-v1" }),
+    detail("text", 0, { text: "signed", signature: "s1" }),
+    detail("text", 0, { text: "signed again", signature: "s2" }),
+  ];
+  assert.deepEqual(mergedDetails(blocks), blocks);
+});
+
+test("fragments of the block that came last are joined, whatever had the index before", () => {
+  const merged = mergedDetails([
+    detail("summary", 0, { summary: "fi", id: "rs_1" }),
+    detail("summary", 0, { summary: "rst" }),
+    detail("encrypted", 0, { data: "one", id: "rs_1" }),
+    detail("text", 0, { text: "sig" }),
+    detail("text", 0, { text: "ned" }),
+    detail("text", 0, { signature: "s1" }),
+    detail("text", 0, { text: "more" }),
+  ]);
+  assert.deepEqual(plain(merged), [
+    { type: "reasoning.summary", index: 0, summary: "first", id: "rs_1" },
+    { type: "reasoning.encrypted", index: 0, data: "one", id: "rs_1" },
+    { type: "reasoning.text", index: 0, text: "signed", signature: "s1" },
+    { type: "reasoning.text", index: 0, text: "more" },
+  ]);
 });
