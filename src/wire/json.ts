@@ -26,6 +26,19 @@ export {
 export { isJsonFault, type JsonMember, type JsonScan, scanJson } from "./json-scan.ts";
 export { decodeUtf8 } from "./utf8.ts";
 
+/**
+ * Whether a string of a JSON text may hold these words of ASCII, letters and signs that need no escape: they are there as
+ * they are, or there are escapes by which any of them could be written.
+ */
+export function mayHoldText(json: Uint8Array, words: string): boolean {
+  const buffer = asBuffer(json);
+  if (buffer.indexOf(words) >= 0) return true;
+  return buffer.indexOf("\\u00") >= 0 && PRINTABLE_ESCAPES.some((begins) => buffer.indexOf(begins) >= 0);
+}
+
+/** What escapes of U+0020 to U+007F begin with; those of control characters are in every terminal's output. */
+const PRINTABLE_ESCAPES = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"];
+
 /** The top-level member of that name, or undefined. */
 export function findMember(scan: JsonScan, name: string): JsonMember | undefined {
   return scan.members.find((member) => member.name === name);

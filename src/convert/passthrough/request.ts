@@ -49,7 +49,9 @@ export function spliceRequest(
   );
   const named = storedSplices(request, route);
   if (isRefusal(named)) return named;
-  Object.assign(set, named.set, withoutEnvelopes(request, { route, context }, named.ofItem));
+  const opened = withoutEnvelopes(request, { route, context }, named.ofItem);
+  if (isRefusal(opened)) return opened;
+  Object.assign(set, named.set, opened);
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
   return {

@@ -7,8 +7,7 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
-import { elementSpans, findNested, spliceNested } from "../../wire/json.ts";
-import { asBuffer } from "../../wire/utf8.ts";
+import { elementSpans, findNested, mayHoldText, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import { editElements } from "../passthrough/elements.ts";
 import { nestsWithin } from "../reply/depth.ts";
@@ -238,8 +237,7 @@ type Rest = () => Promise<void> | undefined;
 
 /** Whether a request may have ids to open, or references; false for nearly all. */
 export function mayRefer(body: Uint8Array): boolean {
-  const buffer = asBuffer(body);
-  return buffer.indexOf("_gw1.") >= 0 || buffer.indexOf('"item_reference"') >= 0;
+  return mayHoldText(body, "_gw1.") || mayHoldText(body, "item_reference");
 }
 
 /** How much a request may open and have put in its place, in bytes of JSON. */
