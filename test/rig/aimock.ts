@@ -26,8 +26,10 @@ export interface Heard {
 }
 
 export interface ThirdParty {
+  readonly name: string;
   /** `http://127.0.0.1:port`, without `/v1`. */
   readonly url: string;
+  readonly key: string;
   /** All requests from now on are answered so. */
   say(said: Said): void;
   /** The last request as the server has read it, whichever its protocol. */
@@ -40,7 +42,9 @@ export async function startAimock(): Promise<ThirdParty> {
   const server = new LLMock({ port: 0, logLevel: "silent", strict: true, chunkSize: 7 });
   await server.start();
   return {
+    name: "aimock",
     url: server.url,
+    key: "none",
     say({ text, reasoning, calls, finish, usage }) {
       server.clearFixtures();
       const toolCalls = calls.map(({ id, name, input }) => ({ id, name, arguments: JSON.stringify(input) }));
