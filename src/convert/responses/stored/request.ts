@@ -4,7 +4,8 @@ import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.
 import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
 import { mayHoldText, spliceNested } from "../../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../../exchange.ts";
-import { isReference, mayBeReferredTo } from "../references.ts";
+import { isReference } from "../references/opening.ts";
+import { mayBeReferredTo } from "../references/sealing.ts";
 import { isWrapped, openStored } from "./stored.ts";
 
 /** Whether a request may have wrapped ids; false for nearly all. */
