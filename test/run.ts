@@ -11,6 +11,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
 import { makeBundled } from "./rig/bundled.ts";
+import { askedServers } from "./rig/litellm.ts";
 import { tracesReadBy } from "./rig/otel-collector.ts";
 import { ensureSystemPackages } from "./rig/system-packages.ts";
 
@@ -62,7 +63,7 @@ const timings: { readonly file: string; readonly ms: number }[] = [];
 let passed = 0;
 let failed = 0;
 const skipped: string[] = [];
-console.log(`${files.length} files. Traces are read by ${tracesReadBy()}.`);
+console.log(`${files.length} files. Traces are read by ${tracesReadBy()}. Servers of others: ${askedServers()}.`);
 await runAll(
   files.filter((file) => !isAlone(file)),
   CONCURRENCY,

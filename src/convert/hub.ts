@@ -36,7 +36,14 @@ export interface TextPart {
 
 /** Bytes, an address, or an upstream's own file id (which no other vendor can read). */
 export type MediaSource =
-  | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
+  | {
+      readonly kind: "base64";
+      /** In lower case, without parameters. */
+      readonly mediaType: string;
+      /** Of text, as far as it is named. */
+      readonly charset: string | undefined;
+      readonly data: string;
+    }
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "id"; readonly id: string };
 

@@ -5,7 +5,7 @@
 import { type BodyGate, UNPROVEN_BYTES_MAX } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
 import { TURNS } from "../accept/turns.ts";
-import { mayRefer, withItemsInPlace } from "../convert/responses/references.ts";
+import { mayRefer, withItemsInPlace } from "../convert/responses/references/opening.ts";
 import { mayNameStored, storedNamesOf } from "../convert/responses/stored/request.ts";
 import type { AttemptRecord } from "../dispatch/ask.ts";
 import type { Route } from "../values/catalog.ts";

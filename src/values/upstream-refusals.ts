@@ -38,9 +38,9 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
 const IMAGE_CODE = /(^|_)image(_|$)/;
 
 /**
- * Known sentences. They are looked for at the beginning only, since further on a prompt may be quoted; those about the
- * operator's account must be the very first words, since they cost the upstream its place. Of OpenAI, Azure, GitHub Copilot,
- * Groq, Cerebras, LM Studio, vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
+ * Known sentences. They are looked for in the server's own words only (`ownWords`), since it may repeat what the client has sent;
+ * those about the operator's account must be the very first words, since they cost the upstream its place. Of OpenAI, Azure, GitHub
+ * Copilot, Groq, Cerebras, LM Studio, vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
  * (November 2026).
  */
 const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
@@ -76,6 +76,56 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
 /** How far into a message its own words are looked for. */
 const OWN_WORDS_CHARS = 300;
 
+/** What servers, routers and SDKs write before a message, one after another. */
+const PREFIX = new RegExp(
+  [
+    "error code:? \\d+ - |(?:http |status |code )*\\d{3}(?: bad request)?: |<\\d{3}> |\\[\\d{3}\\] ",
+    "[\\w.]*(?:error|exception|failed|invalidparameter)(?::| -) |(?:[a-z]+ ){0,3}(?:error|request|params): |invalid prompt: ",
+    "the model returned the following errors: |failed to start sampling: |error from [^:\"']{1,40}: |\\{.{0,80}?[\"']message[\"']: ?[\"']",
+    "(?:openai|azure|anthropic|claude|amazon|aws|bedrock|vertex|google|gemini|mistral|xai|grok|cohere|moonshot|kimi|zhipu|z\\.ai|glm): ",
+    "(?:minimax|alibaba|dashscope|qwen|deepseek|groq|cerebras|fireworks|together|openrouter|vllm|sglang|llama\\.cpp|ollama|tgi|nvidia): ",
+  ].join("|"),
+  "iy",
+);
+const PREFIXES_MAX = 8;
+
+/** The place of a block of content that a server cannot read, before what it says of it. */
+const BLOCK_PATH = /(?:messages|input|\*{3})[\w.*[\]]{0,40}content[\w.*[\]]{0,60}: /y;
+
+/** Text in quotation marks, an unclosed one to the end; an apostrophe inside a word is none. */
+const QUOTED =
+  /"(?:[^"\\]|\\.)*(?:"|$)|(?<!\w)'(?:[^']|'(?=\w))*(?:'(?!\w)|$)|\u201c[^\u201d]*(?:\u201d|$)|\u2018[^\u2019]*(?:\u2019|$)/g;
+
+/** After it stands a value, as a rule: what a client has sent. Numbers are the server's. */
+const VALUE_FOLLOWS = /:\s+(?!\d)|\n/;
+
+/**
+ * Whether a message says this in the server's own words: before any value that it repeats, and in no quotation marks. The words
+ * may go on after that.
+ */
+function saysItself(message: string, sentence: RegExp, beforeIt: readonly RegExp[]): boolean {
+  const begins = message.slice(0, OWN_WORDS_CHARS).trimStart();
+  let at = 0;
+  for (let round = 0; round < PREFIXES_MAX; round++) {
+    const next = beforeIt.map((prefix) => endOf(prefix, begins, at)).find((end) => end > at);
+    if (next === undefined) break;
+    at = next;
+  }
+  const own = begins.slice(at).replace(QUOTED, "''");
+  const found = sentence.exec(own);
+  if (!found) return false;
+  const value = own.search(VALUE_FOLLOWS);
+  return value < 0 || found.index <= value;
+}
+
+function endOf(prefix: RegExp, text: string, at: number): number {
+  prefix.lastIndex = at;
+  return prefix.test(text) ? prefix.lastIndex : at;
+}
+
+const PREFIXES = [PREFIX];
+const PREFIXES_AND_PATH = [PREFIX, BLOCK_PATH];
+
 /**
  * What a refusal means; undefined when it is none of these.
  * @param names its `code`, `type` and the like, of any type.
@@ -89,8 +139,10 @@ export function refusalMeaning(names: readonly unknown[], message: unknown): Ref
   }
   if (said.some((name) => IMAGE_CODE.test(name))) return "invalid_image";
   if (typeof message !== "string") return undefined;
-  const begins = message.slice(0, OWN_WORDS_CHARS);
-  return SENTENCES.find(([sentence]) => sentence.test(begins))?.[1];
+  return SENTENCES.find(([sentence, meaning]) => {
+    if (meaning === "quota") return sentence.test(message);
+    return saysItself(message, sentence, meaning === "invalid_image" ? PREFIXES_AND_PATH : PREFIXES);
+  })?.[1];
 }
 
 /** The code of a refusal of reasoning that the server did not make, or made for another account or conversation. */
@@ -114,7 +166,7 @@ const REASONING_SENTENCES = new RegExp(
 /** Whether a refusal is about reasoning that came back to the wrong server; `names` and `message` as for `refusalMeaning`. */
 export function refusesReasoning(names: readonly unknown[], message: unknown): boolean {
   if (names.includes(REASONING_REFUSED)) return true;
-  return typeof message === "string" && REASONING_SENTENCES.test(message.slice(0, OWN_WORDS_CHARS));
+  return typeof message === "string" && saysItself(message, REASONING_SENTENCES, PREFIXES_AND_PATH);
 }
 
 /** The code as clients know it; undefined for any other. */

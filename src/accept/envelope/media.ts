@@ -6,6 +6,7 @@
 import { inflateRawSync } from "node:zlib";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
+import { charsetOf, decodeCharset, isReadAsUtf8 } from "../../wire/charset.ts";
 import { type Met, member } from "./conversation.ts";
 import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
 import { textTokens } from "./text-density.ts";
@@ -64,7 +65,7 @@ export class MediaCount {
   /** Counts a member once, in however many words the body says what it is. */
   #add(kind: MediaPiece["kind"], holder: unknown, name: string, hint?: "audio"): void {
     const data = member(holder, name);
-    const encoded = base64Of(data);
+    const encoded = base64Of(data, member(holder, "media_type"));
     if (encoded === undefined) {
       this.#unknown(kind);
       return;
@@ -81,17 +82,21 @@ export class MediaCount {
 interface Base64Text {
   readonly text: string;
   readonly bytes: number;
+  /** In which text is read where it is not read as UTF-8; undefined otherwise. */
+  readonly charset: string | undefined;
 }
 
 /**
  * The base64 of a data URL, or bare base64; undefined for addresses and everything else. Every character is looked at:
  * otherwise text could be smuggled past the estimate as media.
  */
-function base64Of(value: unknown): Base64Text | undefined {
+function base64Of(value: unknown, mediaType: unknown): Base64Text | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   const comma = value.startsWith("data:") ? value.slice(0, DATA_URL_HEAD_CHARS_MAX).indexOf(",") : -1;
   const text = comma === -1 ? value : value.slice(comma + 1);
-  return NOT_BASE64.test(text) ? undefined : { text, bytes: Buffer.byteLength(text, "base64") };
+  if (NOT_BASE64.test(text)) return undefined;
+  const named = charsetOf(comma === -1 ? String(mediaType) : value.slice(0, comma));
+  return { text, bytes: Buffer.byteLength(text, "base64"), charset: isReadAsUtf8(named) ? undefined : named };
 }
 
 const DATA_URL_HEAD_CHARS_MAX = 256;
@@ -140,7 +145,15 @@ function pieceByHead(
   // 0: what is in it is counted by its end (pieceOf); without one it cannot be read.
   if (isZip(head)) return { kind, tokens: endsAsZip(decodedTail(encoded, ZIP_END_BYTES)) ? 0 : undefined };
   // What is packed in another way may be a thousand times its size.
-  return { kind, tokens: isText(head) ? textTokens(decoded(encoded, encoded.bytes), budget) : undefined };
+  return { kind, tokens: isText(head) ? tokensOfText(encoded, budget) : undefined };
+}
+
+/** As UTF-8, and in its charset if that is another one: who reads it how is the route's matter. */
+function tokensOfText(encoded: Base64Text, budget: ReadingBudget): number {
+  const bytes = decoded(encoded, encoded.bytes);
+  const tokens = textTokens(bytes, budget);
+  const text = encoded.charset === undefined ? undefined : decodeCharset(bytes, encoded.charset);
+  return text === undefined ? tokens : Math.max(tokens, textTokens(Buffer.from(text), budget));
 }
 
 /**
@@ -195,12 +208,13 @@ function isSound(head: Buffer): boolean {
 }
 
 /** Undefined for codecs in which an hour of silence takes a few kilobytes (FLAC, Ogg, AAC, MP4, WebM). */
-function soundTokens({ text, bytes }: Base64Text, head: Buffer): number | undefined {
+function soundTokens(encoded: Base64Text, head: Buffer): number | undefined {
+  const { bytes } = encoded;
   const isSampled = /^RIFF[\s\S]{4}WAVE/.test(head.toString("latin1", 0, 12)) && head.length >= 36;
   // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
   const said = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
   if (said > 0) return Math.ceil((bytes / Math.min(said, SAMPLED_BYTES_PER_S)) * SOUND_TOKENS_PER_S);
-  return isMp3({ text, bytes }, head) ? Math.ceil((bytes / MP3_BYTES_PER_S) * SOUND_TOKENS_PER_S) : undefined;
+  return isMp3(encoded, head) ? Math.ceil((bytes / MP3_BYTES_PER_S) * SOUND_TOKENS_PER_S) : undefined;
 }
 
 const TAG_BYTES = 10;

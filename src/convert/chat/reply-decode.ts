@@ -66,7 +66,9 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
   if (refusal) items.push({ type: "refusal", text: refusal });
   for (const url of imagesOf(message)) items.push({ type: "image", url });
   const callIds = new ReplyCallIds(plan, ids);
-  for (const [place, call] of callsOf(message).entries()) {
+  // A call without a name is none (rule 54): the client gets no place for it.
+  const named = callsOf(message).filter((call) => callIdentity(call) !== undefined);
+  for (const [place, call] of named.entries()) {
     if (plan.reasoning.envelope) returned.seeCall(call, callIds.kept(textOf(call.id)), place);
     carry("");
     for (const item of callItem(call, plan, callIds)) items.push(item);

@@ -172,7 +172,8 @@ function returnedCall(value: unknown): readonly ReturnedCall[] {
 
 /**
  * The members that each call of a turn gets back, by its place in the turn.
- * @param ids of the turn's calls as the client brought them.
+ * @param ids of the turn's calls as the client brought them: no two are alike (`rules/pairing.ts` refuses that), and a reply gives
+ *   none twice (`reply/tool-call.ts`).
  */
 export function returnedToCalls(
   ids: readonly string[],

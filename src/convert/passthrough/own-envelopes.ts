@@ -5,9 +5,9 @@
  * if it is this model's (docs/translation-rules.md rule 38); every other byte stays (ARCHITECTURE.md promise 6).
  */
 
+import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
-import { spliceNested } from "../../wire/json.ts";
-import { asBuffer } from "../../wire/utf8.ts";
+import { elementSpans, findNested, mayHoldText, memberSpans, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../exchange.ts";
 import { openReasoning, originOf } from "../rules/envelope.ts";
 import { editElements } from "./elements.ts";
@@ -27,16 +27,57 @@ interface Destination {
  * The top-level members that must change, as raw JSON by name; none in almost every request.
  * @param to undefined: none is opened.
  * @param ofItem what else becomes of the items of `input`; undefined: nothing.
+ * @returns a refusal where a member stands twice beside an envelope: one of the two is read here, and both would be sent.
  */
 export function withoutEnvelopes(
   request: ClientRequest,
   to?: Destination,
   ofItem?: EditItem,
-): Record<string, string | Uint8Array> {
-  // Chat has no envelopes. A body that never begins a string with the prefix holds none.
-  const hasSome = request.protocol !== "chat" && asBuffer(request.body).indexOf(`"${PREFIX}`) >= 0;
+): Record<string, string | Uint8Array> | Refusal {
+  // Chat has no envelopes.
+  const hasSome = request.protocol !== "chat" && mayHoldText(request.body, PREFIX);
   if (!hasSome && !ofItem) return {};
+  const refused = hasSome ? refusedDouble(request) : undefined;
+  if (refused) return refused;
   return request.protocol === "messages" ? ofMessages(request) : ofInput(request, to, ofItem);
+}
+
+/** The refusal of a member that stands twice in a message, block or item that holds an envelope. */
+function refusedDouble({ protocol, body }: ClientRequest): Refusal | undefined {
+  const list = protocol === "messages" ? "messages" : "input";
+  for (const [index, raw] of elementsAt(body, [list]).entries()) {
+    if (!holdsEnvelope(raw)) continue;
+    const blocks = protocol === "messages" ? elementsAt(raw, ["content"]) : [];
+    const name = doubledIn(raw) ?? blocks.map(doubledIn).find((one) => one !== undefined);
+    if (name === undefined) continue;
+    const param = `${list}[${index}].${name}`;
+    return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
+  }
+  return undefined;
+}
+
+function elementsAt(body: Uint8Array, path: readonly string[]): readonly Uint8Array[] {
+  const span = findNested(body, path);
+  const array = span ? body.subarray(span.start, span.end) : new Uint8Array();
+  return Array.from(elementSpans(array), ({ start, end }) => array.subarray(start, end));
+}
+
+/** Whether the prefix is in the text, also where letters of it are written as escapes. */
+function holdsEnvelope(raw: Uint8Array): boolean {
+  if (!mayHoldText(raw, PREFIX)) return false;
+  const text = Buffer.from(raw).toString("latin1");
+  return text.replace(ASCII_ESCAPE, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16))).includes(PREFIX);
+}
+
+const ASCII_ESCAPE = /\\u00([2-7][0-9a-f])/gi;
+
+function doubledIn(object: Uint8Array): string | undefined {
+  const seen = new Set<string>();
+  for (const { name } of memberSpans(object)) {
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 /** All thinking of one assistant turn goes together; a turn of nothing else goes whole. */
@@ -85,6 +126,6 @@ function isThinking(block: JsonObject | undefined): boolean {
 }
 
 function isEnvelope(part: JsonObject | undefined): boolean {
-  const opaque = part?.signature ?? part?.data ?? part?.encrypted_content;
-  return typeof opaque === "string" && opaque.startsWith(PREFIX);
+  const opaque = [part?.signature, part?.data, part?.encrypted_content];
+  return opaque.some((one) => typeof one === "string" && one.startsWith(PREFIX));
 }

@@ -37,7 +37,7 @@ import { ownStopReason } from "../messages/reply-encode.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
-import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references.ts";
+import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
 import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
 import { WrappingWatcher, withWrappedIds } from "../responses/stored/reply.ts";
 import { WrappedIds } from "../responses/stored/stored.ts";

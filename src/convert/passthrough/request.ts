@@ -10,7 +10,8 @@ import { MEMBERS, type Shape } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
-import { isReference, lostReferences, mayBeReferredTo } from "../responses/references.ts";
+import { isReference, lostReferences } from "../responses/references/opening.ts";
+import { mayBeReferredTo } from "../responses/references/sealing.ts";
 import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/stored/request.ts";
 import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
@@ -49,7 +50,9 @@ export function spliceRequest(
   );
   const named = storedSplices(request, route);
   if (isRefusal(named)) return named;
-  Object.assign(set, named.set, withoutEnvelopes(request, { route, context }, named.ofItem));
+  const opened = withoutEnvelopes(request, { route, context }, named.ofItem);
+  if (isRefusal(opened)) return opened;
+  Object.assign(set, named.set, opened);
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
   return {

@@ -8,14 +8,13 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { BlockEvent, Citation, ReplyPlan, ToolRef } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
-import { imageNote } from "../rules/media.ts";
 import {
   annotationOf,
   callItem,
   callItemId,
   type ItemStatus,
   imageItem,
-  isImageItem,
+  imageText,
   itemId,
   keptReasoning,
   type MessagePart,
@@ -23,7 +22,7 @@ import {
   refusalPart,
   textPart,
 } from "./items.ts";
-import { KeptItems, writeCarrier } from "./references.ts";
+import { KeptItems, writeCarrier } from "./references/sealing.ts";
 
 /** Writes an event. */
 export type Emit = (type: string, members: JsonObject) => void;
@@ -210,8 +209,9 @@ export class ItemWriter {
 
   /** An image that the model made; one behind an address is text, since the item has no member for it. */
   #show(url: string): void {
-    if (!isImageItem(url)) {
-      this.#speak(imageNote(url), "output_text", []);
+    const text = imageText(url);
+    if (text !== undefined) {
+      this.#speak(text, "output_text", []);
       this.#endPart();
       return;
     }

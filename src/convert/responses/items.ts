@@ -5,9 +5,9 @@
 
 import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { Citation, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
+import type { Citation, ReplyItem, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
 import { sealReasoning } from "../rules/envelope.ts";
-import { base64Image } from "../rules/media.ts";
+import { base64Image, imageNote } from "../rules/media.ts";
 import { typedOfArguments } from "../rules/tool-typed.ts";
 import { parseArguments } from "../rules/tool-wrap.ts";
 
@@ -40,9 +40,9 @@ export function itemId(prefix: "msg_" | "rs_", context: ConvertContext): string 
   return prefix + context.randomId(ITEM_ID_CHARS);
 }
 
-/** Whether an image that the model made is an item: one behind an address is not, since the item has no member for that. */
-export function isImageItem(url: string): boolean {
-  return base64Image(url) !== undefined;
+/** What is said in place of an image that the model made and that is no item: one behind an address, which the item has no member for. */
+export function imageText(url: string): string | undefined {
+  return base64Image(url) === undefined ? imageNote(url) : undefined;
 }
 
 /**
@@ -76,6 +76,13 @@ export function textPart(): MessagePart {
 /** A refusal part with nothing in it yet. */
 export function refusalPart(): MessagePart {
   return { type: "refusal", refusal: "" };
+}
+
+/** A whole part. */
+export function partOf(item: Extract<ReplyItem, { type: "text" | "refusal" }>): MessagePart {
+  if (item.type === "refusal") return { type: "refusal", refusal: item.text };
+  const annotations = item.citations.map((citation) => annotationOf(citation, item.text));
+  return { type: "output_text", text: item.text, annotations, logprobs: [...(item.logprobs ?? [])] };
 }
 
 /** A source as an annotation; offsets count within the part. */

@@ -139,7 +139,10 @@ export function callText(item: JsonObject): string {
  */
 export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop | "failure" {
   if (!incomplete) return stopFor("end");
-  const reason = finishOf(objectOf(response.incomplete_details)?.reason);
+  const said = objectOf(response.incomplete_details)?.reason;
+  // Without a word it is the usual one: to call it whole would hide what is missing.
+  if (said === undefined || said === null || said === "") return stopFor("output-limit");
+  const reason = finishOf(said);
   if (reason === "failure") return reason;
   return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason ?? "end");
 }

@@ -4,20 +4,9 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { HubReply, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
 import { safeCallId } from "../rules/ids.ts";
-import { imageNote } from "../rules/media.ts";
 import { isTruncated } from "../stream-encoder.ts";
-import {
-  annotationOf,
-  callItem,
-  callItemId,
-  imageItem,
-  isImageItem,
-  itemId,
-  keptReasoning,
-  type MessagePart,
-  messageItem,
-} from "./items.ts";
-import { SealedIds } from "./references.ts";
+import { callItem, callItemId, imageItem, imageText, itemId, keptReasoning, messageItem, partOf } from "./items.ts";
+import { SealedIds } from "./references/sealing.ts";
 import { responseEnded, responseId } from "./response.ts";
 
 type SpokenItem = Extract<ReplyItem, { type: "text" | "refusal" }>;
@@ -70,8 +59,9 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
 
 /** An image behind an address is text. */
 function withoutAddress(item: ReplyItem): ReplyItem {
-  if (item.type !== "image" || isImageItem(item.url)) return item;
-  return { type: "text", text: imageNote(item.url), startsMessage: true, citations: [], logprobs: undefined };
+  const text = item.type === "image" ? imageText(item.url) : undefined;
+  if (text === undefined) return item;
+  return { type: "text", text, startsMessage: true, citations: [], logprobs: undefined };
 }
 
 function isEmpty(item: ReplyItem): boolean {
@@ -88,14 +78,4 @@ function explanationOf(items: readonly ReplyItem[], stop: Stop): readonly Spoken
 /** What a vendor says about its refusal, if it refused and says anything. */
 export function explanation(stop: Stop): string | undefined {
   return stop.reason === "refusal" ? stop.refusal?.explanation || undefined : undefined;
-}
-
-function partOf(item: SpokenItem): MessagePart {
-  if (item.type === "refusal") return { type: "refusal", refusal: item.text };
-  return {
-    type: "output_text",
-    text: item.text,
-    annotations: item.citations.map((citation) => annotationOf(citation, item.text)),
-    logprobs: [...(item.logprobs ?? [])],
-  };
 }

@@ -12,7 +12,7 @@ import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Unt
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
-import { type Keeping, KeptItems, writeCarrier } from "./references.ts";
+import { type Keeping, KeptItems, writeCarrier } from "./references/sealing.ts";
 import { ownIncompleteReason } from "./response.ts";
 import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 

@@ -1,6 +1,8 @@
 /** Images and files in each protocol's words (docs/translation-rules.md rule 18). */
 import type { Capabilities } from "../../values/catalog.ts";
+import { shownValue } from "../../values/errors.ts";
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import { charsetOf, decodeCharset } from "../../wire/charset.ts";
 import type { FilePart, ImagePart, MediaSource } from "../hub.ts";
 import { refuse } from "./read.ts";
 
@@ -13,13 +15,18 @@ const DATA_URL = /^data:([^;,]+)((?:;[^;,]*)*?);base64,/i;
 export function sourceOfUrl(url: string): MediaSource {
   const match = DATA_URL.exec(url.slice(0, 256));
   if (match?.[1] === undefined) return { kind: "url", url };
-  return { kind: "base64", mediaType: mediaType(match[1]), data: url.slice(match[0].length) };
+  return base64Source(`${match[1]}${match[2] ?? ""}`, url.slice(match[0].length));
 }
 
-/** A media type in lower case, with the common misspelling of JPEG put right. */
-export function mediaType(type: string): string {
-  const lower = type.trim().toLowerCase();
-  return lower === "image/jpg" ? "image/jpeg" : lower;
+/**
+ * Bytes with what they are said to be; the common misspelling of JPEG is put right.
+ * @param type a media type, with its parameters.
+ */
+export function base64Source(type: string, data: string): Extract<MediaSource, { kind: "base64" }> {
+  const [name = ""] = type.split(";", 1);
+  const lower = name.trim().toLowerCase();
+  const mediaType = lower === "image/jpg" ? "image/jpeg" : lower;
+  return { kind: "base64", mediaType, charset: charsetOf(type), data };
 }
 
 /** A source as one address, the way chat and responses write it; ids are the caller's to refuse. */
@@ -51,10 +58,7 @@ export function messagesImageSource(part: ImagePart, capabilities: Capabilities)
 }
 
 /** What becomes of a file on its way to any target: text, or bytes, or an address. */
-type CarriedFile =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
-  | { readonly kind: "url"; readonly url: string };
+type CarriedFile = { readonly kind: "text"; readonly text: string } | Exclude<MediaSource, { kind: "id" }>;
 
 /** A file that this route can read; text files are text in every form. Refused otherwise. */
 export function carriedFile(part: FilePart, capabilities: Capabilities): CarriedFile {
@@ -64,10 +68,19 @@ export function carriedFile(part: FilePart, capabilities: Capabilities): Carried
   }
   if (source.kind === "text") return source;
   if (source.kind === "base64" && source.mediaType.startsWith("text/")) {
-    return { kind: "text", text: Buffer.from(source.data, "base64").toString("utf8") };
+    const text = decodeCharset(Buffer.from(source.data, "base64"), source.charset);
+    return text === undefined ? refuseCharset(part, source.charset) : { kind: "text", text };
   }
   if (!capabilities.pdf) refuse("untranslatable", part.param, "This model does not take documents.");
   return source;
+}
+
+function refuseCharset({ param }: FilePart, charset: string | undefined): never {
+  return refuse(
+    "untranslatable",
+    param,
+    `The text's charset ${shownValue(charset)} is not known here; send it as UTF-8.`,
+  );
 }
 
 /** A name for bytes that came without one: OpenAI's protocols want one with every file. */

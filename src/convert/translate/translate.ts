@@ -36,7 +36,7 @@ import { MessagesStreamEncoder } from "../messages/stream-encode.ts";
 import { refusedStateMember } from "../passthrough/request.ts";
 import { withoutUnlisted } from "../passthrough/unlisted.ts";
 import type { DecodedReply } from "../reply/decoder.ts";
-import { lostReferences } from "../responses/references.ts";
+import { lostReferences } from "../responses/references/opening.ts";
 import { decodeReply as decodeResponsesReply } from "../responses/reply-decode.ts";
 import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.ts";
 import * as responsesRequest from "../responses/request.ts";

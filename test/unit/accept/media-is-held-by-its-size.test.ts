@@ -414,6 +414,16 @@ test("a ZIP file is held as one whatever stands in front of it", () => {
   assert.equal(tokensOf(file(other)), undefined, "two headers that differ");
 });
 
+test("text is held as what it is in the charset that it names", () => {
+  const data = Buffer.from("once more about houses ".repeat(1_000)).toString("base64");
+  const held = (charset: string) =>
+    tokensOf({ type: "file", file: { file_data: `data:text/plain;charset=${charset};base64,${data}` } }) ?? 0;
+  const [plain, wide] = [held("utf-8"), held("utf-16le")];
+  assert.ok(plain > 0 && plain < 10_000, `${plain}`);
+  assert.ok(wide >= 11_500, `11,500 rare characters, held as ${wide} tokens`);
+  assert.equal(held("nobody-s"), plain);
+});
+
 test("dense text in a ZIP file is held as it is", () => {
   for (const method of [0, 8]) {
     const tokens = tokensOf(file(zip([{ text: "1,2,".repeat(50_000), method }]))) ?? 0;

@@ -1,7 +1,12 @@
 /** docs/translation-rules.md rule 47: what servers refuse a request for, in their own words. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { refusalMeaning, refusesReasoning, tooLongSentence } from "../../../src/values/upstream-refusals.ts";
+import {
+  type RefusalMeaning,
+  refusalMeaning,
+  refusesReasoning,
+  tooLongSentence,
+} from "../../../src/values/upstream-refusals.ts";
 
 /** What a server says, and the two numbers in it: the tokens that were sent and those that fit. */
 const TOO_LONG: readonly (readonly [string, string])[] = [
@@ -121,6 +126,81 @@ test("the account's quota is meant by a message that begins with it, and by none
     "tools.0.name: your account is overdue: does not match",
   ];
   for (const words of quoted) assert.equal(refusalMeaning(["invalid_request_error"], words), undefined, words);
+});
+
+/** What a server may say before its sentence, and what some say in place of it. */
+const BEFORE: readonly string[] = [
+  "",
+  "Error: ",
+  "Error code: 400 - ",
+  "Error code: 400 - {'error': {'message': \"",
+  "litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - ",
+  "<400> InternalError.Algo.InvalidParameter: ",
+  "400: ",
+  "Bad Request: ",
+  "Input validation error: ",
+  "Provider returned error: ",
+  "Error from provider (DeepSeek): ",
+  "OpenAI: ",
+];
+
+/** The sentences of each meaning, as servers say them. */
+const SAID: readonly (readonly [string, RefusalMeaning])[] = [
+  ...TOO_LONG.map(([words]) => [words, "context_length_exceeded"] as const),
+  [
+    "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 4096 tokens",
+    "context_length_exceeded",
+  ],
+  ["`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens", "context_length_exceeded"],
+  ["input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", "context_length_exceeded"],
+  ["This endpoint's maximum context length is 131072 tokens. However, you requested 140000", "context_length_exceeded"],
+  [
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+    "content_policy_violation",
+  ],
+  ["Input data may contain inappropriate content.", "content_policy_violation"],
+  ["Invalid prompt: your prompt was flagged as potentially violating our usage policy.", "content_policy_violation"],
+  ["Could not process image", "invalid_image"],
+  ["messages.0.content.1.image.source.base64: Could not process image", "invalid_image"],
+];
+
+test("a sentence is known behind what routers and SDKs write before it", () => {
+  for (const before of BEFORE) {
+    for (const [words, meaning] of SAID) {
+      assert.equal(refusalMeaning(["invalid_request_error"], before + words), meaning, before + words);
+    }
+  }
+});
+
+/** How servers repeat what a client has sent. */
+const REPEATED: readonly ((words: string) => string)[] = [
+  (words) => `Invalid value: '${words}'. Supported values are: 'user' and 'assistant'.`,
+  (words) => `Invalid enum value. Expected 'user' | 'assistant', received '${words}'`,
+  (words) => `'${words}' is not one of ['low', 'high'] - 'reasoning_effort'`,
+  (words) => `Invalid schema for function 'f': "${words}" is not valid under any of the given schemas.`,
+  (words) => `tools.0.name: ${words}: does not match`,
+  (words) => `messages.0.role: ${words} is no role`,
+  (words) => `Unknown parameter: ${words}`,
+  (words) => `Unknown model: ${words}`,
+  (words) => `1 validation error for Request\nrole\n  Input should be 'user' [input_value='${words}', input_type=str]`,
+  (words) => `Expected a role, got \u201c${words}\u201d`,
+  (words) => `Expected a role, got '${words} which goes on`,
+  (words) => `Error code: 400 - Invalid 'tools[0].function.name': "${words}"`,
+  (words) => `json: cannot unmarshal "${words.replaceAll('"', '\\"')} \\" more" into Go struct field`,
+];
+
+test("a sentence of the client's that a server repeats decides nothing", () => {
+  const reasoning = ["Invalid signature in thinking block", "The encrypted content gAAA could not be verified."];
+  for (const repeated of REPEATED) {
+    for (const [words] of SAID) {
+      if (words.startsWith("messages.") || words.startsWith("'")) continue;
+      assert.equal(refusalMeaning(["invalid_request_error"], repeated(words)), undefined, repeated(words));
+    }
+    for (const words of reasoning) {
+      const said = repeated(words);
+      assert.ok(!refusesReasoning(["invalid_request_error"], said), said);
+    }
+  }
 });
 
 test("a prompt that is quoted further on decides nothing", () => {

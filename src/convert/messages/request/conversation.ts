@@ -4,7 +4,7 @@ import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
-import { mediaType } from "../../rules/media.ts";
+import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
@@ -147,8 +147,8 @@ function imageBlock(block: JsonObject, path: string): ImagePart {
 
 function mediaSource(source: JsonObject, path: string): ImagePart["source"] {
   if (source.type === "base64") {
-    const type = mediaType(text(source.media_type, `${path}.source.media_type`));
-    return { kind: "base64", mediaType: type, data: text(source.data, `${path}.source.data`) };
+    const type = text(source.media_type, `${path}.source.media_type`);
+    return base64Source(type, text(source.data, `${path}.source.data`));
   }
   if (source.type === "url") return { kind: "url", url: text(source.url, `${path}.source.url`) };
   if (source.type === "file") return { kind: "id", id: text(source.file_id, `${path}.source.file_id`) };

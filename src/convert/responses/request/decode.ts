@@ -16,7 +16,7 @@ import {
 } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { unreadOf } from "../../rules/unread.ts";
-import { mayBeReferredTo } from "../references.ts";
+import { mayBeReferredTo } from "../references/sealing.ts";
 import { decodeToolChoice, decodeTools } from "../shape.ts";
 import { ResponsesConversation } from "./input.ts";
 import { RESPONSES_READS } from "./members.ts";

@@ -2,15 +2,15 @@
 import { isRefusal, type Refusal, refusal } from "../../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.ts";
 import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
-import { spliceNested } from "../../../wire/json.ts";
-import { asBuffer } from "../../../wire/utf8.ts";
+import { mayHoldText, spliceNested } from "../../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../../exchange.ts";
-import { isReference, mayBeReferredTo } from "../references.ts";
+import { isReference } from "../references/opening.ts";
+import { mayBeReferredTo } from "../references/sealing.ts";
 import { isWrapped, openStored } from "./stored.ts";
 
 /** Whether a request may have wrapped ids; false for nearly all. */
 export function mayNameStored(body: Uint8Array): boolean {
-  return asBuffer(body).indexOf("_gw1.u.") >= 0;
+  return mayHoldText(body, "_gw1.u.");
 }
 
 /**

@@ -9,7 +9,7 @@ import type { ConvertContext } from "../../exchange.ts";
 /** What a wrapped id is bound to beside its account. */
 const BINDING = "stored";
 const ENVELOPE = "gw1.";
-/** Sealed items (`references.ts`) have no second point, so neither is taken for the other. */
+/** Sealed items (`references/`) have no second point, so neither is taken for the other. */
 const WRAPPED = /^([a-z]{1,16})_gw1\.u\.([A-Za-z0-9_-]{1,1400})$/;
 /** Longer ids, and those with other characters, are not wrapped: they stay as they are, and nobody can refer to them. */
 const WRAPPABLE = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,255}$/;

@@ -142,3 +142,95 @@ test("a count is asked for without them, too", async () => {
   assert.deepEqual([reply.status, reply.headers.get("x-tollgate-origin")], [200, "upstream"]);
   assert.deepEqual(seenBody(here.simulator.requests.at(-1)), body(said));
 });
+
+/** Posts a body as it is written. */
+async function postText(path: string, body: string): Promise<{ readonly status: number; readonly text: string }> {
+  const headers = { "content-type": "application/json", authorization: `Bearer ${account.key}` };
+  const reply = await fetch(`${here.url}${path}`, { method: "POST", headers, body });
+  return { status: reply.status, text: await reply.text() };
+}
+
+/** The text with each letter of the prefix written as an escape. */
+const escaped = (text: string) => text.replaceAll("gw1.", "\\u0067\\u00771\\u002E");
+
+const question = '{"role":"user","content":"go on"}';
+const ofMessages = (...blocks: readonly string[]) =>
+  `{"model":"on-messages","max_tokens":900,"messages":[${question},{"role":"assistant","content":[${blocks}]},${question}]}`;
+const ofResponses = (...items: readonly string[]) =>
+  `{"model":"on-responses","store":false,"max_output_tokens":90,"input":[${[...items, question]}]}`;
+
+test("an envelope that is written with escapes goes no further either", async () => {
+  const said = '{"type":"text","text":"said"}';
+  const message = '{"id":"msg_gw1.AAAA","type":"message","role":"assistant","content":"said"}';
+  for (const [path, body, left] of [
+    ["/v1/messages", ofMessages('{"type":"thinking","thinking":"","signature":"gw1.AAAA"}', said), ofMessages(said)],
+    ["/v1/messages", ofMessages('{"type":"redacted_thinking","data":"gw1.AAAA"}', said), ofMessages(said)],
+    ["/v1/responses", ofResponses('{"type":"reasoning","summary":[],"encrypted_content":"gw1.AAAA"}'), ofResponses()],
+    ["/v1/responses", ofResponses('{"id":"rs_gw1.AAAA","type":"reasoning","summary":[]}'), ofResponses()],
+    ["/v1/responses", ofResponses(message), ofResponses(message.replace('"id":"msg_gw1.AAAA",', ""))],
+    [
+      "/v1/responses",
+      ofResponses(message.replace("gw1.", "gw1.u.")),
+      ofResponses(message.replace('"id":"msg_gw1.AAAA",', "")),
+    ],
+  ] as const) {
+    for (const written of [body, escaped(body)]) {
+      const reply = await postText(path, written);
+      assert.equal(reply.status, 200, reply.text);
+      assert.deepEqual(here.simulator.requests.at(-1)?.json, JSON.parse(left), written);
+    }
+  }
+});
+
+test("a reference that is written with escapes is opened", async () => {
+  const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: account.key, maxRetries: 0 });
+  here.simulator.program({ text: "said before" });
+  const { output } = await sdk.responses.create({ model: "on-responses", input: "go" });
+  const written = `{"type":"\\u0069tem_reference","id":${escaped(JSON.stringify(output[0]?.id))}}`;
+  assert.ok(!written.includes("gw1."));
+  const reply = await postText("/v1/responses", ofResponses(written));
+  assert.equal(reply.status, 200, reply.text);
+  const seen = here.simulator.requests.at(-1)?.body.toString() ?? "";
+  assert.ok(seen.includes("said before") && !seen.includes("reference"), seen);
+});
+
+test("a member that stands twice beside an envelope is refused by name", async () => {
+  const sealed = '{"type":"thinking","thinking":"","signature":"gw1.AAAA"}';
+  const other = '"signature":"c2lnbmVk"}';
+  const before = here.simulator.count;
+  for (const [path, body, param] of [
+    ["/v1/messages", ofMessages(sealed.replace("}", `,${other}`)), "messages[1].signature"],
+    [
+      "/v1/messages",
+      ofMessages(sealed.replace('"type":"thinking"', '$&,"type":"text","text":"x"')),
+      "messages[1].type",
+    ],
+    ["/v1/messages", ofMessages(sealed).replace("]},", '],"content":"said"},'), "messages[1].content"],
+    [
+      "/v1/responses",
+      ofResponses('{"id":"rs_gw1.AAAA","id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"c2U"}'),
+      "input[0].id",
+    ],
+    [
+      "/v1/responses",
+      ofResponses('{"type":"reasoning","summary":[],"encrypted_content":"c2U","encrypted_content":"gw1.AAAA"}'),
+      "input[0].encrypted_content",
+    ],
+  ] as const) {
+    for (const written of [body, escaped(body)]) {
+      const reply = await postText(path, written);
+      assert.equal(reply.status, 400, written);
+      assert.ok(reply.text.includes(`\\"${param}\\" stands twice`), reply.text);
+    }
+  }
+  const counted = await postText("/v1/messages/count_tokens", ofMessages(sealed.replace("}", `,${other}`)));
+  assert.equal(counted.status, 200, "counted here");
+  assert.equal(here.simulator.count, before, "nothing went upstream");
+});
+
+test("escapes alone change nothing: a member may stand twice where there is no envelope", async () => {
+  const body = ofMessages('{"type":"text","text":"\\u00fc \\u0067","text":"twice"}');
+  const reply = await postText("/v1/messages", body);
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(here.simulator.requests.at(-1)?.body.toString(), body);
+});

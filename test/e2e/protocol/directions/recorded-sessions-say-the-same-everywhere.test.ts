@@ -1,45 +1,14 @@
 /**
- * Requests of real clients, as they were recorded through this gateway (test/golden/sessions: each step of a loop of three with
- * reasoning and parallel tools, prompts made up; test/golden/clients: single ones), are answered on an upstream of each protocol that
+ * Requests of real clients, as they were recorded through this gateway (recorded.ts), are answered on an upstream of each protocol that
  * refuses what the vendors refuse, whole and streamed: the same words, the same call, and a bill that is what the client is told.
  */
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
-import { basename } from "node:path";
 import test, { after, before } from "node:test";
 import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
 import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
 import { assertAtRest, framesOf, memoOf, usageLines } from "../whole/asking.ts";
+import { RECORDED, SINGLE } from "./recorded.ts";
 import { type Json, modelOn, PROTOCOL_LIST, startDirections } from "./rig.ts";
-
-interface Session {
-  readonly name: string;
-  readonly protocol: Protocol;
-  readonly steps: readonly Json[];
-}
-
-const RECORDED: readonly Session[] = globSync("test/golden/sessions/*.json").map((file) => {
-  const { client, version, protocol, steps } = JSON.parse(readFileSync(file, "utf8"));
-  return { name: `${client} ${version}`, protocol, steps };
-});
-/** Members that only some servers of their own protocol take; the single bodies have them to show that they pass. Qwen Code has no others. */
-const OWN: ReadonlySet<string> = new Set([
-  "logprobs",
-  "top_logprobs",
-  "safeguards",
-  "moderation",
-  "top_k",
-  "repetition_penalty",
-]);
-const SINGLE: readonly Session[] = globSync("test/golden/clients/!(qwen-code)*.json").map((file) => {
-  const [client, protocol] = basename(file, ".json").split(".") as [string, Protocol];
-  const body = JSON.parse(readFileSync(file, "utf8")) as Json;
-  return {
-    name: client,
-    protocol,
-    steps: [Object.fromEntries(Object.entries(body).filter(([member]) => !OWN.has(member)))],
-  };
-});
 
 let here: GatewayHere;
 let account: TestAccount;

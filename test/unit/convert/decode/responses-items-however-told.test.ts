@@ -163,13 +163,14 @@ test("reasoning without a word: told when there is something to bring back, else
 });
 
 test("incomplete replies say why", () => {
-  const reasonOf = (reason: string, output: readonly object[] = []) => {
+  const reasonOf = (reason: unknown, output: readonly object[] = []) => {
     const response = { status: "incomplete", incomplete_details: { reason }, output };
     return gather(decode({ type: "response.incomplete", response })).stop.reason;
   };
   assert.equal(reasonOf("max_output_tokens", [call("c", "{}")]), "output-limit");
   assert.equal(reasonOf("content_filter"), "refusal");
   assert.equal(reasonOf("max_messages"), "end");
+  for (const none of [undefined, null, ""]) assert.equal(reasonOf(none), "output-limit", "without a word it is cut");
   assert.equal(reasonOf("steered", [call("c", "{}")]), "tool-calls");
 });
 

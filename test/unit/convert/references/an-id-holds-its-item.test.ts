@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { withItemsInPlace } from "../../../../src/convert/responses/references/opening.ts";
 import {
   KeptItems,
   keptNative,
   SealedIds,
-  withItemsInPlace,
   withSealedIds,
-} from "../../../../src/convert/responses/references.ts";
+} from "../../../../src/convert/responses/references/sealing.ts";
 import { openReasoning, originOf } from "../../../../src/convert/rules/envelope.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
 import { Secret } from "../../../../src/values/secret.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { KeptItems, SealedIds } from "../../../../src/convert/responses/references.ts";
+import { KeptItems, SealedIds } from "../../../../src/convert/responses/references/sealing.ts";
 import { CALL, contextOf, type Item, MESSAGE, OWN, placed, refer } from "./rig.ts";
 
 const user = { role: "user", content: "x" };

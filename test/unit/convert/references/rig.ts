@@ -1,6 +1,6 @@
 /** What the tests of references share: contexts of two accounts with real seals, and requests that refer. */
 import type { ConvertContext } from "../../../../src/convert/exchange.ts";
-import { withItemsInPlace } from "../../../../src/convert/responses/references.ts";
+import { withItemsInPlace } from "../../../../src/convert/responses/references/opening.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { Secret } from "../../../../src/values/secret.ts";

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
-import { KeptItems, SealedIds, withItemsInPlace, withSealedIds } from "../../../../src/convert/responses/references.ts";
+import { withItemsInPlace } from "../../../../src/convert/responses/references/opening.ts";
+import { KeptItems, SealedIds, withSealedIds } from "../../../../src/convert/responses/references/sealing.ts";
 import { isRefusal, refusal } from "../../../../src/values/errors.ts";
 import { CALL, MESSAGE, OWN, placed, refer } from "./rig.ts";
 

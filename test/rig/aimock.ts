@@ -1,0 +1,102 @@
+/**
+ * A model server of somebody else's that speaks the three protocols: @copilotkit/aimock, which answers as it is told to and reads each
+ * request into one form of its own.
+ */
+import { type ChatCompletionRequest, LLMock } from "@copilotkit/aimock";
+
+/** What the server is to say. */
+export interface Said {
+  readonly text: string;
+  readonly reasoning: string | undefined;
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly input: object }[];
+  /** Chat's word for the end. */
+  readonly finish: "stop" | "tool_calls" | "length";
+  /** Undefined: it counts nothing. */
+  readonly usage: { readonly input: number; readonly output: number } | undefined;
+}
+
+/** A conversation in one form. */
+export interface Heard {
+  /** All instructions; as in all texts here, without white space, which joins the parts of a text in one protocol only. */
+  readonly system: string;
+  /** What was said, called and answered, in order; texts of one speaker in one. */
+  readonly turns: readonly (readonly string[])[];
+  /** Names of the functions that are offered. */
+  readonly tools: readonly string[];
+}
+
+export interface ThirdParty {
+  readonly name: string;
+  /** `http://127.0.0.1:port`, without `/v1`. */
+  readonly url: string;
+  readonly key: string;
+  /** All requests from now on are answered so. */
+  say(said: Said): void;
+  /** The last request as the server has read it, whichever its protocol. */
+  heard(): Heard;
+  stop(): Promise<void>;
+}
+
+/** Starts one in this process. It cuts what it says into small pieces, and refuses thinking that does not come back as it must. */
+export async function startAimock(): Promise<ThirdParty> {
+  const server = new LLMock({ port: 0, logLevel: "silent", strict: true, chunkSize: 7 });
+  await server.start();
+  return {
+    name: "aimock",
+    url: server.url,
+    key: "none",
+    say({ text, reasoning, calls, finish, usage }) {
+      server.clearFixtures();
+      const toolCalls = calls.map(({ id, name, input }) => ({ id, name, arguments: JSON.stringify(input) }));
+      server.on(
+        {},
+        {
+          content: text,
+          finishReason: finish,
+          ...(reasoning === undefined ? {} : { reasoning }),
+          ...(toolCalls.length === 0 ? {} : { toolCalls }),
+          // Each protocol reads its own two names.
+          ...(usage && {
+            usage: {
+              prompt_tokens: usage.input,
+              completion_tokens: usage.output,
+              input_tokens: usage.input,
+              output_tokens: usage.output,
+              total_tokens: usage.input + usage.output,
+            },
+          }),
+        },
+      );
+    },
+    heard() {
+      const body = server.getLastRequest()?.body;
+      if (!body) throw new Error("it was asked nothing");
+      return readingOf(body as ChatCompletionRequest);
+    },
+    stop: () => server.stop(),
+  };
+}
+
+function readingOf({ messages, tools }: ChatCompletionRequest): Heard {
+  const system: string[] = [];
+  const turns: string[][] = [];
+  for (const { role, content, tool_calls: calls = [], tool_call_id: answered = "" } of messages) {
+    const text = textOf(content);
+    const last = turns.at(-1);
+    // Its chat has developers beside systems.
+    if (role === "system" || String(role) === "developer") system.push(text);
+    else if (role === "tool") turns.push(["result", answered, text]);
+    else if (text !== "" && last?.[0] === role) turns[turns.length - 1] = [role, `${last[1]}${text}`];
+    else if (text !== "") turns.push([role, text]);
+    for (const { id, function: called } of calls) {
+      turns.push(["call", id, called.name, JSON.stringify(JSON.parse(called.arguments))]);
+    }
+  }
+  return { system: system.join(""), turns, tools: (tools ?? []).map((tool) => tool.function.name) };
+}
+
+function textOf(content: unknown): string {
+  const parts = Array.isArray(content) ? content : [{ text: content ?? "" }];
+  const texts = parts.map((part: { text?: unknown }) => String(part.text ?? ""));
+  return texts.join("").replace(/\s+/g, "");
+}
