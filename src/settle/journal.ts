@@ -20,7 +20,7 @@ export interface AdminRecord {
     | "account_plan"
     | "credit"
     | "key_create"
-    | "key_group"
+    | "key_change"
     | "key_revoke"
     | "grant"
     | "code";

@@ -11,6 +11,7 @@ import {
   checkExtend,
   checkFigures,
   checkGrant,
+  checkKeyChange,
   checkKeyHash,
   checkName,
   checkSettle,
@@ -59,16 +60,16 @@ const CHECKS: Checks = {
     checkTag(tag);
     checkName(plan, "a plan");
   },
-  createKey(tag, { id, hash, group }) {
+  createKey(tag, { id, hash, group, name, expiresAtMs }) {
     checkTag(tag);
     checkKeyHash(hash);
     checkName(id, "a key id");
-    checkName(group, "a group");
+    checkKeyChange({ group, name, expiresAtMs });
   },
   listKeys: checkTag,
-  setKeyGroup(tag, _keyId, group) {
+  changeKey(tag, _keyId, change) {
     checkTag(tag);
-    checkName(group, "a group");
+    checkKeyChange(change);
   },
   revokeKey: checkTag,
   credit(tag, payment) {

@@ -69,7 +69,7 @@ const CALLS: Calls<Context> = {
   setPlan: accounts.setPlan,
   createKey: keys.createKey,
   listKeys: keys.listKeys,
-  setKeyGroup: keys.setKeyGroup,
+  changeKey: keys.changeKey,
   revokeKey: keys.revokeKey,
   credit: accounts.credit,
   grant: cards.grant,

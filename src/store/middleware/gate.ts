@@ -19,7 +19,7 @@ const WRITES = [
   "createAccount",
   "setPlan",
   "createKey",
-  "setKeyGroup",
+  "changeKey",
   "revokeKey",
   "credit",
   "grant",

@@ -44,14 +44,18 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
   };
 }
 
-/** A key record: a JSON list of texts (`lua/key-create.lua`). */
+/** A key record: a JSON list of texts (`lua/key.lua`). */
 export function toKey(tag: AccountTag, json: string): Key {
-  const [id = "", group = "", status, created, revision] = JSON.parse(json) as readonly string[];
+  const [id = "", group = "", status, created, revision, name = "", expires = "", suspended] = JSON.parse(
+    json,
+  ) as readonly string[];
   return {
     id,
     tag,
     group,
-    status: status === "revoked" ? "revoked" : "normal",
+    name,
+    status: status !== "revoked" ? "normal" : suspended === "1" ? "suspended" : "revoked",
+    expiresAtMs: expires === "" ? undefined : Number(expires),
     createdAtMs: Number(created),
     revision: Number(revision),
   };

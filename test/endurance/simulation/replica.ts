@@ -17,7 +17,7 @@ const WRITES: ReadonlySet<Operation> = new Set<Operation>([
   "createAccount",
   "setPlan",
   "createKey",
-  "setKeyGroup",
+  "changeKey",
   "revokeKey",
   "credit",
   "grant",

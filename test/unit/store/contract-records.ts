@@ -1,6 +1,7 @@
 /** Accounts, keys, payments and cards: what an operator writes. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { KeyChange } from "../../../src/store/records.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { admitAsk, admitted, causeOf, DAY_MS, hashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
 import type { Ask } from "./contract.ts";
@@ -52,21 +53,62 @@ export function recordTests(ask: Ask): void {
     const again = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("key"), group: "elsewhere" });
     assert.deepEqual([again?.group, again?.revision], ["big", 1]);
     assert.equal(await store.createKey(tagOf("Rnone"), { id: "k", hash: hashOf("k"), group: "g" }), undefined);
-    const first = (await store.setKeyGroup(tag, "key_Rkeys", "small"))?.revision ?? 0;
+    const first = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(Math.abs(first - nowMs()) < 60_000, "a revision is the store's time");
-    const second = (await store.setKeyGroup(tag, "key_Rkeys", "small"))?.revision ?? 0;
+    const second = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(second > first, "the same again stands above what a store has lost");
-    assert.equal(await store.setKeyGroup(tag, "key_none", "small"), undefined);
+    assert.equal(await store.changeKey(tag, "key_none", { group: "small" }), undefined);
     const revoked = await store.revokeKey(tag, "key_Rkeys");
     assert.deepEqual([revoked?.status, revoked?.group], ["revoked", "small"]);
     assert.ok((revoked?.revision ?? 0) > second);
     assert.deepEqual(await store.revokeKey(tag, "key_Rkeys"), revoked);
-    assert.deepEqual(await store.setKeyGroup(tag, "key_Rkeys", "big"), revoked);
+    assert.deepEqual(await store.changeKey(tag, "key_Rkeys", { group: "big" }), revoked);
     assert.equal(await store.revokeKey(tag, "key_none"), undefined);
     assert.deepEqual(await store.listKeys(tag), [revoked]);
     assert.ok(Math.abs((revoked?.createdAtMs ?? 0) - createdAtMs) < 60_000);
     const answer = await store.admit(admitAsk({ tag, requestId: ridOf(1) }));
     assert.equal(causeOf(answer), "revoked_key");
+  });
+
+  test("a key has a name and an end, and is suspended and resumed; what is not said stays", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rchange");
+    const endMs = nowMs() + 60_000;
+    const hash = hashOf("named");
+    const made = await store.createKey(tag, {
+      id: "key_named",
+      hash,
+      group: "big",
+      name: "Läptop",
+      expiresAtMs: endMs,
+    });
+    assert.deepEqual([made?.name, made?.status, made?.expiresAtMs], ["Läptop", "normal", endMs]);
+    const facts = async (change: KeyChange) => {
+      const key = await store.changeKey(tag, "key_named", change);
+      assert.deepEqual((await store.readKey(tag, hash))?.key, key);
+      return [key?.group, key?.name, key?.status, key?.expiresAtMs];
+    };
+    const request = (n: number) => store.admit(admitAsk({ tag, requestId: ridOf(n), keyHash: hash })).then(causeOf);
+    assert.equal(await request(1), "admitted");
+    assert.deepEqual(await facts({ status: "suspended" }), ["big", "Läptop", "suspended", endMs]);
+    assert.equal(await request(2), "suspended");
+    assert.deepEqual(await facts({ group: "small" }), ["small", "Läptop", "suspended", endMs]);
+    assert.deepEqual(await facts({ group: "big", name: "" }), ["big", "", "suspended", endMs]);
+    assert.deepEqual(await facts({ status: "normal" }), ["big", "", "normal", endMs]);
+    assert.equal(await request(3), "admitted");
+    // Over, on the store's clock: the first instant at which it is refused is its end.
+    const overMs = nowMs() - 60_000;
+    assert.deepEqual(await facts({ expiresAtMs: overMs }), ["big", "", "normal", overMs]);
+    assert.equal(await request(4), "expired_key");
+    assert.deepEqual(await facts({ status: "suspended" }), ["big", "", "suspended", overMs]);
+    assert.equal(await request(5), "suspended");
+    assert.deepEqual(await facts({ status: "normal", expiresAtMs: "never" }), ["big", "", "normal", undefined]);
+    assert.equal(await request(6), "admitted");
+    await store.changeKey(tag, "key_named", { status: "suspended" });
+    assert.equal((await store.revokeKey(tag, "key_named"))?.status, "revoked", "a suspended key can be revoked");
+    assert.equal(await request(7), "revoked_key");
+    assert.equal((await store.changeKey(tag, "key_named", { status: "normal" }))?.status, "revoked");
+    assert.equal(await request(8), "revoked_key");
   });
 
   test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {
@@ -86,8 +128,8 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await plan("free", 6), ["pro", now]);
     assert.deepEqual(await plan("free", laterMs), ["free", laterMs]);
     assert.deepEqual(await plan("pro"), ["pro", laterMs + 1], "above the last one, whatever the clock says");
-    const group = async (...change: [string, number?]) => {
-      const key = await store.setKeyGroup(tag, "key_Rreplay", ...change);
+    const group = async (group: string, revision?: number) => {
+      const key = await store.changeKey(tag, "key_Rreplay", { group }, revision);
       return [key?.group, key?.revision];
     };
     assert.deepEqual(await group("small", 2), ["small", 2]);
@@ -96,7 +138,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await group("small"), ["small", laterMs + 1]);
     const revoked = await store.revokeKey(tag, "key_Rreplay", 2);
     assert.deepEqual([revoked?.status, revoked?.revision], ["revoked", laterMs + 2]);
-    assert.deepEqual(await store.setKeyGroup(tag, "key_Rreplay", "small", laterMs + 9), revoked);
+    assert.deepEqual(await store.changeKey(tag, "key_Rreplay", { group: "small" }, laterMs + 9), revoked);
   });
 
   test("a card that is given again begins when it began", async () => {

@@ -151,6 +151,19 @@ const operation = {
   redeem: fc.record({ do: fc.constant("redeem" as const), account, code }),
   voidCode: fc.record({ do: fc.constant("voidCode" as const), account, code }),
   keyGroup: fc.record({ do: fc.constant("keyGroup" as const), account, key, group }),
+  keyState: fc.record({
+    do: fc.constant("keyState" as const),
+    account,
+    key,
+    change: fc.record(
+      {
+        name: fc.constantFrom("", "one", "Zwei ü"),
+        status: fc.constantFrom("normal" as const, "suspended" as const),
+        endsInMs: fc.constantFrom("never" as const, -1, 0, 1, HOUR_MS),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
   revoke: fc.record({ do: fc.constant("revoke" as const), account, key }),
   createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
   plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
@@ -177,6 +190,7 @@ export const anyOperation = fc.oneof(
   { weight: 3, arbitrary: operation.redeem },
   { weight: 1, arbitrary: operation.voidCode },
   { weight: 2, arbitrary: operation.keyGroup },
+  { weight: 2, arbitrary: operation.keyState },
   { weight: 1, arbitrary: operation.createKey },
   { weight: 1, arbitrary: operation.plan },
   { weight: 1, arbitrary: operation.read },

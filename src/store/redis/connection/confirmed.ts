@@ -25,7 +25,7 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     createAccount: (account) => sure([accountKey(account.tag), NAME_INDEX], () => store.createAccount(account)),
     setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
     createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
-    setKeyGroup: (tag, ...ask) => sure([accountKey(tag)], () => store.setKeyGroup(tag, ...ask)),
+    changeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.changeKey(tag, ...ask)),
     revokeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.revokeKey(tag, ...ask)),
     credit: (tag, ...ask) => sure([accountKey(tag)], () => store.credit(tag, ...ask)),
     grant: (tag, ...ask) => sure([accountKey(tag)], () => store.grant(tag, ...ask)),
