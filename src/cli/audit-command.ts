@@ -27,6 +27,7 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
     of("name") === "" ? `take the name of the key ${id} away` : `call the key ${id} ${of("name")}`,
   "key.set_expiry": (id, of) =>
     of("expires_at") === "never" ? `let the key ${id} have no end` : `let the key ${id} end at ${of("expires_at")}`,
+  "key.rotate": (id, of) => `rotate the key ${id} with an overlap of ${of("overlap_seconds")} s`,
   "key.suspend": (id) => `suspend the key ${id}`,
   "key.resume": (id) => `resume the key ${id}`,
   "key.revoke": (id) => `revoke the key ${id}`,
@@ -46,6 +47,7 @@ const SAID: Readonly<Record<string, readonly string[]>> = {
   "key.create": ["group"],
   "key.set_group": ["group"],
   "key.rename": ["name"],
+  "key.rotate": ["overlap_seconds"],
   "key.set_expiry": ["expires_at"],
   "code.create": ["count"],
   "ledger.archive": ["through"],

@@ -329,7 +329,7 @@ function addAccountCommands(program: Command, ask: Ask): void {
 }
 
 function addKeyCommands(program: Command, ask: Ask): void {
-  const key = program.command("key").description("keys: create, list, change, suspend, resume, revoke");
+  const key = program.command("key").description("keys: create, list, change, rotate, suspend, resume, revoke");
   key
     .command("create")
     .description("create a key and show it, this once; repeating makes another key, or with an id none")
@@ -356,6 +356,11 @@ function addKeyCommands(program: Command, ask: Ask): void {
     .command("expire <key-id> <when>")
     .description(`let a key end: ${END}, or never`)
     .action((id: string, when: string) => ask((c) => keys.setKeyExpiry(c, id, when)));
+  key
+    .command("rotate <key-id>")
+    .description("give a key a new value and show it, this once; the old one works on for a while")
+    .option("--overlap <duration>", "how long the old value works: 24h, 30m, 0", "24h")
+    .action((id: string, options: { overlap: string }) => ask((c) => keys.rotateKey(c, id, options.overlap)));
   key
     .command("suspend <key-id>")
     .description("refuse a key from its next request on, until it is resumed")

@@ -15,6 +15,8 @@ const KEY_COLUMNS: readonly Column[] = [
   { title: "CREATED", member: "created_at" },
 ];
 
+const MS_PER_S = 1_000;
+
 export interface NewKeyOptions {
   readonly account: string;
   readonly group: string;
@@ -66,6 +68,17 @@ export async function setKeyExpiry(admin: AdminClient, id: string, end: string):
   const { body } = await admin.call("PUT", `/keys/${segment(id)}/expiry`, { expires_at: asked });
   const text = body.expires_at === null ? "has no end" : `is refused from ${cell(body.expires_at)} on`;
   return { json: body, text: `The key ${cell(body.id)} ${text}.\n` };
+}
+
+/** @throws CliFailure 2 for an overlap that is no duration */
+export async function rotateKey(admin: AdminClient, id: string, overlap: string): Promise<CommandResult> {
+  const overlapMs = overlap === "0" ? 0 : parseDurationMs(overlap);
+  if (overlapMs === undefined) throw new CliFailure(2, "--overlap must be a duration such as 24h or 30m, or 0.");
+  const asked = { overlap_seconds: Math.ceil(overlapMs / MS_PER_S) };
+  const { body } = await admin.call("POST", `/keys/${segment(id)}/rotate`, asked);
+  const words = `The key ${cell(body.id)} has a new value; the old one works until ${cell(body.previous_until)}.`;
+  const hint = "This is the only time that the new value is shown; only its hash is stored.\n";
+  return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
 }
 
 export async function suspendKey(admin: AdminClient, id: string): Promise<CommandResult> {

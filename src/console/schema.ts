@@ -331,6 +331,23 @@ export const NewKey = Type.Object(
   },
   closed,
 );
+/** How long a key's old value works, where nothing is said, and at most. */
+export const OVERLAP_S = 86_400;
+const OVERLAP_S_MAX = 30 * 86_400;
+export const NewKeyValue = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_S_MAX,
+        description: `how long the old value works on, a whole number of seconds from 0 to ${OVERLAP_S_MAX}`,
+        "x-remedy": "Ask for at most 30 days; 0 ends the old value at once.",
+        examples: [OVERLAP_S],
+      }),
+    ),
+  },
+  closed,
+);
 export const NewKeyName = Type.Object({ name: Type.Union([KeyName, Type.Null()]) }, closed);
 export const NewKeyEnd = Type.Object({ expires_at: Type.Union([Instant, Type.Null()]) }, closed);
 export const NewGroup = Type.Object({ group: Configured }, closed);

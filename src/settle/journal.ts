@@ -21,6 +21,7 @@ export interface AdminRecord {
     | "credit"
     | "key_create"
     | "key_change"
+    | "key_rotate"
     | "key_revoke"
     | "grant"
     | "code";

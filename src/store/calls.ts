@@ -14,6 +14,7 @@ import {
   checkKeyChange,
   checkKeyHash,
   checkName,
+  checkRotation,
   checkSettle,
   checkTag,
 } from "./checks.ts";
@@ -70,6 +71,10 @@ const CHECKS: Checks = {
   changeKey(tag, _keyId, change) {
     checkTag(tag);
     checkKeyChange(change);
+  },
+  rotateKey(tag, _keyId, rotation) {
+    checkTag(tag);
+    checkRotation(rotation);
   },
   revokeKey: checkTag,
   credit(tag, payment) {

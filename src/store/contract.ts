@@ -26,6 +26,7 @@ import type {
   Entitlement,
   Key,
   KeyChange,
+  KeyRotation,
   KeyView,
   LedgerLine,
   NewKeyRecord,
@@ -119,6 +120,16 @@ interface OperatorStore {
    * it is.
    */
   changeKey(tag: AccountTag, keyId: string, change: KeyChange, revision?: number): Promise<Key | undefined>;
+  /**
+   * Gives a key another value, from the next request on; the same hash again changes nothing. `too_many`: KEY_VALUES_MAX of its
+   * values work. Undefined when there is no such key; a revoked key stays as it is.
+   */
+  rotateKey(
+    tag: AccountTag,
+    keyId: string,
+    rotation: KeyRotation,
+    revision?: number,
+  ): Promise<Key | "too_many" | undefined>;
   /** Final. */
   revokeKey(tag: AccountTag, keyId: string, revision?: number): Promise<Key | undefined>;
 

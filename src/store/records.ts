@@ -36,6 +36,8 @@ export interface Key {
   readonly status: "normal" | "suspended" | "revoked";
   /** The first instant at which it is refused, milliseconds on the store's clock; undefined: it has no end. */
   readonly expiresAtMs: number | undefined;
+  /** Until when the value works that the key had before its last rotation; undefined: it has always had this one. */
+  readonly previousUntilMs: number | undefined;
   readonly createdAtMs: number;
   /**
    * From 1; then the store's time at the last change, milliseconds, and always more than before. A write that is done again
@@ -50,6 +52,11 @@ export interface NewKeyRecord extends Pick<Key, "id" | "group"> {
   readonly name?: string | undefined;
   readonly expiresAtMs?: number | undefined;
 }
+
+/** A new value for a key, and how long the old one works beside it: from now, or where the rotation is done again until then. */
+export type KeyRotation =
+  | { readonly hash: KeyHash; readonly overlapMs: number }
+  | { readonly hash: KeyHash; readonly untilMs: number };
 
 /** What becomes of a key; what is absent stays as it is. */
 export interface KeyChange {
@@ -194,6 +201,8 @@ export interface AccountState {
   readonly inFlight: number;
   readonly inFlightByScope: Readonly<Record<string, number>>;
   readonly keys: readonly Key[];
+  /** Values that keys had before, by hash. */
+  readonly formerKeys: readonly { readonly hash: string; readonly id: string; readonly untilMs: number }[];
   readonly entitlements: readonly Entitlement[];
   readonly holds: readonly {
     readonly requestId: string;

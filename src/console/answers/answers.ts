@@ -52,6 +52,7 @@ const KEY = {
   group,
   status: keyStatus,
   expires_at: orNull(instant("From when on it is refused; null: it has no end.")),
+  previous_until: orNull(instant("Until when the value before its last rotation works; null: it was never rotated.")),
   created_at: instant("When it was created."),
 };
 export const KeyShape = object("Key", KEY);

@@ -1,15 +1,27 @@
 /**
- * Keys: create (the only time that a key's text is shown), list, move to another group, name, let end, suspend, resume, revoke.
+ * Keys: create (the only time that a key's text is shown), list, move to another group, name, let end, rotate, suspend, resume, revoke.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
+import { KEY_VALUES_MAX } from "../../store/names.ts";
 import type { Account, Key, KeyChange, Page } from "../../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
-import { AccountPath, KEYS_PAGE_MAX, KeyPath, KeysQuery, NewGroup, NewKey, NewKeyEnd, NewKeyName } from "../schema.ts";
+import {
+  AccountPath,
+  KEYS_PAGE_MAX,
+  KeyPath,
+  KeysQuery,
+  NewGroup,
+  NewKey,
+  NewKeyEnd,
+  NewKeyName,
+  NewKeyValue,
+  OVERLAP_S,
+} from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -45,13 +57,9 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const fresh = newKey(account.tag, parts.random, once);
         const before = once === undefined ? undefined : await keyOf(store, account.tag, fresh.id);
         if (before !== undefined) throw keyExists(before);
-        const key = await addKey(store, account.tag, {
-          id: fresh.id,
-          hash: fresh.hash,
-          group: body.group,
-          name,
-          expiresAtMs: expiresAtMs === "never" ? undefined : expiresAtMs,
-        });
+        const record = { id: fresh.id, hash: fresh.hash, group: body.group, name };
+        const ends = expiresAtMs === "never" ? undefined : expiresAtMs;
+        const key = await twice(() => store.createKey(account.tag, { ...record, expiresAtMs: ends }));
         if (key === undefined) throw noSuchAccount(params.name);
         // Of two at the same time the store keeps one, and the other's text is nobody's key.
         const isOurs = once === undefined || (await store.readKey(account.tag, fresh.hash)) !== undefined;
@@ -77,6 +85,7 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       },
     }),
     ...changeRoutes(parts),
+    rotateRoute(parts),
     route({
       method: "POST",
       path: "/keys/:id/revoke",
@@ -98,6 +107,43 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       },
     }),
   ];
+}
+
+/** A new value for a key that stays what it is. */
+function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
+  return route({
+    method: "POST",
+    path: "/keys/:id/rotate",
+    id: "rotateKey",
+    summary: "Give a key another value, shown in this answer and never again; the old one works on for a while",
+    description:
+      `Without \`overlap_seconds\` the old value works for a day. Id, group, limits and spend stay the key's. At most ` +
+      `${KEY_VALUES_MAX} of its values work at one time.`,
+    answers: { 200: NewKeyShape },
+    refusals: {
+      404: "`unknown_key`.",
+      409: "`key_revoked`: a revoked key stays as it is. `too_many_values`: too many of its values work.",
+    },
+    params: KeyPath,
+    body: NewKeyValue,
+    write: {
+      what: "key.rotate",
+      target: ({ params }) => params.id,
+      facts: ({ body }) => ({ overlap_seconds: `${body.overlap_seconds ?? OVERLAP_S}` }),
+      whenUnknown:
+        "Rotate the key again: a value that nobody has seen opens nothing, and the ones before work until their ends.",
+    },
+    async handle({ params, body }) {
+      const account = await ownerOf(store, params.id);
+      const fresh = newKey(account.tag, random);
+      const rotation = { hash: fresh.hash, overlapMs: (body.overlap_seconds ?? OVERLAP_S) * 1_000 };
+      const key = await twice(() => store.rotateKey(account.tag, params.id, rotation));
+      if (key === undefined) throw noSuchKey(params.id);
+      if (key === "too_many") throw tooManyValues(params.id);
+      if (key.status === "revoked") throw revoked(key);
+      return { status: 200, body: { ...showKey(key, account.name), key: fresh.text } };
+    },
+  });
 }
 
 /** What may be changed of a key that is not revoked; each counts from its next request on. */
@@ -237,13 +283,22 @@ function keyExists({ id, group }: Key): AdminRefusal {
   );
 }
 
-/** Adds a key, and once more when the outcome is unknown: the store takes the same key twice without harm. */
-async function addKey(store: Store, tag: AccountTag, key: Parameters<Store["createKey"]>[1]): Promise<Key | undefined> {
+function tooManyValues(id: string): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "too_many_values",
+    `The key \`${id}\` has ${KEY_VALUES_MAX} values that work.`,
+    "Wait until one of the old ones has ended, or create another key and revoke this one.",
+  );
+}
+
+/** Makes a key or a value of one, and once more when the outcome is unknown: the store takes the same hash twice without harm. */
+async function twice<T>(write: () => Promise<T>): Promise<T> {
   try {
-    return await store.createKey(tag, key);
+    return await write();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
-    return store.createKey(tag, key);
+    return write();
   }
 }
 

@@ -43,6 +43,7 @@ type Writes = Pick<
   | "setPlan"
   | "createKey"
   | "changeKey"
+  | "rotateKey"
   | "revokeKey"
   | "credit"
   | "grant"
@@ -83,7 +84,7 @@ async function noteGiven(
 function accountWrites(
   store: Store,
   note: Note,
-): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "changeKey" | "revokeKey" | "credit"> {
+): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"> {
   const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
     note(kind, `${key.id}:${key.revision}`, key);
   return {
@@ -102,6 +103,18 @@ function accountWrites(
         if (key?.id === asked.id) await noteGiven(store, note, tag, "key_create", key.id, { tag, ...asked });
       }),
     changeKey: (...ask) => noted(store.changeKey(...ask), async (key) => key && noteKey(key, "key_change")),
+    rotateKey: (tag, keyId, rotation, revision) =>
+      noted(store.rotateKey(tag, keyId, rotation, revision), async (key) => {
+        if (key === undefined || key === "too_many" || key.status === "revoked") return;
+        const { hash } = rotation;
+        await note("key_rotate", `${key.id}:${hash}`, {
+          tag,
+          id: key.id,
+          hash,
+          untilMs: key.previousUntilMs,
+          revision: key.revision,
+        });
+      }),
     revokeKey: (...ask) => noted(store.revokeKey(...ask), async (key) => key && noteKey(key, "key_revoke")),
     credit: (tag, payment) =>
       noted(store.credit(tag, payment), async ({ outcome }) => {

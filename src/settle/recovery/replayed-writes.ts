@@ -17,6 +17,7 @@ type ReplayStore = Pick<
   | "setPlan"
   | "createKey"
   | "changeKey"
+  | "rotateKey"
   | "revokeKey"
   | "credit"
   | "grant"
@@ -72,6 +73,12 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     return key === undefined ? NO_ACCOUNT : undefined;
   },
   key_change: changeKey,
+  async key_rotate(facts, store) {
+    const rotation = { hash: facts.text("hash") as KeyHash, untilMs: facts.count("untilMs") };
+    const key = await store.rotateKey(facts.tag(), facts.text("id"), rotation, facts.count("revision"));
+    if (key === "too_many") return refused("too many values of the key work");
+    return key === undefined ? absent("the key is not there") : undefined;
+  },
   key_revoke: changeKey,
   async credit(facts, store) {
     const kind = facts.text("kind") === "adjust" ? "adjust" : "topup";

@@ -1,7 +1,7 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { accountId } from "../names.ts";
-import type { Key, KeyChange, KeyView, NewKeyRecord } from "../records.ts";
+import { accountId, KEY_VALUES_MAX } from "../names.ts";
+import type { Key, KeyChange, KeyRotation, KeyView, NewKeyRecord } from "../records.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { findAccountRow, toKey } from "./rows.ts";
@@ -46,7 +46,8 @@ export function createKey(
       nowMs,
     ),
   );
-  return { id, tag, group, name, status: "normal", expiresAtMs, createdAtMs: nowMs, revision: 1 };
+  const made = { id, tag, group, name, status: "normal", expiresAtMs, previousUntilMs: undefined } as const;
+  return { ...made, createdAtMs: nowMs, revision: 1 };
 }
 
 export function listKeys(context: Context, tag: AccountTag): Key[] {
@@ -74,6 +75,42 @@ export function revokeKey(context: Context, tag: AccountTag, keyId: string, repl
     if (key.status === "revoked") return undefined;
     return { ...key, status: "revoked", revision: Math.max(key.revision + 1, replayed ?? context.nowMs()) };
   });
+}
+
+/** `redis/lua/key-rotate.lua` does the same. */
+export function rotateKey(
+  context: Context,
+  tag: AccountTag,
+  keyId: string,
+  rotation: KeyRotation,
+  replayed?: number,
+): Key | "too_many" | undefined {
+  const { db } = context;
+  const row = keyRow(context, tag, keyId);
+  if (row === undefined) return undefined;
+  const key = toKey(tag, row);
+  const { hash } = rotation;
+  if (key.status === "revoked" || context.key(tag, hash) !== undefined) return key;
+  if (replayed !== undefined && replayed <= key.revision) return key;
+  const nowMs = context.nowMs();
+  const untilMs = "untilMs" in rotation ? rotation.untilMs : nowMs + rotation.overlapMs;
+  const former = "SELECT COUNT(*) AS n FROM former_keys WHERE tag = ? AND id = ? AND until > ?";
+  const working = 1 + Number(db.get(former, tag, keyId, nowMs)?.n) + (untilMs > nowMs ? 1 : 0);
+  if (working > KEY_VALUES_MAX) return "too_many";
+  const revision = Math.max(key.revision + 1, replayed ?? nowMs);
+  db.commitFull(() => {
+    db.run("DELETE FROM former_keys WHERE tag = ? AND id = ? AND until <= ?", tag, keyId, nowMs);
+    db.run("INSERT INTO former_keys (tag, hash, id, until) VALUES (?, ?, ?, ?)", tag, row.hash ?? null, keyId, untilMs);
+    db.run(
+      "UPDATE keys SET hash = ?, previous_until = ?, revision = ? WHERE tag = ? AND id = ?",
+      hash,
+      untilMs,
+      revision,
+      tag,
+      keyId,
+    );
+  });
+  return { ...key, previousUntilMs: untilMs, revision };
 }
 
 function rewriteKey(

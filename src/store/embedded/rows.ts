@@ -64,6 +64,7 @@ export function toKey(tag: AccountTag, row: Row): Key {
     name: text(row, "name"),
     status: text(row, "status") as Key["status"],
     expiresAtMs: instantOrNone(row.expires),
+    previousUntilMs: instantOrNone(row.previous_until),
     createdAtMs: whole(row, "created"),
     revision: whole(row, "revision"),
   };

@@ -20,6 +20,7 @@ const WRITES = [
   "setPlan",
   "createKey",
   "changeKey",
+  "rotateKey",
   "revokeKey",
   "credit",
   "grant",

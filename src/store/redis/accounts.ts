@@ -4,11 +4,11 @@ import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import { accountId, creditAccounts } from "../names.ts";
-import type { Account, AccountName, Key, KeyChange, KeyView, NewKeyRecord, Page } from "../records.ts";
+import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
+import type { Account, AccountName, Key, KeyChange, KeyRotation, KeyView, NewKeyRecord, Page } from "../records.ts";
 import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
-import { ACCOUNT_FIELDS, entriesOf, type HashFields, toAccount, toEntitlement, toKey } from "./records.ts";
+import { ACCOUNT_FIELDS, entriesOf, type HashFields, toAccount, toEntitlement, toFormerKey, toKey } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
@@ -131,6 +131,7 @@ export async function createKey(
 
 export async function listKeys(runner: Runner, tag: AccountTag): Promise<Key[]> {
   return entriesOf(await wholeHash(runner, accountKey(tag)), "k:")
+    .filter(([, json]) => !toFormerKey(json))
     .map(([, json]) => toKey(tag, json))
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }
@@ -150,6 +151,20 @@ export async function changeKey(
   );
   const values = [keyId, `${replayed ?? ""}`, ...changed];
   return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], values));
+}
+
+export async function rotateKey(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  keyId: string,
+  rotation: KeyRotation,
+  replayed?: number,
+): Promise<Key | "too_many" | undefined> {
+  const [lasts, ends] = "untilMs" in rotation ? ["", rotation.untilMs] : [rotation.overlapMs, ""];
+  const values = [keyId, rotation.hash, `${lasts}`, `${ends}`, `${replayed ?? ""}`, `${KEY_VALUES_MAX}`];
+  const reply = await runner.script(scripts["key-rotate"], [accountKey(tag)], values);
+  return reply === "too_many" ? reply : keyOfReply(tag, reply);
 }
 
 function keyOfReply(tag: AccountTag, reply: unknown): Key | undefined {

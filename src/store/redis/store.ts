@@ -63,6 +63,8 @@ const CALLS: Calls<ScriptContext> = {
   listKeys: ({ runner }, tag) => accounts.listKeys(runner, tag),
   changeKey: ({ runner, scripts }, tag, keyId, change, revision) =>
     accounts.changeKey(runner, scripts, tag, keyId, change, revision),
+  rotateKey: ({ runner, scripts }, tag, keyId, rotation, revision) =>
+    accounts.rotateKey(runner, scripts, tag, keyId, rotation, revision),
   revokeKey: ({ runner, scripts }, tag, keyId, revision) =>
     accounts.changeKey(runner, scripts, tag, keyId, { status: "revoked" }, revision),
   credit: ({ runner, scripts }, tag, payment) => accounts.credit(runner, scripts, tag, payment),

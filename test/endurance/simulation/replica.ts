@@ -18,6 +18,7 @@ const WRITES: ReadonlySet<Operation> = new Set<Operation>([
   "setPlan",
   "createKey",
   "changeKey",
+  "rotateKey",
   "revokeKey",
   "credit",
   "grant",

@@ -109,6 +109,12 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.deepEqual([typo.status, typo.err.includes("30d or 12h")], [2, true]);
   const past = await tollgate("key", "expire", id, "2020-01-01T00:00:00Z");
   assert.deepEqual([past.status, past.err.includes("an instant to come")], [1, true]);
+  const rotated = await tollgate("key", "rotate", id, "--overlap", "30m");
+  const [told, value] = rotated.out.split("\n");
+  assert.match(told as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));
+  assert.equal(typeof readKey(value as string), "object");
+  assert.match(rotated.err, /only time/);
+  assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);
   assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume/);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +suspended /);
   assert.match((await tollgate("key", "resume", id)).out, /works again/);

@@ -24,6 +24,7 @@ test("a key is shown when it is created and never again, nor logged", async (t) 
     "group",
     "id",
     "name",
+    "previous_until",
     "status",
   ]);
   assert.equal(listed.json.items[0].id, made.json.id);
@@ -128,6 +129,37 @@ test("a key has a name, an end and pauses; what is no name or no end is named an
     const refused = await ask(method, `/admin/v1/keys/${id}/${path}`, body);
     assert.deepEqual([refused.status, refused.json.error.code], [409, "key_revoked"], path);
   }
+});
+
+test("a rotated key has a new value, shown once, and its old one works beside it", async (t) => {
+  const { ask, log, store } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const made = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big", name: "Laptop" });
+  const { id } = made.json;
+  const rotated = await ask("POST", `/admin/v1/keys/${id}/rotate`, { overlap_seconds: 60 });
+  assert.deepEqual([rotated.status, rotated.json.id, rotated.json.name], [200, id, "Laptop"]);
+  assert.notEqual(rotated.json.key, made.json.key);
+  const untilMs = Date.parse(rotated.json.previous_until);
+  assert.ok(Math.abs(untilMs - Date.now() - 60_000) < 30_000);
+  for (const text of [made.json.key, rotated.json.key]) {
+    const form = readKey(text);
+    assert.ok(typeof form === "object");
+    const view = await store.readKey(form.tag, form.hash);
+    assert.deepEqual([view?.key.id, view?.key.expiresAtMs], [id, text === made.json.key ? untilMs : undefined]);
+  }
+  const listed = await ask("GET", "/admin/v1/accounts/alice/keys");
+  assert.equal(listed.json.items.length, 1);
+  assert.ok(!(JSON.stringify(log) + listed.text).includes(rotated.json.key));
+  for (const overlap of [-1, 1.5, 2_592_001, "60"]) {
+    assert.equal((await ask("POST", `/admin/v1/keys/${id}/rotate`, { overlap_seconds: overlap })).status, 400);
+  }
+  for (let values = 2; values < 8; values++) {
+    assert.equal((await ask("POST", `/admin/v1/keys/${id}/rotate`, {})).status, 200);
+  }
+  const ninth = await ask("POST", `/admin/v1/keys/${id}/rotate`, {});
+  assert.deepEqual([ninth.status, ninth.json.error.code], [409, "too_many_values"]);
+  await ask("POST", `/admin/v1/keys/${id}/revoke`);
+  assert.equal((await ask("POST", `/admin/v1/keys/${id}/rotate`, {})).json.error.code, "key_revoked");
 });
 
 test("an unknown key id is 404, and a pasted key is 400 and not repeated", async (t) => {

@@ -1,6 +1,7 @@
 /** Accounts, keys, payments and cards: what an operator writes. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { KEY_VALUES_MAX } from "../../../src/store/names.ts";
 import type { KeyChange } from "../../../src/store/records.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { admitAsk, admitted, causeOf, DAY_MS, hashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
@@ -109,6 +110,60 @@ export function recordTests(ask: Ask): void {
     assert.equal(await request(7), "revoked_key");
     assert.equal((await store.changeKey(tag, "key_named", { status: "normal" }))?.status, "revoked");
     assert.equal(await request(8), "revoked_key");
+  });
+
+  test("a rotated key has a new value, and the old ones work until their ends, as the key does", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rrotate", { funds: 1_000_000n });
+    const id = "key_Rrotate";
+    let number = 0;
+    const by = (value: string) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(++number), keyHash: hashOf(value) })).then((answer) => {
+        if (answer.outcome === "admitted") assert.equal(answer.keyId, id);
+        return causeOf(answer);
+      });
+    const rotate = async (value: string, rotation: { overlapMs: number } | { untilMs: number }, revision?: number) => {
+      const key = await store.rotateKey(tag, id, { hash: hashOf(value), ...rotation }, revision);
+      assert.ok(key !== undefined && key !== "too_many");
+      return key;
+    };
+    const first = await rotate("two", { overlapMs: 600_000 });
+    assert.ok(Math.abs((first.previousUntilMs ?? 0) - nowMs() - 600_000) < 60_000, "the store's clock");
+    assert.deepEqual([await by("key"), await by("two")], ["admitted", "admitted"]);
+    assert.deepEqual(await rotate("two", { overlapMs: 0 }), first, "sent again it changes nothing");
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, first.previousUntilMs);
+    assert.equal((await store.readKey(tag, hashOf("two")))?.key.expiresAtMs, undefined);
+    assert.deepEqual(await store.listKeys(tag), [first], "one key");
+
+    // What becomes of the key becomes of all its values.
+    await store.changeKey(tag, id, { status: "suspended" });
+    assert.deepEqual([await by("key"), await by("two")], ["suspended", "suspended"]);
+    await store.changeKey(tag, id, { status: "normal", expiresAtMs: nowMs() - 60_000 });
+    assert.deepEqual([await by("key"), await by("two")], ["expired_key", "expired_key"]);
+    await store.changeKey(tag, id, { expiresAtMs: "never" });
+    assert.deepEqual([await by("key"), await by("two")], ["admitted", "admitted"]);
+
+    // At once: the value before is refused, the one before that works on.
+    await rotate("three", { overlapMs: 0 });
+    assert.deepEqual([await by("key"), await by("two"), await by("three")], ["admitted", "expired_key", "admitted"]);
+
+    // Done again it counts only above what the key has seen.
+    const before = await rotate("four", { untilMs: nowMs() + 600_000 });
+    assert.deepEqual(await rotate("old", { untilMs: nowMs() + 600_000 }, before.revision), before);
+    assert.equal(await by("old"), "unknown_key");
+    const later = await rotate("five", { untilMs: nowMs() - 60_000 }, before.revision + 1_000_000);
+    assert.equal(later.revision, before.revision + 1_000_000);
+    assert.deepEqual([await by("four"), await by("five")], ["expired_key", "admitted"]);
+
+    for (let working = 4; working <= KEY_VALUES_MAX; working++) await rotate(`more ${working}`, { overlapMs: 600_000 });
+    const beyond = { hash: hashOf("beyond"), overlapMs: 600_000 };
+    assert.equal(await store.rotateKey(tag, id, beyond), "too_many");
+    assert.deepEqual([await by("beyond"), await by("key")], ["unknown_key", "admitted"]);
+    assert.equal(await store.rotateKey(tag, "key_none", beyond), undefined);
+    await store.revokeKey(tag, id);
+    assert.deepEqual([await by("key"), await by("five")], ["revoked_key", "revoked_key"]);
+    assert.equal((await rotate("last", { overlapMs: 0 })).status, "revoked");
+    assert.equal(await by("last"), "unknown_key");
   });
 
   test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {

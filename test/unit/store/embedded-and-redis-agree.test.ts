@@ -135,6 +135,14 @@ class Run {
         await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, whole));
         return;
       }
+      case "rotate": {
+        const rotation = { hash: hashOf(`${o.key} ${o.value}`), overlapMs: o.overlapMs };
+        await this.#both((store) => store.rotateKey(tag, `key_${tag}${o.key}`, rotation));
+        return;
+      }
+      case "byOldValue":
+        await this.#both((store) => store.readKey(tag, hashOf(`${o.key} ${o.value}`)));
+        return;
       case "revoke":
         await this.#both((store) => store.revokeKey(tag, `key_${tag}${o.key}`));
         return;

@@ -407,6 +407,13 @@ export const SCENES: readonly Scene[] = [
     act: ({ store }) => store.changeKey(TAG, `key_${NAME}`, { group: "cards" }, START_MS + 5),
   },
   {
+    name: "a key's value",
+    script: "key-rotate",
+    prepare: (s) => account(s),
+    act: ({ store }) =>
+      store.rotateKey(TAG, `key_${NAME}`, { hash: "b".repeat(64) as never, untilMs: START_MS + 60_000 }, START_MS + 5),
+  },
+  {
     name: "a key's end",
     script: "key-change",
     prepare: (s) => account(s),

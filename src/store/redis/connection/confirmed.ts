@@ -26,6 +26,7 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
     createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
     changeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.changeKey(tag, ...ask)),
+    rotateKey: (tag, ...ask) => sure([accountKey(tag)], () => store.rotateKey(tag, ...ask)),
     revokeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.revokeKey(tag, ...ask)),
     credit: (tag, ...ask) => sure([accountKey(tag)], () => store.credit(tag, ...ask)),
     grant: (tag, ...ask) => sure([accountKey(tag)], () => store.grant(tag, ...ask)),

@@ -25,7 +25,7 @@ end
 local now = clock()
 local todo, stored_key, plan, listed, bal, held, conc, over = read()
 if not stored_key then return refused('unknown_key') end
-local key = cjson.decode(stored_key)
+local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
 local barred = key_barred(key, now)
 if barred then return refused(barred, group) end

@@ -6,15 +6,13 @@ local account = KEYS[1]
 local hash = redis.call('HGET', account, 'ki:' .. ARGV[1])
 if not hash then return false end
 local stored = redis.call('HGET', account, 'k:' .. hash)
-local key = cjson.decode(stored)
+local key = filled(cjson.decode(stored))
 if is_revoked(key) then return stored end
 local change = {}
 for i = 3, #ARGV, 2 do change[ARGV[i]] = ARGV[i + 1] end
 local revision, replayed = tonumber(key[5]), tonumber(ARGV[2])
 if change.status ~= 'revoked' and replayed and not (replayed > revision) then return stored end
-local function either(new, old) return new or old or '' end
-key[2], key[6], key[7] = either(change.group, key[2]), either(change.name, key[6]), either(change.expires, key[7])
-key[8] = key[8] or ''
+key[2], key[6], key[7] = change.group or key[2], change.name or key[6], change.expires or key[7]
 if change.status then
   key[3] = change.status == 'normal' and 'normal' or 'revoked'
   key[8] = change.status == 'suspended' and '1' or ''

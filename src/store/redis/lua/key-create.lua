@@ -5,6 +5,6 @@ if not redis.call('HGET', account, 'name') then return false end
 local hash = redis.call('HGET', account, 'ki:' .. ARGV[1]) or ARGV[2]
 local known = redis.call('HGET', account, 'k:' .. hash)
 if known then return known end
-local key = cjson.encode({ ARGV[1], ARGV[3], 'normal', text(clock()), '1', ARGV[4], ARGV[5], '' })
+local key = cjson.encode({ ARGV[1], ARGV[3], 'normal', text(clock()), '1', ARGV[4], ARGV[5], '', '', '' })
 redis.call('HSET', account, 'k:' .. ARGV[2], key, 'ki:' .. ARGV[1], ARGV[2])
 return key
