@@ -2,7 +2,13 @@
  * Stage admit: may this request run, and who pays? One round trip to the store in the common case (ARCHITECTURE.md
  * promise 5). Reads facts, never content.
  */
-import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../store/admission.ts";
+import {
+  type AdmitAsk,
+  type AdmitRefusalCause,
+  type AdmitRefused,
+  type Admitted,
+  isKeyRefusal,
+} from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Catalog, Group } from "../values/catalog.ts";
@@ -15,7 +21,7 @@ import type { Multiplier } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
 import { growthOf, openLimit } from "./growth.ts";
-import { readKeyView, storeRefusal } from "./key-view.ts";
+import { readKeyView, refuseKey, storeRefusal } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Permit } from "./permit.ts";
 import type { SeenKeys } from "./seen-keys.ts";
@@ -88,9 +94,8 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
     parts.seenKeys.noteGood(input.key.hash);
     return permitOf(input, facts, quote, answer, catalog);
   }
-  const { cause } = answer;
-  if (cause === "unknown_key" || cause === "revoked_key") parts.seenKeys.noteBad(input.key.hash, cause);
-  else parts.seenKeys.noteGood(input.key.hash);
+  if (isKeyRefusal(answer.cause)) return refuseKey(answer.cause, input.key, parts.seenKeys);
+  parts.seenKeys.noteGood(input.key.hash);
   return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
 }
 
@@ -221,7 +226,6 @@ function refusedBy(
   headers: Readonly<Record<string, string>>,
 ): Refusal {
   const { cause, group, first } = answer;
-  if (cause === "unknown_key" || cause === "revoked_key") return refusal(cause);
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
   const param = first === undefined ? undefined : "Idempotency-Key";
   return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers });

@@ -1,5 +1,7 @@
 /** What a key may see, or why it is refused: for callers that need to know that without admitting a request. */
+import type { KeyRefusalCause } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
+import { keyBarredBy } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { WellFormedKey } from "../values/key.ts";
@@ -12,7 +14,7 @@ interface KeyParts {
 
 /**
  * Reads a key in one round trip to the store, or in none where it was refused a moment ago.
- * @returns a refusal: `unknown_key`, `revoked_key`, or what `storeRefusal` makes of a store that does not answer.
+ * @returns a refusal: why the key is refused, or what `storeRefusal` makes of a store that does not answer.
  */
 export async function readKeyView(key: WellFormedKey, { store, seenKeys }: KeyParts): Promise<KeyView | Refusal> {
   const known = seenKeys.bad(key.hash);
@@ -23,12 +25,17 @@ export async function readKeyView(key: WellFormedKey, { store, seenKeys }: KeyPa
   } catch (error) {
     return storeRefusal(error);
   }
-  if (view?.key.status === "normal") {
+  const cause = view ? keyBarredBy(view.key, view.storeTimeMs) : "unknown_key";
+  if (view && cause === undefined) {
     seenKeys.noteGood(key.hash);
     return view;
   }
-  const cause = view ? "revoked_key" : "unknown_key";
-  seenKeys.noteBad(key.hash, cause);
+  return refuseKey(cause ?? "unknown_key", key, seenKeys);
+}
+
+/** The refusal of a key, which is remembered where a key stays refused: one that is suspended may be resumed at any time. */
+export function refuseKey(cause: KeyRefusalCause, { hash }: Pick<WellFormedKey, "hash">, seenKeys: SeenKeys): Refusal {
+  if (cause === "unknown_key" || cause === "revoked_key") seenKeys.noteBad(hash, cause);
   return refusal(cause);
 }
 

@@ -50,13 +50,6 @@ const ENTITLEMENT_COLUMNS: readonly Column[] = [
   { title: "REST USD", member: "rest_usd", right: true },
 ];
 
-const KEY_COLUMNS: readonly Column[] = [
-  { title: "ID", member: "id" },
-  { title: "GROUP", member: "group" },
-  { title: "STATUS", member: "status" },
-  { title: "CREATED", member: "created_at" },
-];
-
 const LEDGER_COLUMNS: readonly Column[] = [
   { title: "SEQ", member: "seq", right: true },
   { title: "AT", member: "at" },
@@ -126,37 +119,6 @@ export async function adjust(admin: AdminClient, payment: Payment & { note: stri
   return { json: body, text: movementWords(body, "Adjusted") };
 }
 
-/** @param once the caller's id, under which a repeat makes no second key. */
-export async function createKey(
-  admin: AdminClient,
-  account: string,
-  group: string,
-  once: string | undefined,
-): Promise<CommandResult> {
-  const asked = once === undefined ? { group } : { group, idempotency_id: once };
-  const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, asked);
-  const words = `Created the key ${cell(body.id)} of account ${cell(body.account)} in group ${cell(body.group)}.`;
-  const hint = "This is the only time that the key is shown; only its hash is stored.\n";
-  return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
-}
-
-export async function listKeys(admin: AdminClient, account: string): Promise<CommandResult> {
-  const body = await allPages(admin, (cursor) => `/accounts/${segment(account)}/keys${query({ cursor })}`);
-  const rows = itemsOf(body);
-  return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
-}
-
-export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<CommandResult> {
-  const { body } = await admin.call("PUT", `/keys/${segment(id)}/group`, { group });
-  const text = `The key ${cell(body.id)} is in group ${cell(body.group)}, from its next request on.\n`;
-  return { json: body, text };
-}
-
-export async function revokeKey(admin: AdminClient, id: string): Promise<CommandResult> {
-  const { body } = await admin.call("POST", `/keys/${segment(id)}/revoke`);
-  return { json: body, text: `The key ${cell(body.id)} is revoked, from its next request on and for good.\n` };
-}
-
 export async function showLedger(
   admin: AdminClient,
   account: string,
@@ -190,7 +152,10 @@ export async function pageOrAll(admin: AdminClient, path: string, { cursor, limi
   return body;
 }
 
-async function allPages(admin: AdminClient, pathOf: (cursor: string | undefined) => string): Promise<JsonObject> {
+export async function allPages(
+  admin: AdminClient,
+  pathOf: (cursor: string | undefined) => string,
+): Promise<JsonObject> {
   const items: JsonObject[] = [];
   let body: JsonObject;
   let cursor: string | undefined;

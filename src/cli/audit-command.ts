@@ -23,6 +23,13 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   topup: (name, of) => `top up ${name} by ${of("usd")} USD (payment ${of("id")})`,
   "key.create": (name, of) => `create a key for ${name} in the group ${of("group")}`,
   "key.set_group": (id, of) => `move the key ${id} to the group ${of("group")}`,
+  "key.rename": (id, of) =>
+    of("name") === "" ? `take the name of the key ${id} away` : `call the key ${id} ${of("name")}`,
+  "key.set_expiry": (id, of) =>
+    of("expires_at") === "never" ? `let the key ${id} have no end` : `let the key ${id} end at ${of("expires_at")}`,
+  "key.rotate": (id, of) => `rotate the key ${id} with an overlap of ${of("overlap_seconds")} s`,
+  "key.suspend": (id) => `suspend the key ${id}`,
+  "key.resume": (id) => `resume the key ${id}`,
   "key.revoke": (id) => `revoke the key ${id}`,
   "code.create": (card, of) => `make ${of("count")} codes for the card ${card}`,
   "code.void": (id) => `void the code ${id}`,
@@ -39,6 +46,9 @@ const SAID: Readonly<Record<string, readonly string[]>> = {
   topup: ["usd", "id"],
   "key.create": ["group"],
   "key.set_group": ["group"],
+  "key.rename": ["name"],
+  "key.rotate": ["overlap_seconds"],
+  "key.set_expiry": ["expires_at"],
   "code.create": ["count"],
   "ledger.archive": ["through"],
 };

@@ -19,6 +19,7 @@ import { manualPage } from "./guide/man.ts";
 import { askHealth } from "./health-command.ts";
 import { type InitOptions, writeConfiguration } from "./init/init.ts";
 import type { Keyboard } from "./init/questions.ts";
+import * as keys from "./key-commands.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
 import { confirmStore, storeStatus } from "./store-commands.ts";
@@ -221,6 +222,7 @@ function portOf(typed: string): number {
   throw new InvalidArgumentError("That is not a port.");
 }
 
+const END = "how long from now (30d, 12h), or an instant (2027-01-31T12:00:00Z)";
 const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
 
 /**
@@ -327,29 +329,50 @@ function addAccountCommands(program: Command, ask: Ask): void {
 }
 
 function addKeyCommands(program: Command, ask: Ask): void {
-  const key = program.command("key").description("keys: create, list, set-group, revoke");
+  const key = program.command("key").description("keys: create, list, change, rotate, suspend, resume, revoke");
   key
     .command("create")
     .description("create a key and show it, this once; repeating makes another key, or with an id none")
     .requiredOption("--account <name>", "the account that pays")
     .requiredOption("--group <group>", "the group that decides what the key may use")
+    .option("--name <name>", "what people call it")
+    .option("--expires <when>", END)
     .option("--idempotency-id <id>", ONCE)
-    .action((options: { account: string; group: string; idempotencyId?: string }) =>
-      ask((c) => admin.createKey(c, options.account, options.group, options.idempotencyId)),
-    );
+    .action((options: keys.NewKeyOptions) => ask((c) => keys.createKey(c, options)));
   key
     .command("list")
     .description("list an account's keys, without their text")
     .requiredOption("--account <name>", "the account")
-    .action((options: { account: string }) => ask((c) => admin.listKeys(c, options.account)));
+    .action((options: { account: string }) => ask((c) => keys.listKeys(c, options.account)));
   key
     .command("set-group <key-id> <group>")
     .description("move a key to another group, from its next request on")
-    .action((id: string, group: string) => ask((c) => admin.setKeyGroup(c, id, group)));
+    .action((id: string, group: string) => ask((c) => keys.setKeyGroup(c, id, group)));
+  key
+    .command("rename <key-id> [name]")
+    .description("give a key a name for people; without one, take it away")
+    .action((id: string, name: string | undefined) => ask((c) => keys.renameKey(c, id, name)));
+  key
+    .command("expire <key-id> <when>")
+    .description(`let a key end: ${END}, or never`)
+    .action((id: string, when: string) => ask((c) => keys.setKeyExpiry(c, id, when)));
+  key
+    .command("rotate <key-id>")
+    .description("give a key a new value and show it, this once; the old one works on for a while")
+    .option("--overlap <duration>", "how long the old value works: 24h, 30m, 0", "24h")
+    .action((id: string, options: { overlap: string }) => ask((c) => keys.rotateKey(c, id, options.overlap)));
+  key
+    .command("suspend <key-id>")
+    .description("refuse a key from its next request on, until it is resumed")
+    .action((id: string) => ask((c) => keys.suspendKey(c, id)));
+  key
+    .command("resume <key-id>")
+    .description("let a suspended key work again, from its next request on")
+    .action((id: string) => ask((c) => keys.resumeKey(c, id)));
   key
     .command("revoke <key-id>")
     .description("revoke a key for good, from its next request on")
-    .action((id: string) => ask((c) => admin.revokeKey(c, id)));
+    .action((id: string) => ask((c) => keys.revokeKey(c, id)));
 }
 
 function addFundsCommands(program: Command, ask: Ask): void {

@@ -46,6 +46,22 @@ const KeyId = Type.String({
   examples: ["key_4tR0000abcXyZ01234"],
 });
 
+const KeyName = Type.String({
+  // No control character, and none that turns the direction of what is printed after it.
+  pattern:
+    "^[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069][^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]{0,63}$",
+  description: "a name for people, 1 to 64 printable characters, the first no space",
+  "x-remedy": "Choose a name such as Laptop of Alice.",
+  examples: ["Laptop of Alice"],
+});
+
+const Instant = Type.String({
+  pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,3})?Z$",
+  description: "an instant in UTC such as 2027-01-31T12:00:00Z",
+  "x-remedy": "Write the date, T, the time and Z.",
+  examples: ["2027-01-31T12:00:00Z"],
+});
+
 const UpstreamName = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
   description: "the name of an upstream, 1 to 64 characters of A-Z a-z 0-9 . _ -, the first a letter or digit",
@@ -306,7 +322,34 @@ export const NewCodes = Type.Object(
 export const NewRedemption = Type.Object({ code: CodeText }, closed);
 export const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, closed);
 export const NewPlan = Type.Object({ plan: Configured }, closed);
-export const NewKey = Type.Object({ group: Configured, idempotency_id: Type.Optional(IdempotencyId) }, closed);
+export const NewKey = Type.Object(
+  {
+    group: Configured,
+    name: Type.Optional(KeyName),
+    expires_at: Type.Optional(Instant),
+    idempotency_id: Type.Optional(IdempotencyId),
+  },
+  closed,
+);
+/** How long a key's old value works, where nothing is said, and at most. */
+export const OVERLAP_S = 86_400;
+const OVERLAP_S_MAX = 30 * 86_400;
+export const NewKeyValue = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_S_MAX,
+        description: `how long the old value works on, a whole number of seconds from 0 to ${OVERLAP_S_MAX}`,
+        "x-remedy": "Ask for at most 30 days; 0 ends the old value at once.",
+        examples: [OVERLAP_S],
+      }),
+    ),
+  },
+  closed,
+);
+export const NewKeyName = Type.Object({ name: Type.Union([KeyName, Type.Null()]) }, closed);
+export const NewKeyEnd = Type.Object({ expires_at: Type.Union([Instant, Type.Null()]) }, closed);
 export const NewGroup = Type.Object({ group: Configured }, closed);
 export const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
 export const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }, closed);

@@ -10,6 +10,9 @@ import type { Protocol } from "../values/protocol.ts";
 /** Failures that a guesser of keys would cause; a missing key is only a misconfigured client. */
 const GUESSES: ReadonlySet<Cause> = new Set<Cause>(["unknown_key", "malformed_key", "conflicting_keys"]);
 
+/** Nobody guesses a key that was good once: some program still has it, and others at its address do not. */
+const ONCE_GOOD: ReadonlySet<Cause> = new Set<Cause>(["revoked_key", "suspended", "expired_key"]);
+
 /** Look-ups are counted by the second, so that the next one has others. */
 const LOOK_UP_WAIT_S = 1;
 
@@ -42,8 +45,7 @@ export function refuseBadKey(
 
 function waitOf(cause: Cause, address: string | undefined, failedKeys: FailedKeys): number | undefined {
   if (GUESSES.has(cause)) return failedKeys.failed(address);
-  // Nobody guesses a key that was revoked: some program still has it, and others at its address do not.
-  return cause === "revoked_key" ? failedKeys.waitS(address) : undefined;
+  return ONCE_GOOD.has(cause) ? failedKeys.waitS(address) : undefined;
 }
 
 /* From a refusal to the bytes and headers that a client of a protocol gets: the same way for every stage. */

@@ -20,7 +20,8 @@ export interface AdminRecord {
     | "account_plan"
     | "credit"
     | "key_create"
-    | "key_group"
+    | "key_change"
+    | "key_rotate"
     | "key_revoke"
     | "grant"
     | "code";

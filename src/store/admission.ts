@@ -80,9 +80,15 @@ export interface Admitted {
   readonly limits: LimitStates;
 }
 
+/** Why a key itself is refused, whatever it asks for: all are 401. */
+export type KeyRefusalCause = "unknown_key" | "revoked_key" | "suspended" | "expired_key";
+
+export function isKeyRefusal(cause: AdmitRefusalCause): cause is KeyRefusalCause {
+  return cause === "unknown_key" || cause === "revoked_key" || cause === "suspended" || cause === "expired_key";
+}
+
 export type AdmitRefusalCause =
-  | "unknown_key"
-  | "revoked_key"
+  | KeyRefusalCause
   | "not_in_plan"
   | "group_mismatch"
   | "no_entitlement"

@@ -11,8 +11,10 @@ import {
   checkExtend,
   checkFigures,
   checkGrant,
+  checkKeyChange,
   checkKeyHash,
   checkName,
+  checkRotation,
   checkSettle,
   checkTag,
 } from "./checks.ts";
@@ -59,16 +61,20 @@ const CHECKS: Checks = {
     checkTag(tag);
     checkName(plan, "a plan");
   },
-  createKey(tag, { id, hash, group }) {
+  createKey(tag, { id, hash, group, name, expiresAtMs }) {
     checkTag(tag);
     checkKeyHash(hash);
     checkName(id, "a key id");
-    checkName(group, "a group");
+    checkKeyChange({ group, name, expiresAtMs });
   },
   listKeys: checkTag,
-  setKeyGroup(tag, _keyId, group) {
+  changeKey(tag, _keyId, change) {
     checkTag(tag);
-    checkName(group, "a group");
+    checkKeyChange(change);
+  },
+  rotateKey(tag, _keyId, rotation) {
+    checkTag(tag);
+    checkRotation(rotation);
   },
   revokeKey: checkTag,
   credit(tag, payment) {

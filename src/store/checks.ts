@@ -10,6 +10,7 @@ import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
+import type { KeyChange, KeyRotation } from "./records.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
   ABSORBED_ATTEMPTS_MAX,
@@ -47,6 +48,20 @@ export function checkTag(tag: string): void {
 
 export function checkName(value: string, what: string): void {
   demand(isName(value), `${what} is 1 to ${NAME_CHARS_MAX} characters`);
+}
+
+/** Of a new key, or of a change to one. */
+export function checkKeyChange({ group, name = "", status = "normal", expiresAtMs = "never" }: KeyChange): void {
+  if (group !== undefined) checkName(group, "a group");
+  demand(name.length <= NAME_CHARS_MAX, `a key's name is at most ${NAME_CHARS_MAX} characters`);
+  demand(status === "normal" || status === "suspended", "a key becomes normal or suspended");
+  demand(expiresAtMs === "never" || isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "a key ends at an instant");
+}
+
+export function checkRotation(rotation: KeyRotation): void {
+  checkKeyHash(rotation.hash);
+  const ms = "untilMs" in rotation ? rotation.untilMs : rotation.overlapMs;
+  demand(isCount(ms, Number.MAX_SAFE_INTEGER), "the old value of a key works for whole milliseconds");
 }
 
 export function checkKeyHash(hash: string): void {

@@ -25,8 +25,11 @@ import type {
   DaySum,
   Entitlement,
   Key,
+  KeyChange,
+  KeyRotation,
   KeyView,
   LedgerLine,
+  NewKeyRecord,
   Page,
   RedeemAnswer,
   Redemption,
@@ -110,13 +113,23 @@ interface OperatorStore {
   setPlan(tag: AccountTag, plan: string, revision?: number): Promise<Account | undefined>;
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
-  createKey(tag: AccountTag, key: { id: string; hash: KeyHash; group: string }): Promise<Key | undefined>;
+  createKey(tag: AccountTag, key: NewKeyRecord): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly Key[]>;
   /**
-   * Counts from the next request on (ARCHITECTURE.md promise 4). Undefined when there is no such key; revoked keys keep
-   * their group.
+   * Counts from the next request on (ARCHITECTURE.md promise 4). Undefined when there is no such key; a revoked key stays as
+   * it is.
    */
-  setKeyGroup(tag: AccountTag, keyId: string, group: string, revision?: number): Promise<Key | undefined>;
+  changeKey(tag: AccountTag, keyId: string, change: KeyChange, revision?: number): Promise<Key | undefined>;
+  /**
+   * Gives a key another value, from the next request on; the same hash again changes nothing. `too_many`: KEY_VALUES_MAX of its
+   * values work. Undefined when there is no such key; a revoked key stays as it is.
+   */
+  rotateKey(
+    tag: AccountTag,
+    keyId: string,
+    rotation: KeyRotation,
+    revision?: number,
+  ): Promise<Key | "too_many" | undefined>;
   /** Final. */
   revokeKey(tag: AccountTag, keyId: string, revision?: number): Promise<Key | undefined>;
 

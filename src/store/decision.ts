@@ -4,7 +4,15 @@
  * twin, step by step.
  */
 import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
-import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms, LimitStates } from "./admission.ts";
+import type {
+  AdmitAsk,
+  AdmitRefusalCause,
+  AdmitRefused,
+  Admitted,
+  GroupTerms,
+  KeyRefusalCause,
+  LimitStates,
+} from "./admission.ts";
 import { type Bucket, bucketState, drain, isHeldDear, type LimitUsage, take, waitMs } from "./buckets.ts";
 import { limitScope, requestBucket, tokenBucket } from "./names.ts";
 import type { Entitlement, Key } from "./records.ts";
@@ -12,7 +20,7 @@ import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
 /** What a decision is taken by, all of one instant. */
 export interface AccountStanding {
-  readonly key: Pick<Key, "id" | "group" | "status">;
+  readonly key: Pick<Key, "id" | "group" | "status" | "expiresAtMs">;
   /** The account's plan. */
   readonly plan: string;
   /** Cards that run now, earliest to expire first. */
@@ -47,7 +55,8 @@ export function decide(
   standing: AccountStanding,
 ): Decision {
   const { key, running, overrun, nowMs } = standing;
-  if (key.status === "revoked") return refusedBy("revoked_key", standing);
+  const barredKey = keyBarredBy(key, nowMs);
+  if (barredKey !== undefined) return refusedBy(barredKey, standing);
   const offered = ask.groups.find(({ group }) => group === key.group);
   const barred = barredBy(ask.plans, offered?.kind, standing);
   if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", standing);
@@ -56,6 +65,16 @@ export function decide(
   const funds = terms.kind === "time_card" ? cardFunds(running, ask.plans, terms) : balanceFunds(standing.free, terms);
   if (typeof funds === "string") return refusedBy(funds, standing);
   return withinLimits(ask, terms, { ...funds, dear: dear !== undefined }, standing);
+}
+
+/** Why a key that the store has is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */
+export function keyBarredBy(
+  { status, expiresAtMs }: Pick<Key, "status" | "expiresAtMs">,
+  nowMs: number,
+): KeyRefusalCause | undefined {
+  if (status === "revoked") return "revoked_key";
+  if (status === "suspended") return "suspended";
+  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? "expired_key" : undefined;
 }
 
 /**

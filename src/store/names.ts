@@ -4,6 +4,9 @@
 import type { AccountTag } from "../values/key.ts";
 import type { AbsorbedAttempt, SettleAsk } from "./settlement.ts";
 
+/** Values of one key that work at one time: the one it has, and those it had, until their ends. */
+export const KEY_VALUES_MAX = 8;
+
 /** Where limits count: the group of an account, or one key within it. */
 export function limitScope(group: string, keyId: string, perKey: boolean): string {
   return perKey ? `${group}/${keyId}` : group;

@@ -1,7 +1,7 @@
 /** The records that a store keeps: accounts, keys, entitlements, codes, ledger lines, sums per day. */
 import type { CodeHash } from "../values/code.ts";
 import type { KeyState } from "../values/idempotency.ts";
-import type { AccountTag } from "../values/key.ts";
+import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { UsageCounts } from "./sums/token-sums.ts";
 
@@ -30,13 +30,41 @@ export interface Key {
   readonly id: string;
   readonly tag: AccountTag;
   readonly group: string;
-  readonly status: "normal" | "revoked";
+  /** What people call it; empty: nothing. */
+  readonly name: string;
+  /** `revoked` is final. */
+  readonly status: "normal" | "suspended" | "revoked";
+  /** The first instant at which it is refused, milliseconds on the store's clock; undefined: it has no end. */
+  readonly expiresAtMs: number | undefined;
+  /** Until when the value works that the key had before its last rotation; undefined: it has always had this one. */
+  readonly previousUntilMs: number | undefined;
   readonly createdAtMs: number;
   /**
    * From 1; then the store's time at the last change, milliseconds, and always more than before. A write that is done again
    * with a lower one changes nothing. A store that has lost changes so gives the next one a higher revision than they had.
    */
   readonly revision: number;
+}
+
+/** What a key is made of. */
+export interface NewKeyRecord extends Pick<Key, "id" | "group"> {
+  readonly hash: KeyHash;
+  readonly name?: string | undefined;
+  readonly expiresAtMs?: number | undefined;
+}
+
+/** A new value for a key, and how long the old one works beside it: from now, or where the rotation is done again until then. */
+export type KeyRotation =
+  | { readonly hash: KeyHash; readonly overlapMs: number }
+  | { readonly hash: KeyHash; readonly untilMs: number };
+
+/** What becomes of a key; what is absent stays as it is. */
+export interface KeyChange {
+  readonly group?: string;
+  readonly name?: string;
+  readonly status?: "normal" | "suspended";
+  /** "never": it has no end any more. */
+  readonly expiresAtMs?: number | "never";
 }
 
 export interface Entitlement {
@@ -173,6 +201,8 @@ export interface AccountState {
   readonly inFlight: number;
   readonly inFlightByScope: Readonly<Record<string, number>>;
   readonly keys: readonly Key[];
+  /** Values that keys had before, by hash. */
+  readonly formerKeys: readonly { readonly hash: string; readonly id: string; readonly untilMs: number }[];
   readonly entitlements: readonly Entitlement[];
   readonly holds: readonly {
     readonly requestId: string;

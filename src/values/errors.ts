@@ -159,6 +159,16 @@ export const ERROR_ROWS = {
   revoked_key: row(401, "authentication_error", "The API key has been revoked", "Create a new key.", {
     shouldRetry: false,
   }),
+  suspended: row(401, "authentication_error", "The API key is suspended", "Ask whoever manages the key to resume it.", {
+    shouldRetry: false,
+  }),
+  expired_key: row(
+    401,
+    "authentication_error",
+    "The API key has expired",
+    "Create a new key, or have the end of this one moved.",
+    { shouldRetry: false },
+  ),
   body_too_large: row(413, "invalid_request_error", "The request body is too large", "Send a smaller body.", {
     close: true,
   }),

@@ -1,6 +1,6 @@
 /** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
 import { type Static, Type, USAGE_BY, type UsageBy } from "../schema.ts";
-import { count, day, flag, instant, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
+import { count, day, flag, instant, keyStatus, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");
 const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234");
@@ -48,8 +48,11 @@ export const AccountWithCards = object("AccountWithCards", {
 const KEY = {
   id: keyId,
   account: name,
+  name: orNull(text("What people call it.", "Laptop of Alice")),
   group,
-  status: oneOf("`revoked` is final.", "normal", "revoked"),
+  status: keyStatus,
+  expires_at: orNull(instant("From when on it is refused; null: it has no end.")),
+  previous_until: orNull(instant("Until when the value before its last rotation works; null: it was never rotated.")),
   created_at: instant("When it was created."),
 };
 export const KeyShape = object("Key", KEY);

@@ -1,6 +1,6 @@
 /** The form of what `POST /admin/v1/explain` answers; `src/endpoints/explain/explanation.ts` makes it. */
 import type { Static } from "../schema.ts";
-import { anything, count, flag, list, object, oneOf, orNull, text, usd } from "./shape.ts";
+import { anything, count, flag, keyStatus, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
 const Bucket = orNull(
   object("BucketState", {
@@ -32,7 +32,7 @@ export const ExplanationShape = object("Explanation", {
   ),
   key: object("ExplainedKey", {
     id: text("The key's id.", "key_4tR0000abcXyZ01234"),
-    status: oneOf("`revoked` is final.", "normal", "revoked"),
+    status: keyStatus,
     group: text("Its group.", "big"),
   }),
   account: object("ExplainedAccount", {

@@ -31,8 +31,11 @@ export function showKey(key: Key, accountName: string): KeyAnswer {
   return {
     id: key.id,
     account: accountName,
+    name: key.name === "" ? null : key.name,
     group: key.group,
     status: key.status,
+    previous_until: key.previousUntilMs === undefined ? null : showInstant(key.previousUntilMs),
+    expires_at: key.expiresAtMs === undefined ? null : showInstant(key.expiresAtMs),
     created_at: showInstant(key.createdAtMs),
   };
 }

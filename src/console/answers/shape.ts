@@ -25,6 +25,13 @@ export const flag = (description: string) => Type.Boolean({ description });
 export function oneOf<W extends string>(description: string, ...words: readonly W[]): TUnsafe<W> {
   return Type.Unsafe({ type: "string", enum: words, description });
 }
+/** `revoked` is final. */
+export const keyStatus = oneOf(
+  "A suspended key is refused until it is resumed; `revoked` is final.",
+  "normal",
+  "suspended",
+  "revoked",
+);
 export function orNull<S extends TSchema>(shape: S): TUnsafe<Static<S> | null> {
   const { type, enum: words } = shape as { readonly type?: unknown; readonly enum?: readonly unknown[] };
   return Type.Unsafe({ ...shape, type: [type, "null"], ...(words && { enum: [...words, null] }) });

@@ -1,14 +1,27 @@
 /**
- * Keys: create (the only time that a key's text is shown), list, move to another group, revoke.
+ * Keys: create (the only time that a key's text is shown), list, move to another group, name, let end, rotate, suspend, resume, revoke.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
-import type { Account, Key, Page } from "../../store/records.ts";
+import { KEY_VALUES_MAX } from "../../store/names.ts";
+import type { Account, Key, KeyChange, Page } from "../../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
-import { AccountPath, KEYS_PAGE_MAX, KeyPath, KeysQuery, NewGroup, NewKey } from "../schema.ts";
+import {
+  AccountPath,
+  KEYS_PAGE_MAX,
+  KeyPath,
+  KeysQuery,
+  NewGroup,
+  NewKey,
+  NewKeyEnd,
+  NewKeyName,
+  NewKeyValue,
+  OVERLAP_S,
+} from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -38,12 +51,15 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       },
       async handle({ params, body }) {
         assertConfigured("group", body.group, parts.catalog().groups.keys());
+        const expiresAtMs = endOf(body.expires_at ?? null, parts.clock);
         const account = await accountNamed(store, params.name);
-        const { idempotency_id: once } = body;
+        const { idempotency_id: once, name } = body;
         const fresh = newKey(account.tag, parts.random, once);
         const before = once === undefined ? undefined : await keyOf(store, account.tag, fresh.id);
         if (before !== undefined) throw keyExists(before);
-        const key = await addKey(store, account.tag, { id: fresh.id, hash: fresh.hash, group: body.group });
+        const record = { id: fresh.id, hash: fresh.hash, group: body.group, name };
+        const ends = expiresAtMs === "never" ? undefined : expiresAtMs;
+        const key = await twice(() => store.createKey(account.tag, { ...record, expiresAtMs: ends }));
         if (key === undefined) throw noSuchAccount(params.name);
         // Of two at the same time the store keeps one, and the other's text is nobody's key.
         const isOurs = once === undefined || (await store.readKey(account.tag, fresh.hash)) !== undefined;
@@ -68,30 +84,8 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         return { status: 200, body: { items: items.map((key) => showKey(key, account.name)), next: next ?? null } };
       },
     }),
-    route({
-      method: "PUT",
-      path: "/keys/:id/group",
-      id: "setKeyGroup",
-      summary: "Move a key to another group, from its next request on",
-      answers: { 200: KeyShape },
-      refusals: { 404: "`unknown_key`.", 409: "`key_revoked`: a revoked key keeps its group." },
-      params: KeyPath,
-      body: NewGroup,
-      write: {
-        what: "key.set_group",
-        target: ({ params }) => params.id,
-        facts: ({ body }) => ({ group: body.group }),
-        whenUnknown: "Repeat the request: setting the same group again changes nothing.",
-      },
-      async handle({ params, body }) {
-        assertConfigured("group", body.group, parts.catalog().groups.keys());
-        const account = await ownerOf(store, params.id);
-        const key = await store.setKeyGroup(account.tag, params.id, body.group);
-        if (key === undefined) throw noSuchKey(params.id);
-        if (key.status === "revoked") throw revoked(key);
-        return { status: 200, body: showKey(key, account.name) };
-      },
-    }),
+    ...changeRoutes(parts),
+    rotateRoute(parts),
     route({
       method: "POST",
       path: "/keys/:id/revoke",
@@ -113,6 +107,155 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       },
     }),
   ];
+}
+
+/** A new value for a key that stays what it is. */
+function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
+  return route({
+    method: "POST",
+    path: "/keys/:id/rotate",
+    id: "rotateKey",
+    summary: "Give a key another value, shown in this answer and never again; the old one works on for a while",
+    description:
+      `Without \`overlap_seconds\` the old value works for a day. Id, group, limits and spend stay the key's. At most ` +
+      `${KEY_VALUES_MAX} of its values work at one time.`,
+    answers: { 200: NewKeyShape },
+    refusals: {
+      404: "`unknown_key`.",
+      409: "`key_revoked`: a revoked key stays as it is. `too_many_values`: too many of its values work.",
+    },
+    params: KeyPath,
+    body: NewKeyValue,
+    write: {
+      what: "key.rotate",
+      target: ({ params }) => params.id,
+      facts: ({ body }) => ({ overlap_seconds: `${body.overlap_seconds ?? OVERLAP_S}` }),
+      whenUnknown:
+        "Rotate the key again: a value that nobody has seen opens nothing, and the ones before work until their ends.",
+    },
+    async handle({ params, body }) {
+      const account = await ownerOf(store, params.id);
+      const fresh = newKey(account.tag, random);
+      const rotation = { hash: fresh.hash, overlapMs: (body.overlap_seconds ?? OVERLAP_S) * 1_000 };
+      const key = await twice(() => store.rotateKey(account.tag, params.id, rotation));
+      if (key === undefined) throw noSuchKey(params.id);
+      if (key === "too_many") throw tooManyValues(params.id);
+      if (key.status === "revoked") throw revoked(key);
+      return { status: 200, body: { ...showKey(key, account.name), key: fresh.text } };
+    },
+  });
+}
+
+/** What may be changed of a key that is not revoked; each counts from its next request on. */
+function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly ConsoleRoute[] {
+  const answers = { 200: KeyShape };
+  const refusals = { 404: "`unknown_key`.", 409: "`key_revoked`: a revoked key stays as it is." };
+  const change = async (keyId: string, wanted: KeyChange) => {
+    const account = await ownerOf(store, keyId);
+    const key = await store.changeKey(account.tag, keyId, wanted);
+    if (key === undefined) throw noSuchKey(keyId);
+    if (key.status === "revoked") throw revoked(key);
+    return { status: 200, body: showKey(key, account.name) } as const;
+  };
+  return [
+    route({
+      method: "PUT",
+      path: "/keys/:id/group",
+      id: "setKeyGroup",
+      summary: "Move a key to another group, from its next request on",
+      answers,
+      refusals,
+      params: KeyPath,
+      body: NewGroup,
+      write: {
+        what: "key.set_group",
+        target: ({ params }) => params.id,
+        facts: ({ body }) => ({ group: body.group }),
+        whenUnknown: "Repeat the request: setting the same group again changes nothing.",
+      },
+      async handle({ params, body }) {
+        assertConfigured("group", body.group, catalog().groups.keys());
+        return change(params.id, { group: body.group });
+      },
+    }),
+    route({
+      method: "PUT",
+      path: "/keys/:id/name",
+      id: "renameKey",
+      summary: "Give a key a name for people, or with null take it away",
+      answers,
+      refusals,
+      params: KeyPath,
+      body: NewKeyName,
+      write: {
+        what: "key.rename",
+        target: ({ params }) => params.id,
+        facts: ({ body }) => ({ name: body.name ?? "" }),
+        whenUnknown: "Repeat the request: setting the same name again changes nothing.",
+      },
+      handle: ({ params, body }) => change(params.id, { name: body.name ?? "" }),
+    }),
+    route({
+      method: "PUT",
+      path: "/keys/:id/expiry",
+      id: "setKeyExpiry",
+      summary: "Set from when on a key is refused, or with null that it has no end",
+      answers,
+      refusals,
+      params: KeyPath,
+      body: NewKeyEnd,
+      write: {
+        what: "key.set_expiry",
+        target: ({ params }) => params.id,
+        facts: ({ body }) => ({ expires_at: body.expires_at ?? "never" }),
+        whenUnknown: "Repeat the request: setting the same instant again changes nothing.",
+      },
+      handle: async ({ params, body }) => change(params.id, { expiresAtMs: endOf(body.expires_at, clock) }),
+    }),
+    route({
+      method: "POST",
+      path: "/keys/:id/suspend",
+      id: "suspendKey",
+      summary: "Suspend a key, from its next request on, until it is resumed",
+      answers,
+      refusals,
+      params: KeyPath,
+      write: {
+        what: "key.suspend",
+        target: ({ params }) => params.id,
+        whenUnknown: "Repeat the request: suspending a suspended key changes nothing.",
+      },
+      handle: ({ params }) => change(params.id, { status: "suspended" }),
+    }),
+    route({
+      method: "POST",
+      path: "/keys/:id/resume",
+      id: "resumeKey",
+      summary: "Resume a suspended key, from its next request on",
+      answers,
+      refusals,
+      params: KeyPath,
+      write: {
+        what: "key.resume",
+        target: ({ params }) => params.id,
+        whenUnknown: "Repeat the request: resuming a key that is not suspended changes nothing.",
+      },
+      handle: ({ params }) => change(params.id, { status: "normal" }),
+    }),
+  ];
+}
+
+/** @throws AdminRefusal 400 for no instant of the calendar, or one that is over. */
+function endOf(typed: string | null, clock: Pick<Clock, "wallMs">): number | "never" {
+  if (typed === null) return "never";
+  const endMs = Date.parse(typed);
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const isReal = !Number.isNaN(endMs) && new Date(endMs).toISOString().startsWith(typed.slice(0, 19));
+  if (!isReal) throw malformed("expires_at", "an instant of the calendar", "Check the date.");
+  if (endMs <= clock.wallMs()) {
+    throw malformed("expires_at", "an instant to come", "To stop a key at once, suspend or revoke it.");
+  }
+  return endMs;
 }
 
 /** Keys after the one that the cursor names, oldest first. @throws AdminRefusal 400 for the id of no key of the account. */
@@ -140,13 +283,22 @@ function keyExists({ id, group }: Key): AdminRefusal {
   );
 }
 
-/** Adds a key, and once more when the outcome is unknown: the store takes the same key twice without harm. */
-async function addKey(store: Store, tag: AccountTag, key: Parameters<Store["createKey"]>[1]): Promise<Key | undefined> {
+function tooManyValues(id: string): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "too_many_values",
+    `The key \`${id}\` has ${KEY_VALUES_MAX} values that work.`,
+    "Wait until one of the old ones has ended, or create another key and revoke this one.",
+  );
+}
+
+/** Makes a key or a value of one, and once more when the outcome is unknown: the store takes the same hash twice without harm. */
+async function twice<T>(write: () => Promise<T>): Promise<T> {
   try {
-    return await store.createKey(tag, key);
+    return await write();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
-    return store.createKey(tag, key);
+    return write();
   }
 }
 
@@ -162,7 +314,7 @@ function revoked(key: Key): AdminRefusal {
   return new AdminRefusal(
     409,
     "key_revoked",
-    `The key \`${key.id}\` is revoked, which is final; it stays in the group \`${key.group}\`.`,
-    "Create another key in the group you want.",
+    `The key \`${key.id}\` is revoked, which is final; it stays as it is, in the group \`${key.group}\`.`,
+    "Create another key.",
   );
 }

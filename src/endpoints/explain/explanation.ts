@@ -34,6 +34,8 @@ const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
   journal_full: "gateway",
   unknown_key: "key",
   revoked_key: "key",
+  suspended: "key",
+  expired_key: "key",
   unknown_model: "model",
   no_entitlement: "card",
   not_in_plan: "plan",

@@ -42,7 +42,8 @@ type Writes = Pick<
   | "createAccount"
   | "setPlan"
   | "createKey"
-  | "setKeyGroup"
+  | "changeKey"
+  | "rotateKey"
   | "revokeKey"
   | "credit"
   | "grant"
@@ -83,9 +84,9 @@ async function noteGiven(
 function accountWrites(
   store: Store,
   note: Note,
-): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "setKeyGroup" | "revokeKey" | "credit"> {
-  const noteKey = ({ tag, id, group, status, revision }: Key, kind: "key_group" | "key_revoke") =>
-    note(kind, `${id}:${revision}`, { tag, id, group, status, revision });
+): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"> {
+  const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
+    note(kind, `${key.id}:${key.revision}`, key);
   return {
     createAccount: (account) =>
       noted(store.createAccount(account), async (answer) => {
@@ -101,7 +102,19 @@ function accountWrites(
         // The id of another key with the same hash: nothing was made.
         if (key?.id === asked.id) await noteGiven(store, note, tag, "key_create", key.id, { tag, ...asked });
       }),
-    setKeyGroup: (...ask) => noted(store.setKeyGroup(...ask), async (key) => key && noteKey(key, "key_group")),
+    changeKey: (...ask) => noted(store.changeKey(...ask), async (key) => key && noteKey(key, "key_change")),
+    rotateKey: (tag, keyId, rotation, revision) =>
+      noted(store.rotateKey(tag, keyId, rotation, revision), async (key) => {
+        if (key === undefined || key === "too_many" || key.status === "revoked") return;
+        const { hash } = rotation;
+        await note("key_rotate", `${key.id}:${hash}`, {
+          tag,
+          id: key.id,
+          hash,
+          untilMs: key.previousUntilMs,
+          revision: key.revision,
+        });
+      }),
     revokeKey: (...ask) => noted(store.revokeKey(...ask), async (key) => key && noteKey(key, "key_revoke")),
     credit: (tag, payment) =>
       noted(store.credit(tag, payment), async ({ outcome }) => {

@@ -16,7 +16,8 @@ type ReplayStore = Pick<
   | "getAccount"
   | "setPlan"
   | "createKey"
-  | "setKeyGroup"
+  | "changeKey"
+  | "rotateKey"
   | "revokeKey"
   | "credit"
   | "grant"
@@ -66,10 +67,18 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     return account === undefined ? NO_ACCOUNT : undefined;
   },
   async key_create(facts, store) {
-    const key = { id: facts.text("id"), hash: facts.text("hash") as KeyHash, group: facts.text("group") };
-    return (await store.createKey(facts.tag(), key)) === undefined ? NO_ACCOUNT : undefined;
+    const [id, hash, group] = [facts.text("id"), facts.text("hash") as KeyHash, facts.text("group")];
+    const [name, expiresAtMs] = [facts.textOrNone("name"), facts.countOrNone("expiresAtMs")];
+    const key = await store.createKey(facts.tag(), { id, hash, group, name, expiresAtMs });
+    return key === undefined ? NO_ACCOUNT : undefined;
   },
-  key_group: changeKey,
+  key_change: changeKey,
+  async key_rotate(facts, store) {
+    const rotation = { hash: facts.text("hash") as KeyHash, untilMs: facts.count("untilMs") };
+    const key = await store.rotateKey(facts.tag(), facts.text("id"), rotation, facts.count("revision"));
+    if (key === "too_many") return refused("too many values of the key work");
+    return key === undefined ? absent("the key is not there") : undefined;
+  },
   key_revoke: changeKey,
   async credit(facts, store) {
     const kind = facts.text("kind") === "adjust" ? "adjust" : "topup";
@@ -103,9 +112,15 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
 /** The record says what became of the key: a change to a key that was revoked by then is a revocation. */
 async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const tag = facts.tag();
-  const [id, group, revision] = [facts.text("id"), facts.text("group"), facts.count("revision")];
-  const revoked = facts.text("status") === "revoked";
-  const key = await (revoked ? store.revokeKey(tag, id, revision) : store.setKeyGroup(tag, id, group, revision));
+  const [id, status, revision] = [facts.text("id"), facts.text("status"), facts.count("revision")];
+  const change = {
+    group: facts.text("group"),
+    name: facts.text("name"),
+    status: status === "suspended" ? status : "normal",
+    expiresAtMs: facts.countOrNone("expiresAtMs") ?? "never",
+  } as const;
+  const revoked = status === "revoked";
+  const key = await (revoked ? store.revokeKey(tag, id, revision) : store.changeKey(tag, id, change, revision));
   return key === undefined ? absent("the key is not there") : undefined;
 }
 
@@ -154,6 +169,10 @@ class Facts {
     return typeof value === "string" ? value : unreadable(name);
   }
 
+  textOrNone(name: string): string | undefined {
+    return this.has(name) ? this.text(name) : undefined;
+  }
+
   tag(): AccountTag {
     return this.text("tag") as AccountTag;
   }
@@ -161,6 +180,10 @@ class Facts {
   count(name: string): number {
     const value = this.#json[name];
     return typeof value === "number" && Number.isSafeInteger(value) ? value : unreadable(name);
+  }
+
+  countOrNone(name: string): number | undefined {
+    return this.has(name) ? this.count(name) : undefined;
   }
 
   signedAmount(name: string): bigint {

@@ -6,7 +6,7 @@
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
-import { type AccountStanding, decide, type Granted, NO_LIMITS, runningCards } from "../decision.ts";
+import { type AccountStanding, decide, type Granted, keyBarredBy, NO_LIMITS, runningCards } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import {
   admittedOf,
@@ -22,9 +22,9 @@ import type { Key } from "../records.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, growHold, type Live, sweepHolds } from "./live.ts";
-import { type AccountRow, findEntitlement } from "./rows.ts";
+import { type AccountRow, findEntitlement, instantOrNone } from "./rows.ts";
 
-type KeyFacts = Pick<Key, "id" | "group" | "status">;
+type KeyFacts = Pick<Key, "id" | "group" | "status" | "expiresAtMs">;
 
 export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused {
   const { db } = context;
@@ -32,8 +32,14 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const account = context.account(ask.tag);
   const row = account && context.key(ask.tag, ask.keyHash);
   if (account === undefined || row === undefined) return refused("unknown_key", undefined);
-  const key = { id: row.id, group: row.grp, status: row.status } as KeyFacts;
-  if (key.status === "revoked") return refused("revoked_key", key.group);
+  const key = {
+    id: row.id,
+    group: row.grp,
+    status: row.status,
+    expiresAtMs: instantOrNone(row.expires),
+  } as KeyFacts;
+  const barred = keyBarredBy(key, nowMs);
+  if (barred !== undefined) return refused(barred, key.group);
   const live = context.live(ask.tag);
   const before = rememberedAnswer(context, ask, live, key, nowMs);
   if (before !== undefined) return before;

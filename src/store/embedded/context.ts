@@ -66,9 +66,19 @@ export class Context {
     const known = this.#of(tag);
     const seen = known?.keys.get(hash);
     if (seen || !known) return seen;
-    const row = this.db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
+    const row = this.db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash) ?? this.#formerKey(tag, hash);
     if (row) known.keys.set(hash, row);
     return row;
+  }
+
+  /** The key that had this value before: by it, it ends when the value does. */
+  #formerKey(tag: AccountTag, hash: string): Row | undefined {
+    const { db } = this;
+    const former = db.get("SELECT id, until FROM former_keys WHERE tag = ? AND hash = ?", tag, hash);
+    const row = former && db.get("SELECT * FROM keys WHERE tag = ? AND id = ?", tag, former.id ?? null);
+    if (!row || !former) return undefined;
+    const ends = row.expires === null || Number(row.expires) > Number(former.until) ? former.until : row.expires;
+    return { ...row, expires: ends ?? null };
   }
 
   /** Entitlements that may still run, earliest to expire first. */

@@ -33,6 +33,9 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     inFlight: live.holds.size,
     inFlightByScope: Object.fromEntries([...live.inFlightByScope].sort()),
     keys: db.all("SELECT * FROM keys WHERE tag = ? ORDER BY id", tag).map((r) => toKey(tag, r)),
+    formerKeys: db
+      .all("SELECT hash, id, until FROM former_keys WHERE tag = ? ORDER BY hash", tag)
+      .map(({ hash, id, until }) => ({ hash: hash as string, id: id as string, untilMs: Number(until) })),
     entitlements: db
       .all("SELECT * FROM entitlements WHERE tag = ? ORDER BY id", tag)
       .map((r) => toEntitlement(r, live)),

@@ -1,7 +1,7 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { accountId } from "../names.ts";
-import type { Key, KeyView } from "../records.ts";
+import { accountId, KEY_VALUES_MAX } from "../names.ts";
+import type { Key, KeyChange, KeyRotation, KeyView, NewKeyRecord } from "../records.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { findAccountRow, toKey } from "./rows.ts";
@@ -27,74 +27,117 @@ export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyVi
 export function createKey(
   context: Context,
   tag: AccountTag,
-  key: { id: string; hash: KeyHash; group: string },
+  { id, hash, group, name = "", expiresAtMs }: NewKeyRecord,
 ): Key | undefined {
   const { db } = context;
   const nowMs = context.nowMs();
   if (findAccountRow(db, tag) === undefined) return undefined;
-  const known = keyRow(context, tag, key.id) ?? db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, key.hash);
+  const known = keyRow(context, tag, id) ?? db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
   if (known !== undefined) return toKey(tag, known);
   db.commitFull(() =>
     db.run(
-      "INSERT INTO keys (tag, hash, id, grp, status, created, revision) VALUES (?, ?, ?, ?, 'normal', ?, 1)",
+      "INSERT INTO keys (tag, hash, id, grp, name, status, expires, created, revision) VALUES (?, ?, ?, ?, ?, 'normal', ?, ?, 1)",
       tag,
-      key.hash,
-      key.id,
-      key.group,
+      hash,
+      id,
+      group,
+      name,
+      expiresAtMs ?? null,
       nowMs,
     ),
   );
-  return { id: key.id, tag, group: key.group, status: "normal", createdAtMs: nowMs, revision: 1 };
+  const made = { id, tag, group, name, status: "normal", expiresAtMs, previousUntilMs: undefined } as const;
+  return { ...made, createdAtMs: nowMs, revision: 1 };
 }
 
 export function listKeys(context: Context, tag: AccountTag): Key[] {
   return context.db.all("SELECT * FROM keys WHERE tag = ? ORDER BY created, id", tag).map((row) => toKey(tag, row));
 }
 
-/** A change has the store's time for a revision, also when the key has the group already: `redis/lua/key-change.lua`. */
-export function setKeyGroup(
+/** A change has the store's time for a revision, also when the key is so already: `redis/lua/key-change.lua`. */
+export function changeKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  group: string,
+  { expiresAtMs, ...change }: KeyChange,
   replayed?: number,
 ): Key | undefined {
-  return changeKey(context, tag, keyId, (key) => {
+  return rewriteKey(context, tag, keyId, (key) => {
     if (key.status === "revoked" || (replayed !== undefined && replayed <= key.revision)) return undefined;
-    return { group, status: "normal", revision: replayed ?? Math.max(key.revision + 1, context.nowMs()) };
+    const end = expiresAtMs === "never" ? undefined : (expiresAtMs ?? key.expiresAtMs);
+    const revision = replayed ?? Math.max(key.revision + 1, context.nowMs());
+    return { ...key, ...change, expiresAtMs: end, revision };
   });
 }
 
 export function revokeKey(context: Context, tag: AccountTag, keyId: string, replayed?: number): Key | undefined {
-  return changeKey(context, tag, keyId, ({ group, status, revision }) => {
-    if (status === "revoked") return undefined;
-    return { group, status: "revoked", revision: Math.max(revision + 1, replayed ?? context.nowMs()) };
+  return rewriteKey(context, tag, keyId, (key) => {
+    if (key.status === "revoked") return undefined;
+    return { ...key, status: "revoked", revision: Math.max(key.revision + 1, replayed ?? context.nowMs()) };
   });
 }
 
-function changeKey(
+/** `redis/lua/key-rotate.lua` does the same. */
+export function rotateKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  decide: (key: Key) => Pick<Key, "group" | "status" | "revision"> | undefined,
+  rotation: KeyRotation,
+  replayed?: number,
+): Key | "too_many" | undefined {
+  const { db } = context;
+  const row = keyRow(context, tag, keyId);
+  if (row === undefined) return undefined;
+  const key = toKey(tag, row);
+  const { hash } = rotation;
+  if (key.status === "revoked" || context.key(tag, hash) !== undefined) return key;
+  if (replayed !== undefined && replayed <= key.revision) return key;
+  const nowMs = context.nowMs();
+  const untilMs = "untilMs" in rotation ? rotation.untilMs : nowMs + rotation.overlapMs;
+  const former = "SELECT COUNT(*) AS n FROM former_keys WHERE tag = ? AND id = ? AND until > ?";
+  const working = 1 + Number(db.get(former, tag, keyId, nowMs)?.n) + (untilMs > nowMs ? 1 : 0);
+  if (working > KEY_VALUES_MAX) return "too_many";
+  const revision = Math.max(key.revision + 1, replayed ?? nowMs);
+  db.commitFull(() => {
+    db.run("DELETE FROM former_keys WHERE tag = ? AND id = ? AND until <= ?", tag, keyId, nowMs);
+    db.run("INSERT INTO former_keys (tag, hash, id, until) VALUES (?, ?, ?, ?)", tag, row.hash ?? null, keyId, untilMs);
+    db.run(
+      "UPDATE keys SET hash = ?, previous_until = ?, revision = ? WHERE tag = ? AND id = ?",
+      hash,
+      untilMs,
+      revision,
+      tag,
+      keyId,
+    );
+  });
+  return { ...key, previousUntilMs: untilMs, revision };
+}
+
+function rewriteKey(
+  context: Context,
+  tag: AccountTag,
+  keyId: string,
+  decide: (key: Key) => Key | undefined,
 ): Key | undefined {
   const row = keyRow(context, tag, keyId);
   if (row === undefined) return undefined;
   const key = toKey(tag, row);
-  const change = decide(key);
-  if (change === undefined) return key;
+  const changed = decide(key);
+  if (changed === undefined) return key;
   const { db } = context;
   db.commitFull(() =>
     db.run(
-      "UPDATE keys SET grp = ?, status = ?, revision = ? WHERE tag = ? AND id = ?",
-      change.group,
-      change.status,
-      change.revision,
+      "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, revision = ? WHERE tag = ? AND id = ?",
+      changed.group,
+      changed.name,
+      changed.status,
+      changed.expiresAtMs ?? null,
+      changed.revision,
       tag,
       keyId,
     ),
   );
-  return { ...key, ...change };
+  return changed;
 }
 
 function keyRow(context: Context, tag: AccountTag, keyId: string): Row | undefined {

@@ -11,6 +11,10 @@ const big = (row: Row, column: string): bigint => row[column] as bigint;
 /** Instants and counts, far below 2^53. */
 const whole = (row: Row, column: string): number => Number(row[column]);
 
+/** An instant, or undefined where the column has none. */
+export const instantOrNone = (value: Row[string] | undefined): number | undefined =>
+  value === null ? undefined : Number(value);
+
 export interface AccountRow {
   readonly name: string;
   readonly plan: string;
@@ -57,7 +61,10 @@ export function toKey(tag: AccountTag, row: Row): Key {
     id: text(row, "id"),
     tag,
     group: text(row, "grp"),
-    status: text(row, "status") === "revoked" ? "revoked" : "normal",
+    name: text(row, "name"),
+    status: text(row, "status") as Key["status"],
+    expiresAtMs: instantOrNone(row.expires),
+    previousUntilMs: instantOrNone(row.previous_until),
     createdAtMs: whole(row, "created"),
     revision: whole(row, "revision"),
   };

@@ -5,8 +5,9 @@
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
+import { type AdmitAsk, type AdmitRefused, type Admitted, isKeyRefusal } from "../admission.ts";
 import type { RequestStore } from "../contract.ts";
+import { keyBarredBy } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import type { KeyView } from "../records.ts";
 import type { SettleAnswer, SettleAsk } from "../settlement.ts";
@@ -37,7 +38,7 @@ export class RequestPath implements RequestStore {
     const shut = this.#shut();
     if (shut) await shut;
     const view = await this.#request(tag, "readKey", () => store.readKey(tag, hash));
-    if (!view || view.key.status === "revoked") await gate?.recheck(tag);
+    if (!view || keyBarredBy(view.key, view.storeTimeMs) !== undefined) await gate?.recheck(tag);
     return view;
   }
 
@@ -46,9 +47,8 @@ export class RequestPath implements RequestStore {
     const shut = this.#shut();
     if (shut) await shut;
     const answer = await this.#request(ask.tag, "admit", () => store.admit(ask));
-    // A revoked key takes the same time as an unknown one, so that a caller cannot distinguish them.
-    const isBad = answer.outcome === "refused" && (answer.cause === "unknown_key" || answer.cause === "revoked_key");
-    if (isBad) await gate?.recheck(ask.tag);
+    // A key that is known and refused takes the same time as an unknown one, so that a caller cannot distinguish them.
+    if (answer.outcome === "refused" && isKeyRefusal(answer.cause)) await gate?.recheck(ask.tag);
     return answer;
   }
 

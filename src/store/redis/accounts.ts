@@ -4,11 +4,11 @@ import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import { accountId, creditAccounts } from "../names.ts";
-import type { Account, AccountName, Key, KeyView, Page } from "../records.ts";
+import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
+import type { Account, AccountName, Key, KeyChange, KeyRotation, KeyView, NewKeyRecord, Page } from "../records.ts";
 import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
-import { ACCOUNT_FIELDS, entriesOf, type HashFields, toAccount, toEntitlement, toKey } from "./records.ts";
+import { ACCOUNT_FIELDS, entriesOf, type HashFields, toAccount, toEntitlement, toFormerKey, toKey } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
@@ -123,31 +123,48 @@ export async function createKey(
   runner: Runner,
   scripts: Scripts,
   tag: AccountTag,
-  key: { id: string; hash: KeyHash; group: string },
+  { id, hash, group, name = "", expiresAtMs }: NewKeyRecord,
 ): Promise<Key | undefined> {
-  return keyOfReply(tag, await runner.script(scripts["key-create"], [accountKey(tag)], [key.id, key.hash, key.group]));
+  const values = [id, hash, group, name, `${expiresAtMs ?? ""}`];
+  return keyOfReply(tag, await runner.script(scripts["key-create"], [accountKey(tag)], values));
 }
 
 export async function listKeys(runner: Runner, tag: AccountTag): Promise<Key[]> {
   return entriesOf(await wholeHash(runner, accountKey(tag)), "k:")
+    .filter(([, json]) => !toFormerKey(json))
     .map(([, json]) => toKey(tag, json))
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }
 
-/**
- * @param group the new group, or "" to revoke the key.
- * @param replayed the revision of a change that is made again.
- */
+/** @param replayed the revision of a change that is made again. */
 export async function changeKey(
   runner: Runner,
   scripts: Scripts,
   tag: AccountTag,
   keyId: string,
-  group: string,
+  { group, name, status, expiresAtMs }: Omit<KeyChange, "status"> & { readonly status?: Key["status"] },
   replayed?: number,
 ): Promise<Key | undefined> {
-  const values = [keyId, group, `${replayed ?? ""}`];
+  const expires = expiresAtMs === "never" ? "" : expiresAtMs?.toString();
+  const changed = Object.entries({ group, name, status, expires }).flatMap(([field, text]) =>
+    text === undefined ? [] : [field, text],
+  );
+  const values = [keyId, `${replayed ?? ""}`, ...changed];
   return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], values));
+}
+
+export async function rotateKey(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  keyId: string,
+  rotation: KeyRotation,
+  replayed?: number,
+): Promise<Key | "too_many" | undefined> {
+  const [lasts, ends] = "untilMs" in rotation ? ["", rotation.untilMs] : [rotation.overlapMs, ""];
+  const values = [keyId, rotation.hash, `${lasts}`, `${ends}`, `${replayed ?? ""}`, `${KEY_VALUES_MAX}`];
+  const reply = await runner.script(scripts["key-rotate"], [accountKey(tag)], values);
+  return reply === "too_many" ? reply : keyOfReply(tag, reply);
 }
 
 function keyOfReply(tag: AccountTag, reply: unknown): Key | undefined {

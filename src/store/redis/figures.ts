@@ -238,7 +238,11 @@ export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0")
     scopes: behind("c:").map(([scope]) => scope),
     keys: [
       ...behind("ki:").map(([id, hash]) => ({ id, hash })),
-      ...behind("k:").map(([hash, json]) => ({ id: new Reading({}).texts("", json)?.[0] ?? "", hash })),
+      ...behind("k:").flatMap(([hash, json]) => {
+        const { 0: id = "", 8: ends = "" } = new Reading({}).texts("", json) ?? [];
+        // A value that a key had before leads to the key by its id, and its id to another value.
+        return ends === "" ? [{ id, hash }] : [];
+      }),
     ],
     next: next === "0" ? undefined : next,
   };

@@ -23,7 +23,7 @@ import {
   paymentsKey,
   settledKey,
 } from "./keys.ts";
-import { entriesOf, type HashFields, toAccount, toEntitlement, toKey } from "./records.ts";
+import { entriesOf, type HashFields, toAccount, toEntitlement, toFormerKey, toKey } from "./records.ts";
 import { wholeHash } from "./whole.ts";
 
 export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
@@ -42,8 +42,13 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     inFlight: Number(fields.conc),
     inFlightByScope: Object.fromEntries(entriesOf(fields, "c:").map(([scope, count]) => [scope, Number(count)])),
     keys: entriesOf(fields, "k:")
+      .filter(([, json]) => !toFormerKey(json))
       .map(([, json]) => toKey(tag, json))
       .sort((a, b) => (a.id < b.id ? -1 : 1)),
+    formerKeys: entriesOf(fields, "k:").flatMap(([hash, json]) => {
+      const former = toFormerKey(json);
+      return former ? [{ hash, ...former }] : [];
+    }),
     entitlements: entriesOf(fields, "e:").map(([id, json]) => entitlementOf(fields, id, json)),
     holds: entriesOf(holds, "").map(([requestId, json]) => holdOf(requestId, JSON.parse(json) as HoldRecord)),
     buckets: Object.fromEntries(entriesOf(fields, "tb:").map(([name, stored]) => [name, bucketOf(stored)])),

@@ -44,17 +44,27 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
   };
 }
 
-/** A key record: a JSON list of texts (`lua/key-create.lua`). */
+/** A key record: a JSON list of texts (`lua/key.lua`). */
 export function toKey(tag: AccountTag, json: string): Key {
-  const [id = "", group = "", status, created, revision] = JSON.parse(json) as readonly string[];
+  const [id = "", group = "", status, created, revision, name = "", expires = "", suspended, , former = ""] =
+    JSON.parse(json) as readonly string[];
   return {
     id,
     tag,
     group,
-    status: status === "revoked" ? "revoked" : "normal",
+    name,
+    status: status !== "revoked" ? "normal" : suspended === "1" ? "suspended" : "revoked",
+    expiresAtMs: expires === "" ? undefined : Number(expires),
+    previousUntilMs: former === "" ? undefined : Number(former.split(" ").at(-1)),
     createdAtMs: Number(created),
     revision: Number(revision),
   };
+}
+
+/** Until when a value works that a key had before, and whose; undefined for a key (`lua/key.lua`). */
+export function toFormerKey(json: string): { readonly id: string; readonly untilMs: number } | undefined {
+  const { 0: id = "", 8: ends = "" } = JSON.parse(json) as readonly string[];
+  return ends === "" ? undefined : { id, untilMs: Number(ends) };
 }
 
 /** A card as the scripts return it (`card_texts` in `lua/cards.lua`). */

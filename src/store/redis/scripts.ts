@@ -14,7 +14,7 @@ const CHANGING = ["common", "sums", "change"] as const;
 
 /** Which shared parts are put before which script. */
 const PARTS = {
-  admit: [...CHANGING, "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
+  admit: [...CHANGING, "key", "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
   extend: [...CHANGING, "holds", "sweep", "card"],
   settle: [...CHANGING, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
   "account-create": ["common"],
@@ -23,8 +23,9 @@ const PARTS = {
   "name-reserve": [],
   "names-read": [],
   "key-create": ["common"],
-  "key-change": ["common"],
-  "key-read": ["common", "card", "cards"],
+  "key-change": ["common", "key"],
+  "key-rotate": ["common", "key"],
+  "key-read": ["common", "key", "card", "cards"],
   credit: [...CHANGING, "ledger"],
   grant: [...CHANGING, "card", "cards", "ledger"],
   "cards-read": ["common", "card", "cards"],

@@ -61,10 +61,12 @@ const CALLS: Calls<ScriptContext> = {
   setPlan: ({ runner, scripts }, tag, plan, revision) => accounts.setPlan(runner, scripts, tag, plan, revision),
   createKey: ({ runner, scripts }, tag, key) => accounts.createKey(runner, scripts, tag, key),
   listKeys: ({ runner }, tag) => accounts.listKeys(runner, tag),
-  setKeyGroup: ({ runner, scripts }, tag, keyId, group, revision) =>
-    accounts.changeKey(runner, scripts, tag, keyId, group, revision),
+  changeKey: ({ runner, scripts }, tag, keyId, change, revision) =>
+    accounts.changeKey(runner, scripts, tag, keyId, change, revision),
+  rotateKey: ({ runner, scripts }, tag, keyId, rotation, revision) =>
+    accounts.rotateKey(runner, scripts, tag, keyId, rotation, revision),
   revokeKey: ({ runner, scripts }, tag, keyId, revision) =>
-    accounts.changeKey(runner, scripts, tag, keyId, "", revision),
+    accounts.changeKey(runner, scripts, tag, keyId, { status: "revoked" }, revision),
   credit: ({ runner, scripts }, tag, payment) => accounts.credit(runner, scripts, tag, payment),
   grant: ({ runner, scripts }, tag, entitlement) => cards.grant(runner, scripts, tag, entitlement),
   listCards: ({ runner, scripts }, tag) => cards.listCards(runner, scripts, tag),

@@ -149,7 +149,7 @@ export class Operator {
     key.group = undefined;
     const group = chance.pick(GROUPS);
     const lossesBefore = losses();
-    const answer = await this.#insist((store) => store.setKeyGroup(tag, keyId, group));
+    const answer = await this.#insist((store) => store.changeKey(tag, keyId, { group }));
     this.#busy.delete(keyId);
     if (!answer?.value) return;
     const { revision } = answer.value;

@@ -19,9 +19,24 @@ test("--json prints one line of JSON and nothing else, before or behind the comm
   assert.equal((await json("account", "list", "--json")).items[0].name, "alice");
   assert.equal((await json("account", "set-plan", "alice", "pro", "--json")).plan, "pro");
   const key = await json("key", "create", "--account", "alice", "--group", "big", "--json");
-  assert.deepEqual(Object.keys(key).sort(), ["account", "created_at", "group", "id", "key", "status"]);
+  assert.deepEqual(Object.keys(key).sort(), [
+    "account",
+    "created_at",
+    "expires_at",
+    "group",
+    "id",
+    "key",
+    "name",
+    "previous_until",
+    "status",
+  ]);
   assert.equal((await json("key", "list", "--account", "alice", "--json")).items.length, 1);
   assert.equal((await json("key", "set-group", key.id, "cards", "--json")).group, "cards");
+  assert.equal((await json("key", "rename", key.id, "Laptop", "--json")).name, "Laptop");
+  assert.match((await json("key", "expire", key.id, "30d", "--json")).expires_at, /Z$/);
+  assert.match((await json("key", "rotate", key.id, "--json")).key, /^sk-/);
+  assert.equal((await json("key", "suspend", key.id, "--json")).status, "suspended");
+  assert.equal((await json("key", "resume", key.id, "--json")).status, "normal");
   assert.equal((await json("key", "revoke", key.id, "--json")).status, "revoked");
   const topup = await json("topup", "--account", "alice", "--usd", "10", "--id", "pay_1", "--json");
   assert.equal(topup.balance_usd, "10.00");

@@ -81,7 +81,7 @@ test("audit: what operators did, in words", async (t) => {
   );
 });
 
-test("key: create, list, set-group, revoke", async (t) => {
+test("key: create, list, change, suspend, resume, revoke", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");
   assert.equal((await tollgate("key", "list", "--account", "alice")).out, "No keys.\n");
@@ -93,9 +93,31 @@ test("key: create, list, set-group, revoke", async (t) => {
   assert.match(made.err, /only time/);
 
   const listed = await tollgate("key", "list", "--account", "alice");
-  assert.match(listed.out, new RegExp(`^ID +GROUP +STATUS +CREATED\n${id} +big +normal +`));
+  assert.match(listed.out, new RegExp(`^ID +NAME +GROUP +STATUS +EXPIRES +CREATED\n${id} +- +big +normal +- +`));
   assert.ok(!listed.out.includes(key as string));
   assert.match((await tollgate("key", "set-group", id, "cards")).out, /is in group cards/);
+  assert.equal(
+    (await tollgate("key", "rename", id, "Laptop of Alice")).out,
+    `The key ${id} is called Laptop of Alice.\n`,
+  );
+  assert.match((await tollgate("key", "list", "--account", "alice")).out, /Laptop of Alice +cards +normal/);
+  assert.equal((await tollgate("key", "rename", id)).out, `The key ${id} has no name any more.\n`);
+  const end = "2099-12-31T23:59:59.000Z";
+  assert.equal((await tollgate("key", "expire", id, end)).out, `The key ${id} is refused from ${end} on.\n`);
+  assert.equal((await tollgate("key", "expire", id, "never")).out, `The key ${id} has no end.\n`);
+  const typo = await tollgate("key", "expire", id, "tomorrow");
+  assert.deepEqual([typo.status, typo.err.includes("30d or 12h")], [2, true]);
+  const past = await tollgate("key", "expire", id, "2020-01-01T00:00:00Z");
+  assert.deepEqual([past.status, past.err.includes("an instant to come")], [1, true]);
+  const rotated = await tollgate("key", "rotate", id, "--overlap", "30m");
+  const [told, value] = rotated.out.split("\n");
+  assert.match(told as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));
+  assert.equal(typeof readKey(value as string), "object");
+  assert.match(rotated.err, /only time/);
+  assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);
+  assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume/);
+  assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +suspended /);
+  assert.match((await tollgate("key", "resume", id)).out, /works again/);
   assert.match((await tollgate("key", "revoke", id)).out, /is revoked/);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +revoked /);
 });

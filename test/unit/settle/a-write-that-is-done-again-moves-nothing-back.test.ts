@@ -31,8 +31,13 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
   await writes.setPlan(TAG, "free");
   await writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
   await writes.createKey(TAG, { id: "key_2", hash: hashOf("2"), group: "big" });
-  for (const group of ["cards", "big", "other"]) await writes.setKeyGroup(TAG, "key_1", group);
-  await writes.setKeyGroup(TAG, "key_2", "cards");
+  for (const group of ["cards", "big", "other"]) await writes.changeKey(TAG, "key_1", { group });
+  await writes.changeKey(TAG, "key_2", { group: "cards" });
+  await writes.changeKey(TAG, "key_1", { status: "suspended", name: "Laptop", expiresAtMs: 4_000_000_000_000 });
+  await writes.changeKey(TAG, "key_1", { status: "normal", name: "", expiresAtMs: "never" });
+  await writes.rotateKey(TAG, "key_1", { hash: hashOf("1b"), overlapMs: 60_000 });
+  await writes.rotateKey(TAG, "key_1", { hash: hashOf("1c"), overlapMs: 0 });
+  await writes.changeKey(TAG, "key_2", { status: "suspended" });
   await writes.revokeKey(TAG, "key_2");
   await writes.credit(TAG, { id: "pay_1", amount: 100n, kind: "topup", note: "" });
   await writes.credit(TAG, { id: "adj_1", amount: -40n, kind: "adjust", note: "typo" });
@@ -48,9 +53,10 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
     "code",
     "credit",
     "grant",
+    "key_change",
     "key_create",
-    "key_group",
     "key_revoke",
+    "key_rotate",
   ]);
 
   const whole = async () => ({ account: await store.inspect(TAG), codes: await store.listCodes(undefined, 10) });
@@ -62,6 +68,35 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
       assert.deepEqual(await whole(), before, `${record.kind} ${record.id}`);
     }
   }
+});
+
+test("a store that has lost a key gets it back with its name, its end and its suspension", async (t) => {
+  const store = await openStandingStore(t);
+  await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+  const records: AdminRecord[] = [];
+  const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+  const writes = journaledStore(store, journal, (_, error) => assert.fail(String(error)));
+  const key = { group: "big", name: "Laptop", expiresAtMs: 4_000_000_000_000 };
+  await writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), ...key });
+  await writes.createKey(TAG, { id: "key_2", hash: hashOf("2"), ...key });
+  await writes.changeKey(TAG, "key_2", { status: "suspended", name: "Phone" });
+  await writes.rotateKey(TAG, "key_2", { hash: hashOf("2b"), overlapMs: 60_000 });
+  const emptied = await openStandingStore(t);
+  for (const record of records) assert.equal(await replay(record, emptied), undefined, record.kind);
+  const facts = async (of: Store) =>
+    (await of.listKeys(TAG)).map(({ id, name, status, expiresAtMs }) => ({ id, name, status, expiresAtMs }));
+  for (const value of ["2", "2b"]) {
+    const [had, has] = await Promise.all([store, emptied].map((of) => of.readKey(TAG, hashOf(value))));
+    assert.equal(has?.key.expiresAtMs, had?.key.expiresAtMs, value);
+    assert.equal(has?.key.id, "key_2");
+  }
+  assert.deepEqual(await facts(emptied), await facts(store));
+  assert.deepEqual((await facts(emptied))[1], {
+    id: "key_2",
+    name: "Phone",
+    status: "suspended",
+    expiresAtMs: key.expiresAtMs,
+  });
 });
 
 for (const [what, give] of [

@@ -1,6 +1,8 @@
 /** Accounts, keys, payments and cards: what an operator writes. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { KEY_VALUES_MAX } from "../../../src/store/names.ts";
+import type { KeyChange } from "../../../src/store/records.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { admitAsk, admitted, causeOf, DAY_MS, hashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
 import type { Ask } from "./contract.ts";
@@ -52,21 +54,116 @@ export function recordTests(ask: Ask): void {
     const again = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("key"), group: "elsewhere" });
     assert.deepEqual([again?.group, again?.revision], ["big", 1]);
     assert.equal(await store.createKey(tagOf("Rnone"), { id: "k", hash: hashOf("k"), group: "g" }), undefined);
-    const first = (await store.setKeyGroup(tag, "key_Rkeys", "small"))?.revision ?? 0;
+    const first = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(Math.abs(first - nowMs()) < 60_000, "a revision is the store's time");
-    const second = (await store.setKeyGroup(tag, "key_Rkeys", "small"))?.revision ?? 0;
+    const second = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(second > first, "the same again stands above what a store has lost");
-    assert.equal(await store.setKeyGroup(tag, "key_none", "small"), undefined);
+    assert.equal(await store.changeKey(tag, "key_none", { group: "small" }), undefined);
     const revoked = await store.revokeKey(tag, "key_Rkeys");
     assert.deepEqual([revoked?.status, revoked?.group], ["revoked", "small"]);
     assert.ok((revoked?.revision ?? 0) > second);
     assert.deepEqual(await store.revokeKey(tag, "key_Rkeys"), revoked);
-    assert.deepEqual(await store.setKeyGroup(tag, "key_Rkeys", "big"), revoked);
+    assert.deepEqual(await store.changeKey(tag, "key_Rkeys", { group: "big" }), revoked);
     assert.equal(await store.revokeKey(tag, "key_none"), undefined);
     assert.deepEqual(await store.listKeys(tag), [revoked]);
     assert.ok(Math.abs((revoked?.createdAtMs ?? 0) - createdAtMs) < 60_000);
     const answer = await store.admit(admitAsk({ tag, requestId: ridOf(1) }));
     assert.equal(causeOf(answer), "revoked_key");
+  });
+
+  test("a key has a name and an end, and is suspended and resumed; what is not said stays", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rchange");
+    const endMs = nowMs() + 60_000;
+    const hash = hashOf("named");
+    const made = await store.createKey(tag, {
+      id: "key_named",
+      hash,
+      group: "big",
+      name: "Läptop",
+      expiresAtMs: endMs,
+    });
+    assert.deepEqual([made?.name, made?.status, made?.expiresAtMs], ["Läptop", "normal", endMs]);
+    const facts = async (change: KeyChange) => {
+      const key = await store.changeKey(tag, "key_named", change);
+      assert.deepEqual((await store.readKey(tag, hash))?.key, key);
+      return [key?.group, key?.name, key?.status, key?.expiresAtMs];
+    };
+    const request = (n: number) => store.admit(admitAsk({ tag, requestId: ridOf(n), keyHash: hash })).then(causeOf);
+    assert.equal(await request(1), "admitted");
+    assert.deepEqual(await facts({ status: "suspended" }), ["big", "Läptop", "suspended", endMs]);
+    assert.equal(await request(2), "suspended");
+    assert.deepEqual(await facts({ group: "small" }), ["small", "Läptop", "suspended", endMs]);
+    assert.deepEqual(await facts({ group: "big", name: "" }), ["big", "", "suspended", endMs]);
+    assert.deepEqual(await facts({ status: "normal" }), ["big", "", "normal", endMs]);
+    assert.equal(await request(3), "admitted");
+    // Over, on the store's clock: the first instant at which it is refused is its end.
+    const overMs = nowMs() - 60_000;
+    assert.deepEqual(await facts({ expiresAtMs: overMs }), ["big", "", "normal", overMs]);
+    assert.equal(await request(4), "expired_key");
+    assert.deepEqual(await facts({ status: "suspended" }), ["big", "", "suspended", overMs]);
+    assert.equal(await request(5), "suspended");
+    assert.deepEqual(await facts({ status: "normal", expiresAtMs: "never" }), ["big", "", "normal", undefined]);
+    assert.equal(await request(6), "admitted");
+    await store.changeKey(tag, "key_named", { status: "suspended" });
+    assert.equal((await store.revokeKey(tag, "key_named"))?.status, "revoked", "a suspended key can be revoked");
+    assert.equal(await request(7), "revoked_key");
+    assert.equal((await store.changeKey(tag, "key_named", { status: "normal" }))?.status, "revoked");
+    assert.equal(await request(8), "revoked_key");
+  });
+
+  test("a rotated key has a new value, and the old ones work until their ends, as the key does", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rrotate", { funds: 1_000_000n });
+    const id = "key_Rrotate";
+    let number = 0;
+    const by = (value: string) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(++number), keyHash: hashOf(value) })).then((answer) => {
+        if (answer.outcome === "admitted") assert.equal(answer.keyId, id);
+        return causeOf(answer);
+      });
+    const rotate = async (value: string, rotation: { overlapMs: number } | { untilMs: number }, revision?: number) => {
+      const key = await store.rotateKey(tag, id, { hash: hashOf(value), ...rotation }, revision);
+      assert.ok(key !== undefined && key !== "too_many");
+      return key;
+    };
+    const first = await rotate("two", { overlapMs: 600_000 });
+    assert.ok(Math.abs((first.previousUntilMs ?? 0) - nowMs() - 600_000) < 60_000, "the store's clock");
+    assert.deepEqual([await by("key"), await by("two")], ["admitted", "admitted"]);
+    assert.deepEqual(await rotate("two", { overlapMs: 0 }), first, "sent again it changes nothing");
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, first.previousUntilMs);
+    assert.equal((await store.readKey(tag, hashOf("two")))?.key.expiresAtMs, undefined);
+    assert.deepEqual(await store.listKeys(tag), [first], "one key");
+
+    // What becomes of the key becomes of all its values.
+    await store.changeKey(tag, id, { status: "suspended" });
+    assert.deepEqual([await by("key"), await by("two")], ["suspended", "suspended"]);
+    await store.changeKey(tag, id, { status: "normal", expiresAtMs: nowMs() - 60_000 });
+    assert.deepEqual([await by("key"), await by("two")], ["expired_key", "expired_key"]);
+    await store.changeKey(tag, id, { expiresAtMs: "never" });
+    assert.deepEqual([await by("key"), await by("two")], ["admitted", "admitted"]);
+
+    // At once: the value before is refused, the one before that works on.
+    await rotate("three", { overlapMs: 0 });
+    assert.deepEqual([await by("key"), await by("two"), await by("three")], ["admitted", "expired_key", "admitted"]);
+
+    // Done again it counts only above what the key has seen.
+    const before = await rotate("four", { untilMs: nowMs() + 600_000 });
+    assert.deepEqual(await rotate("old", { untilMs: nowMs() + 600_000 }, before.revision), before);
+    assert.equal(await by("old"), "unknown_key");
+    const later = await rotate("five", { untilMs: nowMs() - 60_000 }, before.revision + 1_000_000);
+    assert.equal(later.revision, before.revision + 1_000_000);
+    assert.deepEqual([await by("four"), await by("five")], ["expired_key", "admitted"]);
+
+    for (let working = 4; working <= KEY_VALUES_MAX; working++) await rotate(`more ${working}`, { overlapMs: 600_000 });
+    const beyond = { hash: hashOf("beyond"), overlapMs: 600_000 };
+    assert.equal(await store.rotateKey(tag, id, beyond), "too_many");
+    assert.deepEqual([await by("beyond"), await by("key")], ["unknown_key", "admitted"]);
+    assert.equal(await store.rotateKey(tag, "key_none", beyond), undefined);
+    await store.revokeKey(tag, id);
+    assert.deepEqual([await by("key"), await by("five")], ["revoked_key", "revoked_key"]);
+    assert.equal((await rotate("last", { overlapMs: 0 })).status, "revoked");
+    assert.equal(await by("last"), "unknown_key");
   });
 
   test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {
@@ -86,8 +183,8 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await plan("free", 6), ["pro", now]);
     assert.deepEqual(await plan("free", laterMs), ["free", laterMs]);
     assert.deepEqual(await plan("pro"), ["pro", laterMs + 1], "above the last one, whatever the clock says");
-    const group = async (...change: [string, number?]) => {
-      const key = await store.setKeyGroup(tag, "key_Rreplay", ...change);
+    const group = async (group: string, revision?: number) => {
+      const key = await store.changeKey(tag, "key_Rreplay", { group }, revision);
       return [key?.group, key?.revision];
     };
     assert.deepEqual(await group("small", 2), ["small", 2]);
@@ -96,7 +193,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await group("small"), ["small", laterMs + 1]);
     const revoked = await store.revokeKey(tag, "key_Rreplay", 2);
     assert.deepEqual([revoked?.status, revoked?.revision], ["revoked", laterMs + 2]);
-    assert.deepEqual(await store.setKeyGroup(tag, "key_Rreplay", "small", laterMs + 9), revoked);
+    assert.deepEqual(await store.changeKey(tag, "key_Rreplay", { group: "small" }, laterMs + 9), revoked);
   });
 
   test("a card that is given again begins when it began", async () => {

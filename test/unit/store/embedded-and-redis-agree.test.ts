@@ -126,7 +126,22 @@ class Run {
         await this.#both((store) => store.voidCode(this.#codeId(o.code)));
         return;
       case "keyGroup":
-        await this.#both((store) => store.setKeyGroup(tag, `key_${tag}${o.key}`, o.group));
+        await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, { group: o.group }));
+        return;
+      case "keyState": {
+        const { endsInMs, ...change } = o.change;
+        const expiresAtMs = typeof endsInMs === "number" ? this.#nowMs + endsInMs : endsInMs;
+        const whole = expiresAtMs === undefined ? change : { ...change, expiresAtMs };
+        await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, whole));
+        return;
+      }
+      case "rotate": {
+        const rotation = { hash: hashOf(`${o.key} ${o.value}`), overlapMs: o.overlapMs };
+        await this.#both((store) => store.rotateKey(tag, `key_${tag}${o.key}`, rotation));
+        return;
+      }
+      case "byOldValue":
+        await this.#both((store) => store.readKey(tag, hashOf(`${o.key} ${o.value}`)));
         return;
       case "revoke":
         await this.#both((store) => store.revokeKey(tag, `key_${tag}${o.key}`));

@@ -100,8 +100,10 @@ test("a folder of the version without codes is taken over with everything in it"
     const tag = await makeAccount(store, "Older", { funds: 7n });
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
+    old.exec("DROP TABLE former_keys;");
     old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
     old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
+    for (const column of ["name", "expires", "previous_until"]) old.exec(`ALTER TABLE keys DROP COLUMN ${column};`);
     for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning", "cost", "absorbed"])
       old.exec(`ALTER TABLE days DROP COLUMN ${count};`);
     old.exec("PRAGMA user_version = 1;");
@@ -109,6 +111,8 @@ test("a folder of the version without codes is taken over with everything in it"
     store = await openStore({ kind: "embedded", dir });
     assert.equal((await store.getAccount(tag))?.balance, 7n);
     assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
+    const [key] = await store.listKeys(tag);
+    assert.deepEqual([key?.name, key?.status, key?.expiresAtMs], ["", "normal", undefined]);
     await store.close();
     const newer = new DatabaseSync(join(dir, "tollgate.db"));
     newer.exec("PRAGMA user_version = 99;");

@@ -175,6 +175,16 @@ test("both count the same requests in flight, and what one voids the other may a
   assert.equal((await store.inspect(tag))?.inFlight, 3);
 });
 
+test("a suspended key is refused by the previous version, too, and one that is resumed is admitted", async (t) => {
+  const { store, admitBefore } = await fleet(t);
+  const tag = await makeAccount(store, "Paused");
+  const ask = (number: number) => admitBefore(admitAsk({ tag, requestId: ridOf(number), groups: GROUPS }));
+  await store.changeKey(tag, "key_Paused", { status: "suspended", name: "Laptop" });
+  assert.equal(await ask(1), "revoked_key");
+  await store.changeKey(tag, "key_Paused", { status: "normal" });
+  assert.equal(typeof (await ask(2)), "object");
+});
+
 test("what a script of today has begun, and the previous version has overtaken, is ended with nothing lost", async (t) => {
   const { redis, store, admitBefore, settleBefore } = await fleet(t);
   const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));

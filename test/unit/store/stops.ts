@@ -111,9 +111,9 @@ async function expired(stage: Stage, earlier = async () => {}): Promise<void> {
   await card(stage, "c0", 500n);
   await admit(stage, ask(91, { holdTtlMs: 1_000 }));
   await admit(stage, ask(92, { holdTtlMs: 1_000, groups: [terms({ perKey: true })] }));
-  await stage.store.setKeyGroup(TAG, `key_${NAME}`, "cards", START_MS + 1);
+  await stage.store.changeKey(TAG, `key_${NAME}`, { group: "cards" }, START_MS + 1);
   await admit(stage, { ...cardAsk(93), holdTtlMs: 1_000 });
-  await stage.store.setKeyGroup(TAG, `key_${NAME}`, "big", START_MS + 2);
+  await stage.store.changeKey(TAG, `key_${NAME}`, { group: "big" }, START_MS + 2);
   stage.clock(LATE_MS);
 }
 
@@ -404,7 +404,14 @@ export const SCENES: readonly Scene[] = [
     name: "a key's group",
     script: "key-change",
     prepare: (s) => account(s),
-    act: ({ store }) => store.setKeyGroup(TAG, `key_${NAME}`, "cards", START_MS + 5),
+    act: ({ store }) => store.changeKey(TAG, `key_${NAME}`, { group: "cards" }, START_MS + 5),
+  },
+  {
+    name: "a key's value",
+    script: "key-rotate",
+    prepare: (s) => account(s),
+    act: ({ store }) =>
+      store.rotateKey(TAG, `key_${NAME}`, { hash: "b".repeat(64) as never, untilMs: START_MS + 60_000 }, START_MS + 5),
   },
   {
     name: "a key's end",

@@ -7,6 +7,7 @@ import { admitAsk, causeOf, hashOf, makeAccount, ridOf, settleAsk, terms } from 
 import { embeddedBench, openUrl } from "./benches.ts";
 
 const CHANGES = 5_000;
+const SUSPENSIONS = 500;
 const REVOCATIONS = 500;
 
 async function violations(stores: readonly Store[], changes: number): Promise<number> {
@@ -17,11 +18,19 @@ async function violations(stores: readonly Store[], changes: number): Promise<nu
   let wrong = 0;
   for (let i = 1; i <= changes; i++) {
     const group = i % 2 === 0 ? "red" : "blue";
-    await (stores[i % stores.length] as Store).setKeyGroup(tag, "key_Next", group);
+    await (stores[i % stores.length] as Store).changeKey(tag, "key_Next", { group });
     const request = admitAsk({ tag, requestId: ridOf(i), groups });
     const answer = await anyOf(i).admit(request);
     if (answer.outcome !== "admitted" || answer.group !== group) wrong++;
     else void (await anyOf(i + 1).settle(settleAsk(request, answer, { voided: true })));
+  }
+  for (let i = 1; i <= SUSPENSIONS; i++) {
+    const status = i % 2 === 0 ? "normal" : "suspended";
+    await (stores[i % stores.length] as Store).changeKey(tag, "key_Next", { status });
+    const request = admitAsk({ tag, requestId: ridOf(100_000 + i), groups });
+    const answer = await anyOf(i).admit(request);
+    if (causeOf(answer) !== (status === "normal" ? "admitted" : "suspended")) wrong++;
+    if (answer.outcome === "admitted") await anyOf(i + 1).settle(settleAsk(request, answer, { voided: true }));
   }
   for (let i = 1; i <= REVOCATIONS; i++) {
     const id = `key_Next${i}`;
@@ -33,7 +42,7 @@ async function violations(stores: readonly Store[], changes: number): Promise<nu
   return wrong;
 }
 
-test("5,000 group changes and 500 revocations each count from the next request on, on any of four replicas", async () => {
+test("5,000 group changes, 500 suspensions and resumptions and 500 revocations each count from the next request on, on any of four replicas", async () => {
   const redis = await startRedis();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openUrl(redis)));
   try {
@@ -44,7 +53,7 @@ test("5,000 group changes and 500 revocations each count from the next request o
   }
 });
 
-test("group changes and revocations count from the next request on: embedded", async () => {
+test("group changes, suspensions and revocations count from the next request on: embedded", async () => {
   const bench = await embeddedBench();
   try {
     assert.equal(await violations([bench.store], 200), 0);

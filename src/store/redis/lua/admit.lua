@@ -25,9 +25,10 @@ end
 local now = clock()
 local todo, stored_key, plan, listed, bal, held, conc, over = read()
 if not stored_key then return refused('unknown_key') end
-local key = cjson.decode(stored_key)
+local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
-if key[3] == 'revoked' then return refused('revoked_key', group) end
+local barred = key_barred(key, now)
+if barred then return refused(barred, group) end
 if todo then finish(todo) end
 
 local before = redis.call('HGET', holds, rid)

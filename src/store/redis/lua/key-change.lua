@@ -1,20 +1,21 @@
--- Changes a key's group, or with an empty group revokes it. A revoked key changes no more, so that a repeated write is
--- harmless. A revision is the store's time: what is said to a store that forgot earlier changes stands above these when
--- they are done again, also when it changes nothing. A group that is set again counts only above the key's revision; a
--- revocation counts whatever came in between.
--- KEYS account; ARGV id, group or '', revision of a replay or ''
+-- Changes a key. A revoked key changes no more, so that a repeated write is harmless. A revision is the store's time: what is
+-- said to a store that forgot earlier changes stands above these when they are done again, also when it changes nothing. What
+-- is said again counts only above the key's revision; a revocation counts whatever came in between.
+-- KEYS account; ARGV id, revision of a replay or '', and for what changes: 'group', 'name', 'status' or 'expires', its text
 local account = KEYS[1]
 local hash = redis.call('HGET', account, 'ki:' .. ARGV[1])
 if not hash then return false end
 local stored = redis.call('HGET', account, 'k:' .. hash)
-local key = cjson.decode(stored)
-if key[3] == 'revoked' then return stored end
-local revision, replayed = tonumber(key[5]), tonumber(ARGV[3])
-if ARGV[2] == '' then
-  key[3] = 'revoked'
-else
-  if replayed and not (replayed > revision) then return stored end
-  key[2] = ARGV[2]
+local key = filled(cjson.decode(stored))
+if is_revoked(key) then return stored end
+local change = {}
+for i = 3, #ARGV, 2 do change[ARGV[i]] = ARGV[i + 1] end
+local revision, replayed = tonumber(key[5]), tonumber(ARGV[2])
+if change.status ~= 'revoked' and replayed and not (replayed > revision) then return stored end
+key[2], key[6], key[7] = change.group or key[2], change.name or key[6], change.expires or key[7]
+if change.status then
+  key[3] = change.status == 'normal' and 'normal' or 'revoked'
+  key[8] = change.status == 'suspended' and '1' or ''
 end
 key[5] = text(math.max(revision + 1, replayed or clock()))
 local changed = cjson.encode(key)

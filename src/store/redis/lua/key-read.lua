@@ -8,4 +8,4 @@ local cards = {}
 for _, card in ipairs(listed_cards(account, facts[5])) do
   if card.to > now then cards[#cards + 1] = card_texts(card) end
 end
-return { text(now), facts[1], facts[2], facts[3], facts[4], cards }
+return { text(now), cjson.encode(key_of(account, facts[1])), facts[2], facts[3], facts[4], cards }

@@ -303,7 +303,7 @@ test("drain: a count that comes for what nobody was given is charged beyond the 
       const [code] = await sell(store, 1, card({ quota: undefined }));
       assert.ok(code);
       assert.equal((await store.redeem({ hash: code.hash, tag: one.account.tag })).outcome, "redeemed");
-      await store.setKeyGroup(one.account.tag, one.account.keyId, "cards");
+      await store.changeKey(one.account.tag, one.account.keyId, { group: "cards" });
     }
     const stream = await one.stream();
     const upstream = await one.upstream();

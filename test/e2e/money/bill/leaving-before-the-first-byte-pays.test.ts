@@ -141,7 +141,7 @@ test("who pays by a time card without a quota may leave as often as they like", 
   assert.equal((await here.store.getAccount(account.tag))?.balance, 5_000_000_000n);
 
   // Nor has it taken anything from the allowance of the account's other keys, which 0.48 of 0.50 shows.
-  await here.store.setKeyGroup(account.tag, account.keyId, "money");
+  await here.store.changeKey(account.tag, account.keyId, { group: "money" });
   const paid = await leftAtOnce("chat", account, 8, bodyOfTokens("chat", 20_000));
   assert.deepEqual([paid.length - lines.length, sumOf(paid, "usage")], [8, "0.00"]);
 });

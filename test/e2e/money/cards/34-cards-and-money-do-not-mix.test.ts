@@ -40,7 +40,7 @@ test("row 34: a card holder's key in a pay-per-use group is 403 in every protoco
     assert.match(remedy, /time-card group/);
     assert.match(message, /forbidden/);
   }
-  await here.store.setKeyGroup(account.tag, account.keyId, "cards");
+  await here.store.changeKey(account.tag, account.keyId, { group: "cards" });
   for (const protocol of PROTOCOL_LIST) {
     const reply = await ask(here, protocol, account.key);
     assert.equal(reply.status, 200, "the very next request");

@@ -57,6 +57,8 @@ before(async () => {
   await make("pro by card", { usd: "5" });
   await make("lost group", { group: "no-such-group" });
   await make("revoked", {});
+  await make("suspended", {});
+  await make("expired", {});
   await grant("card", "pro", nanoUsd(1_000_000_000n));
   await grant("card used", "pro", nanoUsd(1n));
   await grant("card free", "pro", undefined);
@@ -64,6 +66,13 @@ before(async () => {
   await grant("pro by card", "pro", undefined);
   const { tag, keyId } = accountOf("revoked");
   await here.store.revokeKey(tag, keyId);
+  for (const [name, change] of [
+    ["suspended", { status: "suspended" }],
+    ["expired", { expiresAtMs: Date.now() - 1 }],
+  ] as const) {
+    const paused = accountOf(name);
+    await here.store.changeKey(paused.tag, paused.keyId, change);
+  }
 });
 after(() => here.close());
 
@@ -119,6 +128,8 @@ const CASES: readonly Case[] = [
   { account: "double", fields: () => ({ model: "messages-1" }), expected: "403 group_mismatch" },
   { account: "revoked", expected: "401 revoked_key" },
   { account: "revoked", options: { raw: "{" }, expected: "401 revoked_key" },
+  { account: "suspended", expected: "401 suspended" },
+  { account: "expired", expected: "401 expired_key" },
   { account: "rich", options: { raw: "{]" }, expected: "400 not_json" },
   { account: "poor", options: { raw: "[]" }, expected: "400 not_json" },
   { account: "rich", options: { raw: '{"model":"a","model":"b"}' }, expected: "400 duplicate_field" },

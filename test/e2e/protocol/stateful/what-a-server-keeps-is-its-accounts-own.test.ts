@@ -292,10 +292,10 @@ test("keys: revoked, of a group without the model, asked too often", async () =>
   const account = await here.account();
   const { id } = await given(account.key);
   await assertAtRest(here, account);
-  await here.store.setKeyGroup(account.tag, account.keyId, "limited-money");
+  await here.store.changeKey(account.tag, account.keyId, { group: "limited-money" });
   assert.equal((await at(here, account.key, "GET", id)).status, 403);
   assert.equal((await at(here, account.key, "DELETE", id)).status, 403);
-  await here.store.setKeyGroup(account.tag, account.keyId, "money");
+  await here.store.changeKey(account.tag, account.keyId, { group: "money" });
   assert.equal((await at(here, account.key, "GET", id)).status, 200);
   let limited: Response | undefined;
   for (let n = 0; n < 400 && !limited; n++) {

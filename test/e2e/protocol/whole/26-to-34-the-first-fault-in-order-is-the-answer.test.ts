@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
+import type { KeyChange } from "../../../../src/store/records.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { type AskOptions, ask, assertAtRest, errorOf, type Fields, PROTOCOL_LIST } from "./asking.ts";
@@ -85,6 +86,22 @@ for (const protocol of PROTOCOL_LIST) {
     await here.store.revokeKey(account.tag, account.keyId);
     assert.equal(await causeOf(protocol, account.key), "401 revoked_key");
     assert.equal(await causeOf(protocol, account.key, {}, { raw: "{" }), "401 revoked_key");
+    await assertAtRest(here, account);
+  });
+
+  test(`${protocol}: a suspended or ended key is refused, and works at once when it is good again`, async () => {
+    const account = await here.account();
+    const change = (to: KeyChange) => here.store.changeKey(account.tag, account.keyId, to);
+    for (const [bad, good, cause] of [
+      [{ status: "suspended" }, { status: "normal" }, "suspended"],
+      [{ expiresAtMs: Date.now() - 1 }, { expiresAtMs: "never" }, "expired_key"],
+    ] as const) {
+      await change(bad);
+      assert.equal(await causeOf(protocol, account.key), `401 ${cause}`);
+      assert.equal(await causeOf(protocol, account.key, {}, { raw: "{" }), `401 ${cause}`, "before the body's fault");
+      await change(good);
+      assert.equal((await ask(here, protocol, account.key)).status, 200);
+    }
     await assertAtRest(here, account);
   });
 

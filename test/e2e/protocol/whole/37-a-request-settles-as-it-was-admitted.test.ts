@@ -22,7 +22,7 @@ test("fifty requests in flight settle in their old group and price, the later on
   const early = Array.from({ length: IN_FLIGHT }, (_, i) => ask(here, "chat", account.key, { stream: i % 2 === 0 }));
   await here.simulator.waitFor(before + IN_FLIGHT);
   assert.equal((await here.store.inspect(account.tag))?.inFlight, IN_FLIGHT);
-  await here.store.setKeyGroup(account.tag, account.keyId, "double-money");
+  await here.store.changeKey(account.tag, account.keyId, { group: "double-money" });
   const late = Array.from({ length: IN_FLIGHT }, () => ask(here, "chat", account.key));
   await here.simulator.waitFor(before + 2 * IN_FLIGHT);
   here.simulator.release();

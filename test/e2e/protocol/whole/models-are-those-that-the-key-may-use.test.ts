@@ -40,7 +40,7 @@ test("the list holds what group and plan both allow", async () => {
 
 test("a key's new group counts from the next list on, a revoked key sees nothing", async () => {
   const account = await here.account();
-  await here.store.setKeyGroup(account.tag, account.keyId, "double-money");
+  await here.store.changeKey(account.tag, account.keyId, { group: "double-money" });
   assert.deepEqual(await idsOf(account), ["chat-1", "chat-alias"]);
   await here.store.revokeKey(account.tag, account.keyId);
   const reply = await get("/v1/models", account);

@@ -1,0 +1,109 @@
+/** What the commands for keys ask and print. */
+
+import { parseDurationMs } from "../values/time.ts";
+import { type AdminClient, segment } from "./admin-client.ts";
+import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
+import { CliFailure } from "./failure.ts";
+import { type Column, cell, table } from "./table.ts";
+
+const KEY_COLUMNS: readonly Column[] = [
+  { title: "ID", member: "id" },
+  { title: "NAME", member: "name" },
+  { title: "GROUP", member: "group" },
+  { title: "STATUS", member: "status" },
+  { title: "EXPIRES", member: "expires_at" },
+  { title: "CREATED", member: "created_at" },
+];
+
+const MS_PER_S = 1_000;
+
+export interface NewKeyOptions {
+  readonly account: string;
+  readonly group: string;
+  readonly name?: string;
+  /** As typed: an instant, or how long from now. */
+  readonly expires?: string;
+  /** The caller's id, under which a repeat makes no second key. */
+  readonly idempotencyId?: string;
+}
+
+/** @throws CliFailure 2 for an end that is none */
+export async function createKey(admin: AdminClient, options: NewKeyOptions): Promise<CommandResult> {
+  const { account, group, name, expires, idempotencyId: once } = options;
+  const asked = {
+    group,
+    ...(name !== undefined && { name }),
+    ...(expires !== undefined && { expires_at: endOf("--expires", expires) }),
+    ...(once !== undefined && { idempotency_id: once }),
+  };
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, asked);
+  const until = body.expires_at === null ? "" : `, until ${cell(body.expires_at)}`;
+  const words = `Created the key ${cell(body.id)} of account ${cell(body.account)} in group ${cell(body.group)}${until}.`;
+  const hint = "This is the only time that the key is shown; only its hash is stored.\n";
+  return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
+}
+
+export async function listKeys(admin: AdminClient, account: string): Promise<CommandResult> {
+  const body = await allPages(admin, (cursor) => `/accounts/${segment(account)}/keys${query({ cursor })}`);
+  const rows = itemsOf(body);
+  return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
+}
+
+export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<CommandResult> {
+  const { body } = await admin.call("PUT", `/keys/${segment(id)}/group`, { group });
+  const text = `The key ${cell(body.id)} is in group ${cell(body.group)}, from its next request on.\n`;
+  return { json: body, text };
+}
+
+/** @param name undefined takes the name away. */
+export async function renameKey(admin: AdminClient, id: string, name: string | undefined): Promise<CommandResult> {
+  const { body } = await admin.call("PUT", `/keys/${segment(id)}/name`, { name: name ?? null });
+  const text = name === undefined ? "has no name any more" : `is called ${cell(body.name)}`;
+  return { json: body, text: `The key ${cell(body.id)} ${text}.\n` };
+}
+
+/** @throws CliFailure 2 for an end that is none */
+export async function setKeyExpiry(admin: AdminClient, id: string, end: string): Promise<CommandResult> {
+  const asked = end === "never" ? null : endOf("The end", end);
+  const { body } = await admin.call("PUT", `/keys/${segment(id)}/expiry`, { expires_at: asked });
+  const text = body.expires_at === null ? "has no end" : `is refused from ${cell(body.expires_at)} on`;
+  return { json: body, text: `The key ${cell(body.id)} ${text}.\n` };
+}
+
+/** @throws CliFailure 2 for an overlap that is no duration */
+export async function rotateKey(admin: AdminClient, id: string, overlap: string): Promise<CommandResult> {
+  const overlapMs = overlap === "0" ? 0 : parseDurationMs(overlap);
+  if (overlapMs === undefined) throw new CliFailure(2, "--overlap must be a duration such as 24h or 30m, or 0.");
+  const asked = { overlap_seconds: Math.ceil(overlapMs / MS_PER_S) };
+  const { body } = await admin.call("POST", `/keys/${segment(id)}/rotate`, asked);
+  const words = `The key ${cell(body.id)} has a new value; the old one works until ${cell(body.previous_until)}.`;
+  const hint = "This is the only time that the new value is shown; only its hash is stored.\n";
+  return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
+}
+
+export async function suspendKey(admin: AdminClient, id: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/keys/${segment(id)}/suspend`);
+  const text = `The key ${cell(body.id)} is suspended, from its next request on, until: tollgate key resume ${cell(body.id)}.\n`;
+  return { json: body, text };
+}
+
+export async function resumeKey(admin: AdminClient, id: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/keys/${segment(id)}/resume`);
+  return { json: body, text: `The key ${cell(body.id)} works again, from its next request on.\n` };
+}
+
+export async function revokeKey(admin: AdminClient, id: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/keys/${segment(id)}/revoke`);
+  return { json: body, text: `The key ${cell(body.id)} is revoked, from its next request on and for good.\n` };
+}
+
+/** How long from now, as the configuration writes it (`30d`), else an instant that the gateway judges. */
+function endOf(where: string, typed: string): string {
+  const lastsMs = parseDurationMs(typed);
+  if (lastsMs !== undefined) return new Date(Date.now() + lastsMs).toISOString();
+  if (/^[0-9]{4}-[0-9]{2}-[0-9]{2}T/.test(typed)) return typed;
+  throw new CliFailure(
+    2,
+    `${where} must be how long from now, such as 30d or 12h, or an instant such as 2027-01-31T12:00:00Z.`,
+  );
+}

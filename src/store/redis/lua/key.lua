@@ -1,0 +1,30 @@
+-- A key is a JSON list of texts: id, group, status, created, revision, name, end or '', '1' for a suspension, '', and the
+-- values that it had before, each with its end, oldest first ('hash end hash end'). A version that knew of no suspension
+-- refuses a revoked key, so that is what a suspended key has for a status. Under a former value is a list that this version
+-- refuses in the same way, and whose ninth text is that value's end.
+local function is_revoked(key)
+  return key[3] == 'revoked' and key[8] ~= '1'
+end
+
+-- The key of a stored text. By a former value it ends when that does.
+local function key_of(account, stored)
+  local key = cjson.decode(stored)
+  local ends = key[9] or ''
+  if ends == '' then return key end
+  key = cjson.decode(redis.call('HGET', account, 'k:' .. redis.call('HGET', account, 'ki:' .. key[1])))
+  if (tonumber(key[7]) or EXACT_MAX) > tonumber(ends) then key[7] = ends end
+  return key
+end
+
+-- Why a key is refused; nil for a good one.
+local function key_barred(key, now)
+  if key[3] == 'revoked' then return is_revoked(key) and 'revoked_key' or 'suspended' end
+  local ends = tonumber(key[7] or '')
+  if ends and ends <= now then return 'expired_key' end
+end
+
+-- A record of a version that knew fewer texts gets the others.
+local function filled(key)
+  for i = 6, 10 do key[i] = key[i] or '' end
+  return key
+end
