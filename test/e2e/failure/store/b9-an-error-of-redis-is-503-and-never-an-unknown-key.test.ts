@@ -4,7 +4,7 @@
  * meanwhile is charged once.
  */
 import assert from "node:assert/strict";
-import test, { suite } from "node:test";
+import test from "node:test";
 import { openStore } from "../../../../src/store/open.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import { scene, settledState } from "./rig.ts";
@@ -24,39 +24,35 @@ const ERRORS = [
 ];
 const MANY = 1_000_000;
 
-// Most of it is waiting, for what is tried again: each has a Redis and a gateway of its own. Not all at once, since a store
-// that always answers must do so in time.
-suite("each error", { concurrency: 3 }, () => {
-  for (const error of ERRORS) {
-    const name = error.split(" ")[0] as string;
-    test(`${name}`, async (t) => {
-      const s = await scene(t);
-      // Past the proxy: a ledger is read by a script, too.
-      const direct = await openStore({ kind: "redis", url: new Secret(s.redis.url) });
-      t.after(() => direct.close());
-      assert.equal(await s.status(), "200");
-      s.proxy.answerWith(error, 1);
-      assert.equal(await s.status("messages"), "200", "once, at admission");
-      await settledState(s, 2);
+for (const error of ERRORS) {
+  const name = error.split(" ")[0] as string;
+  test(`${name}`, async (t) => {
+    const s = await scene(t);
+    // Past the proxy: a ledger is read by a script, too.
+    const direct = await openStore({ kind: "redis", url: new Secret(s.redis.url) });
+    t.after(() => direct.close());
+    assert.equal(await s.status(), "200");
+    s.proxy.answerWith(error, 1);
+    assert.equal(await s.status("messages"), "200", "once, at admission");
+    await settledState(s, 2);
 
-      s.here.simulator.hold();
-      const running = Promise.all([s.status(), s.status("messages"), s.status("responses")]);
-      await s.here.simulator.waitFor(5);
-      s.proxy.answerWith(error, MANY);
-      s.here.simulator.release();
-      assert.deepEqual(await running, ["200", "200", "200"], "served to the end, whatever the store says");
-      for (let i = 0; i < 6; i++) assert.equal(await s.status(), "503 store_unavailable");
-      const state = await direct.inspect(s.account.tag);
-      assert.equal(state?.ledger.filter(({ kind }) => kind === "usage").length, 2);
+    s.here.simulator.hold();
+    const running = Promise.all([s.status(), s.status("messages"), s.status("responses")]);
+    await s.here.simulator.waitFor(5);
+    s.proxy.answerWith(error, MANY);
+    s.here.simulator.release();
+    assert.deepEqual(await running, ["200", "200", "200"], "served to the end, whatever the store says");
+    for (let i = 0; i < 6; i++) assert.equal(await s.status(), "503 store_unavailable");
+    const state = await direct.inspect(s.account.tag);
+    assert.equal(state?.ledger.filter(({ kind }) => kind === "usage").length, 2);
 
-      s.proxy.answerWith(error, 0);
-      await settledState(s, 5);
-      let last = "";
-      while (last !== "200") {
-        last = await s.status();
-        assert.ok(["200", "503 store_unavailable"].includes(last), last);
-      }
-      await settledState(s, 6);
-    });
-  }
-});
+    s.proxy.answerWith(error, 0);
+    await settledState(s, 5);
+    let last = "";
+    while (last !== "200") {
+      last = await s.status();
+      assert.ok(["200", "503 store_unavailable"].includes(last), last);
+    }
+    await settledState(s, 6);
+  });
+}
