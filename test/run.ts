@@ -4,19 +4,21 @@
  * `--report FILE` writes the counts as JSON.
  */
 import { once } from "node:events";
-import { globSync, statSync, writeFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { globSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { makeBundled } from "./rig/bundled.ts";
 import { askedServers } from "./rig/litellm.ts";
 import { tracesReadBy } from "./rig/otel-collector.ts";
 import { ensureSystemPackages } from "./rig/system-packages.ts";
+import { entryFor } from "./rig/together.ts";
 
-/** The longest that one test file may take; a file that hangs fails the run and names itself. */
-const FILE_TIMEOUT_MS = 300_000;
+/** The longest that the files of a process may take; one that hangs fails the run and is named. */
+const PROCESS_TIMEOUT_MS = 300_000;
 /** Test files at once: the machines have two cores, and a file waits for a third of its time and more, for servers and timers. */
 const CONCURRENCY = 3;
 const SLOWEST_SHOWN = 10;
@@ -32,7 +34,7 @@ function filesOf(selection: readonly string[]): string[] {
   return [...new Set(found)].sort();
 }
 
-/** Folders whose tests start several processes each and load all cores: one file at a time, after the others. */
+/** Folders whose tests start several processes each and load all cores: one file at a time. */
 const ALONE = /^test\/(endurance\/(chaos|soak)|e2e\/(money\/shared|failure\/store|ops\/(fronts|workers)))\//;
 /** Files in them that mostly wait, for a process to start or for a pause to be over. */
 const MOSTLY_WAITS = new RegExp(
@@ -52,6 +54,13 @@ const MOSTLY_WAITS = new RegExp(
   ].join("|")}).*\\.test\\.ts$`,
 );
 const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
+/** Files that only compute, whom it does not matter how long: beside those that run alone, with what they leave of the CPU. */
+const COMPUTES = /^test\/(tree|endurance\/(judge|simulation)|unit\/(convert|values|wire))\//;
+/** Folders whose files share processes, so many at most, since to load what they test takes longer than most of them. */
+const TOGETHER = /^test\/(unit\/(?!settle|store)|e2e\/(protocol|money\/(bill|cards))\/)/;
+const TOGETHER_MAX = 10;
+/** What a process says of itself is about the tests of one file. */
+const MEASURES = /process\.(cpu|memory)Usage|monitorEventLoopDelay/;
 
 ensureSystemPackages();
 // Four hundred files and some thousand processes load the same modules: each is stripped of its types and compiled once.
@@ -64,11 +73,18 @@ let passed = 0;
 let failed = 0;
 const skipped: string[] = [];
 console.log(`${files.length} files. Traces are read by ${tracesReadBy()}. Servers of others: ${askedServers()}.`);
+await Promise.all([
+  runAll(files.filter(isAlone), 1),
+  runAll(
+    files.filter((file) => COMPUTES.test(file)),
+    1,
+    ["--import", fileURLToPath(new URL("./rig/nice.ts", import.meta.url))],
+  ),
+]);
 await runAll(
-  files.filter((file) => !isAlone(file)),
+  files.filter((file) => !isAlone(file) && !COMPUTES.test(file)),
   CONCURRENCY,
 );
-await runAll(files.filter(isAlone), 1);
 if (passed + failed === 0) console.error(`No test ran (${files.length} files).`);
 if (passed === 0 || failed > 0) process.exitCode = 1;
 if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length }));
@@ -88,22 +104,46 @@ function fileDone(file: string, ms: number): void {
   console.log(`[${timings.length} of ${files.length}${failures}] ${file}: ${seconds(ms)}`);
 }
 
-async function runAll(wanted: readonly string[], concurrency: number): Promise<void> {
+/** One file for each process that is to run. */
+function processesFor(wanted: readonly string[]): string[] {
+  const shares = (file: string) => TOGETHER.test(file) && !MEASURES.test(readFileSync(file, "utf8"));
+  const groups = wanted.filter((file) => !shares(file)).map((file) => [file]);
+  for (const some of Map.groupBy(wanted.filter(shares), dirname).values()) {
+    while (some.length > 0) groups.push(some.splice(0, TOGETHER_MAX));
+  }
+  return groups.map((group) => entryFor(group));
+}
+
+interface Ended {
+  readonly name: string;
+  readonly nesting: number;
+  readonly details: { readonly duration_ms: number };
+}
+
+async function runAll(wanted: readonly string[], concurrency: number, flags: readonly string[] = []): Promise<void> {
   if (wanted.length === 0) return;
-  const stream = run({ files: [...wanted], concurrency, timeout: FILE_TIMEOUT_MS, execArgv: [...execArgv] });
-  // Files count as the tests inside them; a file without any would otherwise pass as a test of its own.
-  const isFile = (event: { name: string; nesting: number }) => event.nesting === 0 && event.name.endsWith(".test.ts");
+  const stream = run({
+    files: processesFor(wanted),
+    concurrency,
+    timeout: PROCESS_TIMEOUT_MS,
+    execArgv: [...execArgv, ...flags],
+  });
+  // A file is a suite of its process (rig/together.ts); a process without any test passes as a test of its own.
+  const isProcess = ({ name, nesting }: Ended) => nesting === 0 && name.endsWith(".mjs");
+  const suiteDone = ({ name, nesting, details }: Ended) => {
+    if (nesting === 0) fileDone(name, details.duration_ms);
+  };
   stream.on("test:pass", (event) => {
-    if (isFile(event) || event.details.type === "suite") return;
-    if (event.skip === undefined) passed++;
+    if (event.details.type === "suite") suiteDone(event);
+    else if (isProcess(event)) return;
+    else if (event.skip === undefined) passed++;
     else skipped.push(`${event.name}: ${event.skip}`);
   });
   stream.on("test:fail", (event) => {
-    if (event.details.type !== "suite") failed++;
-  });
-  // One for each file, and one for them all, which names none.
-  stream.on("test:summary", ({ file, duration_ms: ms }) => {
-    if (file !== undefined) fileDone(relative(".", file), ms);
+    if (event.details.type === "suite") suiteDone(event);
+    // A suite fails with its tests, which are counted, or by itself: in a hook.
+    const { failureType } = event.details.error as { failureType?: string };
+    if (event.details.type !== "suite" || failureType !== "subtestsFailed") failed++;
   });
   const report = stream.compose(spec);
   report.pipe(process.stdout, { end: false });

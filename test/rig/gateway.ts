@@ -27,6 +27,12 @@ export const CHECKOUT: readonly string[] = [process.execPath, MAIN];
 /** What `npm test` has made of it (bundled.ts); the checkout where a test file is run by itself. */
 export const PROGRAM: string = process.env.TOLLGATE_TEST_PROGRAM ?? MAIN;
 
+/** The variables of somebody who has set none, for processes of `PROGRAM`; what it is compiled to is still kept. */
+export const BARE_ENV: Readonly<Record<string, string>> = {
+  PATH: process.env.PATH ?? "",
+  ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+};
+
 export { type ConfigPlaces, testConfig };
 
 export interface TestAccount {

@@ -73,6 +73,16 @@ export class RawSocket {
     }
   }
 
+  /** Waits for the next final response, and takes it from what was received. @returns undefined when there is none to come. */
+  async next(): Promise<RawResponse | undefined> {
+    for (;;) {
+      const found = parseResponse(this.#received, 0, this.#isClosed);
+      if (found) this.#received = this.#received.subarray(found.end);
+      if (found || this.#isClosed) return found?.response;
+      await this.#change();
+    }
+  }
+
   /** Waits until the server has closed, then gives all responses. */
   async responsesUntilClosed(): Promise<readonly RawResponse[]> {
     await this.closed;
@@ -113,10 +123,25 @@ export function untilClosed(target: Target, bytes: string | Uint8Array): Promise
 /** The final responses in what a server sent; the last may be incomplete only if the connection has closed. */
 export function parseResponses(received: Buffer, closed: boolean): readonly RawResponse[] {
   const found: RawResponse[] = [];
-  let at = 0;
+  for (let at = 0; ; ) {
+    const one = parseResponse(received, at, closed);
+    if (one === undefined) return found;
+    found.push(one.response);
+    if (!one.response.complete) return found;
+    at = one.end;
+  }
+}
+
+/** The first final response from `at` on, and where it ends. */
+function parseResponse(
+  received: Buffer,
+  from: number,
+  closed: boolean,
+): { response: RawResponse; end: number } | undefined {
+  let at = from;
   for (;;) {
     const headEnd = received.indexOf("\r\n\r\n", at);
-    if (headEnd === -1) return found;
+    if (headEnd === -1) return undefined;
     const [statusLine = "", ...lines] = received.toString("latin1", at, headEnd).split("\r\n");
     const status = Number(statusLine.split(" ")[1]);
     const headers: Record<string, string> = {};
@@ -131,10 +156,8 @@ export function parseResponses(received: Buffer, closed: boolean): readonly RawR
       headers["transfer-encoding"] === "chunked"
         ? chunkedBody(received, bodyStart)
         : plainBody(received, bodyStart, status, headers, closed);
-    if (!body.complete && !closed) return found;
-    found.push({ status, headers, body: body.bytes.toString("utf8"), complete: body.complete });
-    if (!body.complete) return found;
-    at = body.end;
+    if (!body.complete && !closed) return undefined;
+    return { response: { status, headers, body: body.bytes.toString("utf8"), complete: body.complete }, end: body.end };
   }
 }
 

@@ -70,29 +70,37 @@ export async function scene(
 }
 
 /** Sends so many requests at once, on all protocols, and demands of each 503 `store_unavailable`, in time. */
-export async function assertRefused({ here, account }: Scene, count: number, withinMs = REFUSED_WITHIN_MS) {
-  // As many requests that need no store: what they take is the machine's and not the outage's.
-  const busyMs = await Promise.all(
+export async function assertRefused(scene: Scene, count: number, withinMs = REFUSED_WITHIN_MS) {
+  // What requests take that need no store is the machine's and not the outage's; it may become busy in between.
+  const beforeMs = await busyMs(scene, count);
+  const protocols = Array.from({ length: count }, (_, i) => PROTOCOL_LIST[i % 3] as Protocol);
+  const tookMs = await Promise.all(
+    protocols.map(async (protocol) => {
+      const startMs = performance.now();
+      const reply = await ask(scene.here, protocol, scene.account.key);
+      const refusedMs = performance.now() - startMs;
+      assert.equal(reply.status, 503);
+      assert.equal(reply.headers.get("retry-after"), "2");
+      const error = await errorOf(reply);
+      assert.equal(error.cause, "store_unavailable");
+      return refusedMs;
+    }),
+  );
+  const limitMs = withinMs + 8 * Math.max(beforeMs, await busyMs(scene, count));
+  const slowestMs = Math.max(...tookMs);
+  assert.ok(slowestMs < limitMs, `refused after ${slowestMs} ms of ${limitMs}`);
+}
+
+/** The slowest of so many requests at once that need no store. */
+async function busyMs({ here, account }: Scene, count: number): Promise<number> {
+  const tookMs = await Promise.all(
     Array.from({ length: count }, async () => {
       const startMs = performance.now();
       assert.equal((await ask(here, "chat", account.key, {}, { path: "/v1/nothing" })).status, 404);
       return performance.now() - startMs;
     }),
   );
-  const limitMs = withinMs + 8 * Math.max(...busyMs);
-  const protocols = Array.from({ length: count }, (_, i) => PROTOCOL_LIST[i % 3] as Protocol);
-  await Promise.all(
-    protocols.map(async (protocol) => {
-      const startMs = performance.now();
-      const reply = await ask(here, protocol, account.key);
-      const tookMs = performance.now() - startMs;
-      assert.equal(reply.status, 503);
-      assert.equal(reply.headers.get("retry-after"), "2");
-      const error = await errorOf(reply);
-      assert.equal(error.cause, "store_unavailable");
-      assert.ok(tookMs < limitMs, `refused after ${tookMs} ms of ${limitMs}`);
-    }),
-  );
+  return Math.max(...tookMs);
 }
 
 /** Waits, within the time that is promised, until nothing of an account is under way; then its books must agree. */

@@ -95,7 +95,8 @@ for (const [name, startFront] of [
       const config = behindFront({
         listen: `127.0.0.1:${port}`,
         admin: `127.0.0.1:${admin}`,
-        drain: { lame_duck: "4s", deadline: "120s" },
+        // Long enough for nginx to put its new workers to work, also on a busy machine.
+        drain: { lame_duck: "3s", deadline: "120s" },
         groups: { money: { limits: { concurrency: 1000 } } },
       });
       const places = { upstreamUrl: upstream.url, dir: join(dir, journal), store: redis.url };

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { startCollector } from "../../../rig/otel-collector.ts";
 import { startPrometheus } from "../../../rig/prometheus.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 import { round, sightConfig, visitors } from "./mixed-traffic.ts";
@@ -18,10 +19,13 @@ test("promtool check metrics has nothing to say of a page after mixed traffic", 
 });
 
 test("a first token leads to its trace: Prometheus keeps the exemplar", async (t) => {
-  // Nobody listens there: the trace's id is all that this test is about.
-  const traces = 'traces: {endpoint: "http://127.0.0.1:9/v1/traces", sample: 1}\n';
+  const collector = await startCollector();
+  const traces = `traces: {endpoint: "${collector.endpoint}/v1/traces", sample: 1}\n`;
   const here = await startGatewayHere({ config: (places) => testConfig(places) + traces });
-  t.after(() => here.close());
+  t.after(async () => {
+    await here.close();
+    await collector.stop();
+  });
   const prometheus = await startPrometheus(new URL(here.adminUrl).host, { scrapeMs: 200 });
   t.after(() => prometheus.stop());
   const fromS = Date.now() / 1_000 - 60;

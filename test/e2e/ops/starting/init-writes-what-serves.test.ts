@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { startSimulator } from "../../../../src/simulator/server.ts";
-import { PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
+import { BARE_ENV, PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
 
 const FLAGS = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m-1"];
 
@@ -26,7 +26,7 @@ function folder(t: TestContext): string {
 /** Runs the command as a process whose standard input is no terminal. */
 function tollgate(cwd: string, argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((resolve) => {
-    const options = { cwd, env: { PATH: process.env.PATH, ...env }, encoding: "utf8" as const };
+    const options = { cwd, env: { ...BARE_ENV, ...env }, encoding: "utf8" as const };
     const child = execFile(process.execPath, [PROGRAM, ...argv], options, (_error, out, err) =>
       resolve({ status: child.exitCode, out, err }),
     );
@@ -39,7 +39,7 @@ async function onTerminal(cwd: string, answers: readonly string[]): Promise<{ st
   const command = `'${process.execPath}' '${PROGRAM}' init`;
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     cwd,
-    env: { PATH: process.env.PATH },
+    env: BARE_ENV,
     stdio: "pipe",
   });
   let shown = "";

@@ -11,8 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
+import { BARE_ENV, PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
+import { untilStatus } from "../workers/rig.ts";
 
 /** A start that hangs is a failure of its own. */
 const START_MS = 60_000;
@@ -66,7 +67,7 @@ async function refusalOf(
     stdio: ["ignore", "pipe", "pipe"],
     timeout: START_MS,
     ...(options.cwd && { cwd: options.cwd }),
-    env: { PATH: process.env.PATH, ...options.env },
+    env: { ...BARE_ENV, ...options.env },
   });
   const [said] = await Promise.all([text(child.stderr), text(child.stdout), once(child, "exit")]);
   assert.equal(child.exitCode, 1, `${said} (signal ${child.signalCode})`);
@@ -178,7 +179,7 @@ test("Redis away at the start: one line says so, one that it is back, and none i
   t.after(() => gateway.stop());
   await gateway.line('"event":"store_away"');
   // Every second the store is looked at, and Redis three times: not ready after five of these.
-  while ((await fetch(`${gateway.adminUrl}/readyz`).then((answer) => answer.text())).includes('"ready":true'));
+  await untilStatus(`${gateway.adminUrl}/readyz`, 503);
   await redis.restart();
   await gateway.line('"event":"store_back"');
   const [first, ...others] = warnings;

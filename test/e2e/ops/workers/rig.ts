@@ -165,7 +165,7 @@ export function lines(gateway: GatewayProcess): Record<string, unknown>[] {
 
 /** Between two looks at what tells nobody when it is done: to ask without a pause takes the CPU from what is waited for. */
 export function aMoment(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 20));
+  return new Promise((resolve) => setTimeout(resolve, 60));
 }
 
 /** Resolves when none of these processes is there any more. */

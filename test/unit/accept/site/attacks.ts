@@ -128,9 +128,13 @@ export async function attackOnce(
 ): Promise<Outcome> {
   const before = site.requests.length;
   const garbage = site.garbage.length;
+  const heads = site.heads.length;
   const client = new RawSocket(target).send(attack.head);
   if (pace === "the head first" && attack.sent !== "") {
-    await Promise.race([site.until(() => site.heads.includes(attack.target)), client.until((text) => text !== "")]);
+    await Promise.race([
+      site.until(() => site.heads.includes(attack.target, heads)),
+      client.until((text) => text !== ""),
+    ]);
   }
   client.send(attack.sent);
   const [answer] = attack.method === "HEAD" ? await headResponse(client) : await client.responses(1);
@@ -174,7 +178,6 @@ function differences(own: readonly SeenRequest[], attack: Attack): string[] {
 export class Victim {
   readonly #target: Target;
   #client: RawSocket | undefined;
-  #answers = 0;
 
   constructor(target: Target) {
     this.#target = target;
@@ -182,14 +185,9 @@ export class Victim {
 
   /** @returns the body that was answered. */
   async visit(path: string): Promise<string> {
-    if (this.#client === undefined || this.#client.isClosed) {
-      this.#client = new RawSocket(this.#target);
-      this.#answers = 0;
-    }
+    if (this.#client === undefined || this.#client.isClosed) this.#client = new RawSocket(this.#target);
     this.#client.send(`GET ${path} HTTP/1.1\r\nHost: site.test\r\n\r\n`);
-    this.#answers += 1;
-    const answers = await this.#client.responses(this.#answers);
-    return answers[this.#answers - 1]?.body ?? "(nothing)";
+    return (await this.#client.next())?.body ?? "(nothing)";
   }
 
   close(): void {
