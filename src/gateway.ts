@@ -18,6 +18,7 @@ import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener, reasonOf } from "./endpoints/endpoints.ts";
 import { explainFor } from "./endpoints/explain/questions.ts";
 import { createOverload } from "./overload/overload.ts";
+import { KeyUses } from "./request/key-uses.ts";
 import { LeftStreams } from "./request/read-on.ts";
 import { createRecorder } from "./request/record.ts";
 import type { PipelineParts } from "./request/run.ts";
@@ -41,6 +42,7 @@ import { NO_TRACING } from "./telemetry/traces.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, Cohort, systemClock } from "./values/time.ts";
+import { addressBucket } from "./wire/address.ts";
 import type { Applied } from "./workers/workers.ts";
 
 export interface GatewayOptions {
@@ -173,6 +175,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     metrics,
   });
   const seenKeys = createSeenKeys(clock);
+  const keyUses = new KeyUses({ clock, store, bucketOf: addressBucket });
   const left = new LeftStreams();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {
@@ -204,6 +207,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     cut: cut.signal,
     overload,
     cohort: new Cohort(clock),
+    keyUses,
     observed: new Observed(),
     left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
@@ -254,6 +258,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   let closing: Promise<void> | undefined;
   const shutDown = async () => {
     await charging.drain(SETTLE_GRACE_MS);
+    await keyUses.close();
     stopWatching();
     await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);

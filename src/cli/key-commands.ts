@@ -1,5 +1,6 @@
 /** What the commands for keys ask and print. */
 
+import type { JsonObject } from "../values/json-object.ts";
 import { parseDurationMs } from "../values/time.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
@@ -13,6 +14,9 @@ const KEY_COLUMNS: readonly Column[] = [
   { title: "STATUS", member: "status" },
   { title: "EXPIRES", member: "expires_at" },
   { title: "CREATED", member: "created_at" },
+  { title: "LAST USED", member: "used_at" },
+  { title: "BY", member: "used_by" },
+  { title: "FROM", member: "used_from" },
 ];
 
 const MS_PER_S = 1_000;
@@ -45,7 +49,10 @@ export async function createKey(admin: AdminClient, options: NewKeyOptions): Pro
 
 export async function listKeys(admin: AdminClient, account: string): Promise<CommandResult> {
   const body = await allPages(admin, (cursor) => `/accounts/${segment(account)}/keys${query({ cursor })}`);
-  const rows = itemsOf(body);
+  const rows = itemsOf(body).map((key) => {
+    const used = (key.last_used ?? {}) as JsonObject;
+    return { ...key, used_at: used.at ?? null, used_by: used.by ?? null, used_from: used.from ?? null };
+  });
   return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
 }
 

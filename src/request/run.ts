@@ -18,6 +18,7 @@ import type { Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock, Cohort } from "../values/time.ts";
+import type { KeyUses } from "./key-uses.ts";
 import type { LeftStreams } from "./read-on.ts";
 import type { Recorder, RequestRecord } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
@@ -36,6 +37,7 @@ export interface PipelineParts {
   readonly overload: Overload;
   /** Requests that come in, and answers that have left, of one turn of the event loop. */
   readonly cohort: Cohort;
+  readonly keyUses: KeyUses;
   /** What completed replies have taught. */
   readonly observed: Observed;
   /** Streams that are read on for a client that has left. */

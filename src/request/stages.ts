@@ -110,6 +110,9 @@ export async function admitRequest(
 export function openHold(run: Run, permit: Permit, parts: PipelineParts): void {
   run.permit = permit;
   run.record.admitted(permit);
+  const { clientAddress: address, headers } = run.request;
+  const { tag, keyId, storeTimeMs: atMs } = permit;
+  parts.keyUses.note({ tag, keyId, atMs, address, userAgent: headers.get("user-agent") });
   parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
 }
 

@@ -17,6 +17,7 @@ import {
   checkRotation,
   checkSettle,
   checkTag,
+  checkUses,
 } from "./checks.ts";
 import type { Store } from "./contract.ts";
 import { daysOfSpan } from "./sums/day-sums.ts";
@@ -68,6 +69,10 @@ const CHECKS: Checks = {
     checkKeyChange({ group, name, expiresAtMs });
   },
   listKeys: checkTag,
+  noteKeyUses(tag, uses) {
+    checkTag(tag);
+    checkUses(uses);
+  },
   changeKey(tag, _keyId, change) {
     checkTag(tag);
     checkKeyChange(change);

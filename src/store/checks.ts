@@ -10,7 +10,7 @@ import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
-import type { KeyChange, KeyRotation } from "./records.ts";
+import type { KeyChange, KeyRotation, KeyUse } from "./records.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
   ABSORBED_ATTEMPTS_MAX,
@@ -56,6 +56,14 @@ export function checkKeyChange({ group, name = "", status = "normal", expiresAtM
   demand(name.length <= NAME_CHARS_MAX, `a key's name is at most ${NAME_CHARS_MAX} characters`);
   demand(status === "normal" || status === "suspended", "a key becomes normal or suspended");
   demand(expiresAtMs === "never" || isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "a key ends at an instant");
+}
+
+export function checkUses(uses: readonly KeyUse[]): void {
+  for (const { keyId, atMs, from, by } of uses) {
+    checkName(keyId, "a key id");
+    demand(isCount(atMs, Number.MAX_SAFE_INTEGER), "a key is used at an instant");
+    demand(from.length <= NAME_CHARS_MAX && by.length <= NAME_CHARS_MAX, "a use is told in short");
+  }
 }
 
 export function checkRotation(rotation: KeyRotation): void {

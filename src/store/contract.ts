@@ -27,8 +27,10 @@ import type {
   Key,
   KeyChange,
   KeyRotation,
+  KeyUse,
   KeyView,
   LedgerLine,
+  ListedKey,
   NewKeyRecord,
   Page,
   RedeemAnswer,
@@ -114,7 +116,9 @@ interface OperatorStore {
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: NewKeyRecord): Promise<Key | undefined>;
-  listKeys(tag: AccountTag): Promise<readonly Key[]>;
+  listKeys(tag: AccountTag): Promise<readonly ListedKey[]>;
+  /** Notes the last use of keys, where it is later than what is known; a key that is not there is passed over. */
+  noteKeyUses(tag: AccountTag, uses: readonly KeyUse[]): Promise<void>;
   /**
    * Counts from the next request on (ARCHITECTURE.md promise 4). Undefined when there is no such key; a revoked key stays as
    * it is.

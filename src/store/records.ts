@@ -46,6 +46,22 @@ export interface Key {
   readonly revision: number;
 }
 
+/** The last request of a key that was admitted. */
+export interface KeyUse {
+  readonly keyId: string;
+  /** The store's time. */
+  readonly atMs: number;
+  /** The address, of IPv6 its network; empty where it is not known. */
+  readonly from: string;
+  /** The program that asked, by its own word; empty where it says none. */
+  readonly by: string;
+}
+
+/** A key in a listing; without `lastUse` it was not used, as far as is known. */
+export interface ListedKey extends Key {
+  readonly lastUse?: KeyUse;
+}
+
 /** What a key is made of. */
 export interface NewKeyRecord extends Pick<Key, "id" | "group"> {
   readonly hash: KeyHash;

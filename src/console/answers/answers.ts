@@ -57,7 +57,18 @@ const KEY = {
 };
 export const KeyShape = object("Key", KEY);
 export type KeyAnswer = Static<typeof KeyShape>;
-export const KeyPage = page("KeyPage", KeyShape);
+const ListedKeyShape = object("ListedKey", {
+  ...KEY,
+  last_used: orNull(
+    object("KeyUse", {
+      at: instant("When its last request was admitted, known some minutes later at the latest."),
+      from: orNull(text("The client's address, of IPv6 its /64 network; null: not known.", "192.0.2.7")),
+      by: orNull(text("The program, by the first word of its `user-agent`; null: it said none.", "claude-cli/2.1.330")),
+    }),
+  ),
+});
+export type ListedKeyAnswer = Static<typeof ListedKeyShape>;
+export const KeyPage = page("KeyPage", ListedKeyShape);
 export const NewKeyShape = object("NewKey", {
   ...KEY,
   key: text("The key itself: shown this once and never again; only its SHA-256 is stored.", `sk-${"0".repeat(48)}`),

@@ -3,12 +3,19 @@
  */
 
 import { readOpening } from "../../store/ledger/opening.ts";
-import type { Account, Code, Entitlement, Key, LedgerLine } from "../../store/records.ts";
+import type { Account, Code, Entitlement, Key, LedgerLine, ListedKey } from "../../store/records.ts";
 import type { UsageTotal } from "../../store/sums/day-sums.ts";
 import { formatUsd } from "../../values/money.ts";
 import { attemptsOf, type NotedAttempt } from "../../values/recompute.ts";
 import { printRequestId, type RequestId } from "../../values/request-id.ts";
-import type { AccountAnswer, CodeAnswer, CostedTotalAnswer, KeyAnswer, TimeCardAnswer } from "./answers.ts";
+import type {
+  AccountAnswer,
+  CodeAnswer,
+  CostedTotalAnswer,
+  KeyAnswer,
+  ListedKeyAnswer,
+  TimeCardAnswer,
+} from "./answers.ts";
 import type { AttemptAnswer, LedgerLineAnswer } from "./ledger.ts";
 
 /** An account. `available_usd` is what a new request may still hold: balance less holds. */
@@ -38,6 +45,13 @@ export function showKey(key: Key, accountName: string): KeyAnswer {
     expires_at: key.expiresAtMs === undefined ? null : showInstant(key.expiresAtMs),
     created_at: showInstant(key.createdAtMs),
   };
+}
+
+/** The same in a listing, with its last use. */
+export function showListedKey(key: ListedKey, accountName: string): ListedKeyAnswer {
+  const { lastUse } = key;
+  const shown = lastUse && { at: showInstant(lastUse.atMs), from: lastUse.from || null, by: lastUse.by || null };
+  return { ...showKey(key, accountName), last_used: shown ?? null };
 }
 
 /** How requests are referred to in the store: 32 hex digits. */

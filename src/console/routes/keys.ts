@@ -8,7 +8,7 @@ import type { Account, Key, KeyChange, Page } from "../../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, NewKeyShape } from "../answers/answers.ts";
-import { showKey } from "../answers/present.ts";
+import { showKey, showListedKey } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import {
   AccountPath,
@@ -81,7 +81,10 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const limit = readLimit(query.limit, KEYS_PAGE_MAX);
         const account = await accountNamed(store, params.name);
         const { items, next } = pageOf(await store.listKeys(account.tag), query.cursor, limit);
-        return { status: 200, body: { items: items.map((key) => showKey(key, account.name)), next: next ?? null } };
+        return {
+          status: 200,
+          body: { items: items.map((key) => showListedKey(key, account.name)), next: next ?? null },
+        };
       },
     }),
     ...changeRoutes(parts),
@@ -259,7 +262,7 @@ function endOf(typed: string | null, clock: Pick<Clock, "wallMs">): number | "ne
 }
 
 /** Keys after the one that the cursor names, oldest first. @throws AdminRefusal 400 for the id of no key of the account. */
-function pageOf(keys: readonly Key[], cursor: string | undefined, limit: number): Page<Key> {
+function pageOf<K extends Key>(keys: readonly K[], cursor: string | undefined, limit: number): Page<K> {
   const from = cursor === undefined ? 0 : keys.findIndex(({ id }) => id === cursor) + 1;
   if (cursor !== undefined && from === 0) throw malformed("cursor", "the `next` of an earlier page", "Begin anew.");
   const items = keys.slice(from, from + limit);

@@ -1,7 +1,7 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { accountId, KEY_VALUES_MAX } from "../names.ts";
-import type { Key, KeyChange, KeyRotation, KeyView, NewKeyRecord } from "../records.ts";
+import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { findAccountRow, toKey } from "./rows.ts";
@@ -50,8 +50,34 @@ export function createKey(
   return { ...made, createdAtMs: nowMs, revision: 1 };
 }
 
-export function listKeys(context: Context, tag: AccountTag): Key[] {
-  return context.db.all("SELECT * FROM keys WHERE tag = ? ORDER BY created, id", tag).map((row) => toKey(tag, row));
+export function listKeys({ db }: Context, tag: AccountTag): ListedKey[] {
+  return db.all("SELECT * FROM keys WHERE tag = ? ORDER BY created, id", tag).map((row) => {
+    const key = toKey(tag, row);
+    const used = db.get("SELECT * FROM key_uses WHERE tag = ? AND id = ?", tag, key.id);
+    if (!used) return key;
+    const [from, by] = [used.place as string, used.program as string];
+    return { ...key, lastUse: { keyId: key.id, atMs: Number(used.at), from, by } };
+  });
+}
+
+/** `redis/lua/key-uses.lua` does the same. */
+export function noteKeyUses(context: Context, tag: AccountTag, uses: readonly KeyUse[]): void {
+  const { db } = context;
+  db.commitNormal(() => {
+    for (const { keyId, atMs, from, by } of uses) {
+      if (keyRow(context, tag, keyId) === undefined) continue;
+      db.run(
+        `INSERT INTO key_uses (tag, id, at, place, program) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (tag, id) DO UPDATE SET at = excluded.at, place = excluded.place, program = excluded.program
+        WHERE excluded.at > key_uses.at`,
+        tag,
+        keyId,
+        atMs,
+        from,
+        by,
+      );
+    }
+  });
 }
 
 /** A change has the store's time for a revision, also when the key is so already: `redis/lua/key-change.lua`. */

@@ -70,6 +70,7 @@ const CALLS: Calls<Context> = {
   createKey: keys.createKey,
   listKeys: keys.listKeys,
   changeKey: keys.changeKey,
+  noteKeyUses: keys.noteKeyUses,
   rotateKey: keys.rotateKey,
   revokeKey: keys.revokeKey,
   credit: accounts.credit,

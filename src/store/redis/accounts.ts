@@ -5,10 +5,30 @@ import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
-import type { Account, AccountName, Key, KeyChange, KeyRotation, KeyView, NewKeyRecord, Page } from "../records.ts";
+import type {
+  Account,
+  AccountName,
+  Key,
+  KeyChange,
+  KeyRotation,
+  KeyUse,
+  KeyView,
+  ListedKey,
+  NewKeyRecord,
+  Page,
+} from "../records.ts";
 import type { Runner } from "./connection/runner.ts";
 import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
-import { ACCOUNT_FIELDS, entriesOf, type HashFields, toAccount, toEntitlement, toFormerKey, toKey } from "./records.ts";
+import {
+  ACCOUNT_FIELDS,
+  entriesOf,
+  type HashFields,
+  toAccount,
+  toEntitlement,
+  toFormerKey,
+  toKey,
+  toKeyUse,
+} from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
@@ -129,10 +149,15 @@ export async function createKey(
   return keyOfReply(tag, await runner.script(scripts["key-create"], [accountKey(tag)], values));
 }
 
-export async function listKeys(runner: Runner, tag: AccountTag): Promise<Key[]> {
-  return entriesOf(await wholeHash(runner, accountKey(tag)), "k:")
+export async function listKeys(runner: Runner, tag: AccountTag): Promise<ListedKey[]> {
+  const fields = await wholeHash(runner, accountKey(tag));
+  return entriesOf(fields, "k:")
     .filter(([, json]) => !toFormerKey(json))
     .map(([, json]) => toKey(tag, json))
+    .map((key) => {
+      const used = fields[`ku:${key.id}`];
+      return used === undefined ? key : { ...key, lastUse: toKeyUse(key.id, used) };
+    })
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }
 
@@ -151,6 +176,22 @@ export async function changeKey(
   );
   const values = [keyId, `${replayed ?? ""}`, ...changed];
   return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], values));
+}
+
+/** Keys whose uses one script notes; Lua's stack takes some thousand values. */
+const USES_PER_STEP = 500;
+
+export async function noteKeyUses(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  uses: readonly KeyUse[],
+): Promise<void> {
+  for (let at = 0; at < uses.length; at += USES_PER_STEP) {
+    const some = uses.slice(at, at + USES_PER_STEP);
+    const values = some.flatMap(({ keyId, atMs, from, by }) => [keyId, `${atMs}`, from, by]);
+    await runner.script(scripts["key-uses"], [accountKey(tag)], values);
+  }
 }
 
 export async function rotateKey(

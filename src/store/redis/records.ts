@@ -3,7 +3,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { StoreError } from "../contract.ts";
 import { accountId } from "../names.ts";
-import type { Account, Code, Entitlement, Key, LedgerLine } from "../records.ts";
+import type { Account, Code, Entitlement, Key, KeyUse, LedgerLine } from "../records.ts";
 
 export type HashFields = Readonly<Record<string, string>>;
 
@@ -65,6 +65,12 @@ export function toKey(tag: AccountTag, json: string): Key {
 export function toFormerKey(json: string): { readonly id: string; readonly untilMs: number } | undefined {
   const { 0: id = "", 8: ends = "" } = JSON.parse(json) as readonly string[];
   return ends === "" ? undefined : { id, untilMs: Number(ends) };
+}
+
+/** The last use of a key (`lua/key-uses.lua`). */
+export function toKeyUse(keyId: string, json: string): KeyUse {
+  const [at, from = "", by = ""] = JSON.parse(json) as readonly string[];
+  return { keyId, atMs: Number(at), from, by };
 }
 
 /** A card as the scripts return it (`card_texts` in `lua/cards.lua`). */

@@ -25,6 +25,7 @@ const PARTS = {
   "key-create": ["common"],
   "key-change": ["common", "key"],
   "key-rotate": ["common", "key"],
+  "key-uses": [],
   "key-read": ["common", "key", "card", "cards"],
   credit: [...CHANGING, "ledger"],
   grant: [...CHANGING, "card", "cards", "ledger"],

@@ -63,6 +63,7 @@ const CALLS: Calls<ScriptContext> = {
   listKeys: ({ runner }, tag) => accounts.listKeys(runner, tag),
   changeKey: ({ runner, scripts }, tag, keyId, change, revision) =>
     accounts.changeKey(runner, scripts, tag, keyId, change, revision),
+  noteKeyUses: ({ runner, scripts }, tag, uses) => accounts.noteKeyUses(runner, scripts, tag, uses),
   rotateKey: ({ runner, scripts }, tag, keyId, rotation, revision) =>
     accounts.rotateKey(runner, scripts, tag, keyId, rotation, revision),
   revokeKey: ({ runner, scripts }, tag, keyId, revision) =>

@@ -93,7 +93,10 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.match(made.err, /only time/);
 
   const listed = await tollgate("key", "list", "--account", "alice");
-  assert.match(listed.out, new RegExp(`^ID +NAME +GROUP +STATUS +EXPIRES +CREATED\n${id} +- +big +normal +- +`));
+  assert.match(
+    listed.out,
+    new RegExp(`^ID +NAME +GROUP +STATUS +EXPIRES +CREATED +LAST USED +BY +FROM\n${id} +- +big +normal +- +`),
+  );
   assert.ok(!listed.out.includes(key as string));
   assert.match((await tollgate("key", "set-group", id, "cards")).out, /is in group cards/);
   assert.equal(

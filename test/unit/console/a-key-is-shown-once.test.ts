@@ -23,6 +23,7 @@ test("a key is shown when it is created and never again, nor logged", async (t) 
     "expires_at",
     "group",
     "id",
+    "last_used",
     "name",
     "previous_until",
     "status",

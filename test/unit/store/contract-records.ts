@@ -166,6 +166,26 @@ export function recordTests(ask: Ask): void {
     assert.equal(await by("last"), "unknown_key");
   });
 
+  test("the latest use of a key is in the listing, whoever notes it first", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Ruses");
+    const id = "key_Ruses";
+    const use = (atMs: number, by: string) => ({ keyId: id, atMs, from: "192.0.2.7", by });
+    assert.equal((await store.listKeys(tag))[0]?.lastUse, undefined);
+    await store.noteKeyUses(tag, [use(2_000, "two/1"), { ...use(9_000, "x"), keyId: "key_none" }]);
+    assert.deepEqual(
+      (await store.listKeys(tag)).map(({ lastUse }) => lastUse),
+      [use(2_000, "two/1")],
+    );
+    await store.noteKeyUses(tag, [use(1_000, "one/1")]);
+    await store.noteKeyUses(tag, [use(2_000, "again")]);
+    assert.deepEqual((await store.listKeys(tag))[0]?.lastUse, use(2_000, "two/1"));
+    await store.noteKeyUses(tag, [use(3_000, "")]);
+    assert.deepEqual((await store.listKeys(tag))[0]?.lastUse, use(3_000, ""));
+    await store.noteKeyUses(tagOf("Rnobody"), [use(1_000, "")]);
+    assert.equal(await store.getAccount(tagOf("Rnobody")), undefined);
+  });
+
   test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rreplay", { plan: "free" });

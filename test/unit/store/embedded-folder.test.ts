@@ -100,7 +100,7 @@ test("a folder of the version without codes is taken over with everything in it"
     const tag = await makeAccount(store, "Older", { funds: 7n });
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
-    old.exec("DROP TABLE former_keys;");
+    old.exec("DROP TABLE former_keys; DROP TABLE key_uses;");
     old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
     old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
     for (const column of ["name", "expires", "previous_until"]) old.exec(`ALTER TABLE keys DROP COLUMN ${column};`);

@@ -7,7 +7,7 @@ local before = redis.call('HGET', account, 'ki:' .. id)
 if not before then return false end
 local stored = redis.call('HGET', account, 'k:' .. before)
 local key = filled(cjson.decode(stored))
-if is_revoked(key) or redis.call('HEXISTS', account, 'k:' .. hash) == 1 then return stored end
+if is_revoked(key) or redis.call('HGET', account, 'k:' .. hash) then return stored end
 local revision, replayed = tonumber(key[5]), tonumber(ARGV[5])
 if replayed and not (replayed > revision) then return stored end
 local now = clock()

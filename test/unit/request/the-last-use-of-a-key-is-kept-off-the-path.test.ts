@@ -1,0 +1,80 @@
+// Nothing waits for it, it is bounded, and a store that is away loses none of it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { KeyUses } from "../../../src/request/key-uses.ts";
+import { StoreError } from "../../../src/store/contract.ts";
+import type { KeyUse } from "../../../src/store/records.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { addressBucket } from "../../../src/wire/address.ts";
+import { FakeClock } from "../dispatch/rig.ts";
+
+const MINUTE_MS = 60_000;
+const TAGS = ["0000000001", "0000000002"] as AccountTag[];
+
+function started() {
+  const clock = new FakeClock();
+  const taken: (readonly [AccountTag, readonly KeyUse[]])[] = [];
+  let isAway = false;
+  const store = {
+    async noteKeyUses(tag: AccountTag, uses: readonly KeyUse[]) {
+      if (isAway) throw new StoreError("unavailable", "away");
+      taken.push([tag, uses]);
+    },
+  };
+  const uses = new KeyUses({ clock, store, bucketOf: addressBucket });
+  const note = (keyId: string, atMs: number, more: { address?: string; userAgent?: string; tag?: AccountTag } = {}) =>
+    uses.note({ tag: TAGS[0] as AccountTag, keyId, atMs, address: "192.0.2.7", userAgent: "curl/8.1 (x)", ...more });
+  const away = (is: boolean) => {
+    isAway = is;
+  };
+  return { clock, taken, uses, note, away };
+}
+
+test("once a minute each account's keys are noted, with their latest use", async () => {
+  const { clock, taken, uses, note } = started();
+  note("key_1", 1);
+  note("key_1", 2, { address: "2001:db8:1:2:3:4:5:6", userAgent: "claude-cli/2.1 (external)" });
+  note("key_2", 3, { userAgent: "\u0007evil" });
+  note("key_3", 4, { tag: TAGS[1] as AccountTag });
+  clock.advance(MINUTE_MS - 1);
+  assert.deepEqual(taken, []);
+  clock.advance(1);
+  await nextTurn();
+  assert.deepEqual(taken, [
+    [
+      TAGS[0],
+      [
+        { keyId: "key_1", atMs: 2, from: "2001:db8:1:2::/64", by: "claude-cli/2.1" },
+        { keyId: "key_2", atMs: 3, from: "192.0.2.7", by: "" },
+      ],
+    ],
+    [TAGS[1], [{ keyId: "key_3", atMs: 4, from: "192.0.2.7", by: "curl/8.1" }]],
+  ]);
+  await uses.close();
+  assert.equal(taken.length, 2, "each is given once");
+});
+
+test("what a store that is away does not take waits for the next time", async () => {
+  const { taken, uses, note, away } = started();
+  away(true);
+  note("key_1", 1);
+  await uses.flush();
+  away(false);
+  note("key_2", 2);
+  await uses.close();
+  assert.deepEqual(
+    taken[0]?.[1].map(({ keyId }) => keyId),
+    ["key_1", "key_2"],
+  );
+});
+
+test("memory is bounded: of more keys than it holds the later ones are not noted", async () => {
+  const { taken, uses, note } = started();
+  for (let i = 0; i < 10_100; i++) note(`key_${i}`, i);
+  note("key_5", 99_999);
+  await uses.close();
+  const noted = taken.flatMap(([, some]) => some);
+  assert.equal(noted.length, 10_000);
+  assert.equal(noted.find(({ keyId }) => keyId === "key_5")?.atMs, 99_999);
+});
