@@ -7,7 +7,7 @@ import { isRefusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
-import { decodeUtf8, spliceNested } from "../../wire/json.ts";
+import { decodeUtf8, elementSpans, findNested, spliceNested } from "../../wire/json.ts";
 import { type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
@@ -43,7 +43,7 @@ import { WrappingWatcher, withWrappedIds } from "../responses/stored/reply.ts";
 import { WrappedIds } from "../responses/stored/stored.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
-import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
+import { finishOf } from "../rules/finish-words.ts";
 import { translationHeader } from "../rules/losses.ts";
 import { invalid, OVERSIZED, reported, type SeenEvent, type Untold, type Watcher } from "../watch.ts";
 import { spliceRequest } from "./request.ts";
@@ -194,16 +194,39 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
 
 /** The body with foreign words for its end put into the protocol's own (docs/translation-rules.md rule 43). */
 function withOwnEnd(body: Uint8Array, protocol: Protocol, json: JsonObject): Uint8Array {
-  if (protocol === "responses") {
-    const reason = ownIncompleteReason(json);
-    const place = ["incomplete_details", "reason"];
-    return reason === undefined ? body : spliceNested(body, place, JSON.stringify(reason));
+  if (protocol === "chat") return withOwnChoices(body, json);
+  if (protocol === "messages") return withOwnWord(body, "stop_reason", json.stop_reason, ownStopReason);
+  const reason = ownIncompleteReason(json);
+  const place = ["incomplete_details", "reason"];
+  return reason === undefined ? body : spliceNested(body, place, JSON.stringify(reason));
+}
+
+/** The same for each choice. A call's arguments may be an object, whose members are none of ours. */
+function withOwnChoices(body: Uint8Array, json: JsonObject): Uint8Array {
+  const words = arrayOf(json.choices).map((one) => objectOf(one)?.finish_reason);
+  const list = findNested(body, ["choices"]);
+  if (!list || !words.some((word) => typeof word === "string" && ownFinish(word) !== undefined)) return body;
+  const pieces: Uint8Array[] = [];
+  let end = 0;
+  for (const [index, span] of [...elementSpans(body.subarray(list.start, list.end))].entries()) {
+    const choice = body.subarray(list.start + span.start, list.start + span.end);
+    pieces.push(
+      body.subarray(end, list.start + span.start),
+      withOwnWord(choice, "finish_reason", words[index], ownFinish),
+    );
+    end = list.start + span.end;
   }
-  const isChat = protocol === "chat";
-  const words = isChat ? arrayOf(json.choices).map((one) => objectOf(one)?.finish_reason) : [json.stop_reason];
-  const own = isChat ? ownFinish : ownStopReason;
-  if (!words.some((word) => typeof word === "string" && own(word) !== undefined)) return body;
-  return Buffer.from(withOwnFinish(asBuffer(body).toString(), isChat ? "finish_reason" : "stop_reason", own));
+  return Buffer.concat([...pieces, body.subarray(end)]);
+}
+
+function withOwnWord(
+  body: Uint8Array,
+  member: string,
+  word: unknown,
+  own: (word: string) => string | undefined,
+): Uint8Array {
+  const instead = typeof word === "string" ? own(word) : undefined;
+  return instead === undefined ? body : spliceNested(body, [member], instead);
 }
 
 /** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */

@@ -154,11 +154,13 @@ export class ReasoningItem implements StreamItem {
   append(source: "summary" | "content", part: number, text: string): void {
     this.#source ??= source;
     if (this.#source !== source || text === "") return;
-    if (!this.#parts.has(part)) {
+    const isCounted = !this.#block.isEmpty && this.#lastPart !== part && this.#isCounted(part);
+    const isNew = !this.#block.isEmpty && this.#lastPart !== part && !isCounted;
+    // A delta with a number of its own is no part: one thought may have thousands.
+    if (!isCounted && this.#lastPart !== part && !this.#parts.has(part)) {
       this.#sink.claim();
       this.#parts.add(part);
     }
-    const isNew = !this.#block.isEmpty && this.#lastPart !== part && !this.#isCounted(part);
     this.#lastPart = part;
     this.#block.append(isNew ? `\n\n${text}` : text);
   }
@@ -175,7 +177,7 @@ export class ReasoningItem implements StreamItem {
   /** A part in its final form, for servers that stream none of it. */
   finishPart(source: "summary" | "content", part: number, text: string): void {
     if (!this.#parts.has(part) && !this.#isCounting) this.append(source, part, text);
-    if (source === "content" && this.#parts.has(part)) this.#ended.add(part);
+    if (source === "content" && (this.#parts.has(part) || this.#lastPart === part)) this.#ended.add(part);
   }
 
   /** The final form has the encrypted content; in the opening one it may be partial (rule 55). */

@@ -2,8 +2,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ChatWatcher } from "../../../src/convert/chat/watch.ts";
+import { openPassthrough } from "../../../src/convert/passthrough/passthrough.ts";
 import { finishOf, withOwnFinish } from "../../../src/convert/rules/finish-words.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
 import { SseReader } from "../../../src/wire/sse.ts";
+import { OWN } from "./references/rig.ts";
+import { routeTo } from "./request/translate.ts";
+import { clientRequest } from "./translate/rig.ts";
 
 test("words that say that nothing has ended yet are none", () => {
   for (const word of ["", "null", "none", "FINISH_REASON_UNSPECIFIED", null, undefined, 7, {}]) {
@@ -40,4 +45,34 @@ for (const word of ["", "null"]) {
     assert.equal(watcher.finish(), undefined);
     assert.equal(watcher.fault?.code, "upstream_stream_truncated");
   });
+}
+
+/** What a client gets of a whole reply of its own protocol. */
+function passedOn(protocol: "chat" | "messages", reply: string): string {
+  const said = { model: "m", max_tokens: 50, messages: [{ role: "user", content: "hi" }] };
+  const permitted = { outputLimit: undefined, strict: false };
+  const exchange = openPassthrough(clientRequest(protocol, said), routeTo(protocol), permitted, OWN);
+  if (isRefusal(exchange)) assert.fail(JSON.stringify(exchange));
+  const read = exchange.whole(Buffer.from(reply));
+  if ("reason" in read) assert.fail(read.reason);
+  return Buffer.from(read.body).toString();
+}
+
+test("an input of a tool keeps a member that is called as the reason", () => {
+  const said = (word: string) =>
+    `{"model":"m-upstream","content":[{"type":"tool_use","id":"t","name":"f","input":{"stop_reason":"MAX_TOKENS"}}], "stop_reason": "${word}","usage":{"input_tokens":1,"output_tokens":1}}`;
+  assert.equal(besideModel(passedOn("messages", said("STOP"))), besideModel(said("end_turn")));
+});
+
+test("arguments that are an object keep such a member, and each choice gets its own word", () => {
+  const call = '{"id":"c","type":"function","function":{"name":"f","arguments":{"finish_reason":"SAFETY"}}}';
+  const said = (one: string, two: string) =>
+    `{"model":"m-upstream","choices":[ {"index":0,"finish_reason":"${one}","message":{"tool_calls":[${call}]}} ,{"index":1,"message":{"content":"x"},"finish_reason" : "${two}"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`;
+  assert.equal(besideModel(passedOn("chat", said("STOP", "MAX_TOKENS"))), besideModel(said("stop", "length")));
+  assert.equal(besideModel(passedOn("chat", said("stop", "SAFETY"))), besideModel(said("stop", "content_filter")));
+});
+
+/** A reply without its model's name, which is another matter. */
+function besideModel(reply: string): string {
+  return reply.replace(/^\{"model":"[^"]*",/, "{");
 }

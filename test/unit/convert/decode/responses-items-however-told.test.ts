@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyEvent } from "../../../../src/convert/hub.ts";
+import { REPLY_BLOCKS_MAX } from "../../../../src/convert/reply/sink.ts";
 import { decodePayloads, gather, outline, planFor } from "./decoding.ts";
 
 const PLAN = planFor("responses");
@@ -198,4 +199,13 @@ test("keepalives, hosted tools and events from the future", () => {
   );
   assert.deepEqual(outline(events), ["reply-start", "ping", "reply-stop", "reply-end"]);
   assert.deepEqual(events[0], { type: "reply-start", upstreamId: "resp_1", serviceTier: "default", createdS: 7 });
+});
+
+test("reasoning whose server numbers each delta is one text, however long", () => {
+  const words = Array.from({ length: REPLY_BLOCKS_MAX + 1 }, (_, index) => `${index} `);
+  const deltas = words.map((delta, content_index) => {
+    return { type: "response.reasoning_text.delta", item_id: "rs", output_index: 0, content_index, delta };
+  });
+  const events = decode(added(0, { id: "rs", type: "reasoning" }), ...deltas, completed([message("x")]));
+  assert.deepEqual(itemsOf(events), [`reasoning ${words.join("")}`, "text! x"]);
 });
