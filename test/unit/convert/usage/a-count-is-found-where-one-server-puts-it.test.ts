@@ -14,6 +14,12 @@ test("chat: by its clock, a local server's cache is beside what it evaluated, al
   assert.deepEqual([usage?.input, usage?.cachedInput, usage?.output], [300, 100, 5]);
 });
 
+test("chat: where more is cached than there is input, what was written to the cache is beside it as well", () => {
+  const prompt_tokens_details = { cached_tokens: 90, cache_write_tokens: 20 };
+  const usage = readUsage({ prompt_tokens: 30, completion_tokens: 5, prompt_tokens_details });
+  assert.deepEqual([usage?.input, usage?.cachedInput, usage?.cacheWrite], [30, 90, 20]);
+});
+
 test("responses: a search is counted also where its item names no action, a page that is opened is not", () => {
   const calls = new HostedCalls();
   for (const action of [undefined, { type: "search" }, { type: "open_page" }, { type: "find_in_page" }]) {
