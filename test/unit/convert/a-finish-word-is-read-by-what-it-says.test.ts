@@ -24,6 +24,12 @@ test("the graver of two reasons counts, whichever stands first", () => {
   assert.equal(finishOf("ToolCalls"), "tool-calls");
 });
 
+test("a word with hyphens is the word with underscores", () => {
+  assert.equal(finishOf("tool-calls"), "tool-calls");
+  assert.equal(finishOf("stop-sequence"), "stop-sequence");
+  assert.equal(finishOf("pause-turn"), "pause");
+});
+
 test("only members get another word: text that says the same stays", () => {
   const said = JSON.stringify({ content: '"finish_reason":"SAFETY"', finish_reason: "SAFETY" });
   const own = JSON.stringify({ content: '"finish_reason":"SAFETY"', finish_reason: "content_filter" });

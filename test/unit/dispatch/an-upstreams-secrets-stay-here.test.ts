@@ -135,6 +135,17 @@ test("C11: a sane retry-after is kept, any other is ours", async (t) => {
   }
 });
 
+test("C11: an overload's own retry-after is heard within a minute", async (t) => {
+  for (const [sent, kept] of [
+    [59, 59],
+    [61, 60],
+    [3600, 60],
+  ] as const) {
+    const { refusal } = await refusalFor(t, jsonReply("{}", "503 Busy", `retry-after: ${sent}\r\n`));
+    assert.equal(answerOf(refusal).retryAfterS, kept, String(sent));
+  }
+});
+
 test("C11: retry-after-ms says it finer and is heard first; one that is none leaves the word to retry-after", async (t) => {
   for (const [sent, kept] of [
     ["retry-after-ms: 1500", 2],

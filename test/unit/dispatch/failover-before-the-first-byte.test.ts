@@ -104,6 +104,15 @@ test("C1: the only upstream is tried once more after a reset, and no third time"
   assert.equal(result.attempts.length, 2);
 });
 
+test("the only upstream is asked once more after what is as good as a 5xx", async (t) => {
+  for (const status of ["409 Conflict", "425 Too Early", "500 Oops"]) {
+    const { dispatcher } = rig(t, [upstream("bad", await replying(t, jsonReply("{}", status)))]);
+    const result = await dispatcher.run(ask([route("bad")]));
+    assert.equal(refusalIn(result).cause, "upstream_unavailable");
+    assert.equal(result.attempts.length, 2, status);
+  }
+});
+
 test("the only upstream is not asked again after 429 or 401", async (t) => {
   for (const [status, cause] of [
     ["429 Slow", "upstream_rate_limit"],

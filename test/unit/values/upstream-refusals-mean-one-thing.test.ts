@@ -71,6 +71,8 @@ test("reasoning that a server did not make is known by code or sentence, and its
     "messages.7.content.66: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks",
     "messages.1.content.0: the thinking block's signature is bound to a different conversation",
     "messages.1.content.0: this `thinking` block is bound to another account",
+    "messages.1.content.0: this `thinking` block is bound to a different organization",
+    "messages.1.content.0: the signature is bound to another workspace",
     "The encrypted content gAAA...DQ== could not be verified.",
     "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
   ];
@@ -101,12 +103,21 @@ test("the vendor's own sentence stays", () => {
   assert.equal(tooLongSentence(own), own);
 });
 
+test("a limit that stands further on, where a prompt may be quoted, is not the server's", () => {
+  const words = `Input is too long (5000 tokens). ${"x".repeat(300)} The maximum context length is 4096.`;
+  assert.equal(tooLongSentence(words), `prompt is too long: ${words}`);
+});
+
 test("codes and types mean the same as sentences", () => {
   assert.equal(refusalMeaning([400, "exceed_context_size_error"], "words"), "context_length_exceeded");
   assert.equal(refusalMeaning(["content_filter"], undefined), "content_policy_violation");
   assert.equal(refusalMeaning(["image_too_large"], undefined), "invalid_image");
+  assert.equal(refusalMeaning(["invalid_image_url"], undefined), "invalid_image");
+  assert.equal(refusalMeaning(["imagery_error"], undefined), undefined);
   assert.equal(refusalMeaning(["Unsupported_Parameter"], undefined), "unsupported_parameter");
-  assert.equal(refusalMeaning(["insufficient_quota"], undefined), "quota");
+  for (const code of ["insufficient_quota", "exceeded_current_quota_error", "billing_not_active", "billing_error"]) {
+    assert.equal(refusalMeaning([code], undefined), "quota", code);
+  }
   assert.equal(refusalMeaning([], "Your credit balance is too low to access the API."), "quota");
 });
 

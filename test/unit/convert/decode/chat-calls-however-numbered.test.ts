@@ -51,6 +51,12 @@ test("always index 0, told apart by id", () => {
   );
 });
 
+test("no id, and the name once more with each piece of the arguments", () => {
+  assert.deepEqual(callsOf([[{ index: 0, name: "f", args: '{"x"' }], [{ index: 0, name: "f", args: ":1}" }]]), [
+    `call_${"9".repeat(24)} f ${ONE}`,
+  ]);
+});
+
 test("always index 0 and no id, told apart by whole arguments", () => {
   assert.deepEqual(callsOf([[{ index: 0, name: "f", args: ONE }], [{ index: 0, name: "g", args: TWO }]]), [
     `call_${"9".repeat(24)} f ${ONE}`,

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decodePayloads, gather, outline, planFor, wholeOf } from "./decoding.ts";
+import { decodePayloads, decodeWhole, gather, outline, planFor, wholeOf } from "./decoding.ts";
 
 const PLAN = planFor("chat");
 const END = [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"];
@@ -69,6 +69,15 @@ test("finish reasons, known and new", () => {
   assert.deepEqual(words.map(reasonOf), [
     ...["end", "output-limit", "output-limit", "context-limit", "refusal", "end", "end", "end", "end", "end"],
   ]);
+});
+
+test("a server that broke off behind a router's plain end is named by its own word", () => {
+  const ended = { finish_reason: "stop", native_finish_reason: "MALFORMED_FUNCTION_CALL" };
+  const whole = decodeWhole({ choices: [{ message: { content: "x" }, ...ended }] }, PLAN);
+  assert.ok("reason" in whole);
+  assert.match(whole.reason, /MALFORMED_FUNCTION_CALL/);
+  const { decoder } = decodePayloads([{ choices: [{ delta: { content: "x" }, ...ended }] }, "[DONE]"], PLAN);
+  assert.match(decoder.fault?.reason ?? "", /MALFORMED_FUNCTION_CALL/);
 });
 
 test("usage on any chunk, inside the choice, or in a chunk without choices", () => {

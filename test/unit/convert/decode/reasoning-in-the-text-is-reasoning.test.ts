@@ -24,6 +24,7 @@ const CASES: readonly (readonly [InText, string, reasoning: string, text: string
   ["tags", "<think>a < b, so\n</think>\n\nYes.", "a < b, so\n", "Yes."],
   ["tags", "\n <think></think>Yes.", "", "Yes."],
   ["tags", "<thought>hm</thought>Yes.", "hm", "Yes."],
+  ["tags", "<thought>hm</thought>Then </think>.", "hm", "Then </think>."],
   ["tags", "Use <think> and </think> as tags.", "", "Use <think> and </think> as tags."],
   ["tags", "<think>hm</think>Then </think> again <think>.", "hm", "Then </think> again <think>."],
   ["tags", "<thin ice", "", "<thin ice"],

@@ -176,7 +176,8 @@ test("incomplete replies say why", () => {
 });
 
 test("a native freeform call, a wrapped one, and one with a namespace of the server's own", () => {
-  const tools = { patch: { kind: "custom", name: "patch" }, ns__log: { kind: "function", name: "log" } } as const;
+  const log = { kind: "function", name: "log", namespace: "ns" } as const;
+  const tools = { patch: { kind: "custom", name: "patch" }, ns__log: log } as const;
   const native = { type: "custom_tool_call", id: "ctc", call_id: "a", name: "patch", input: '{"input":"raw"}' };
   const wrapped = { type: "function_call", id: "f1", call_id: "b", name: "patch", arguments: '{"input":"text"}' };
   const spaced = { type: "function_call", id: "f2", call_id: "c", name: "log", namespace: "ns", arguments: "" };
@@ -184,7 +185,7 @@ test("a native freeform call, a wrapped one, and one with a namespace of the ser
   assert.deepEqual(gather(events).items, [
     { type: "tool-call", id: "a", tool: tools.patch, input: '{"input":"raw"}' },
     { type: "tool-call", id: "b", tool: tools.patch, input: "text" },
-    { type: "tool-call", id: "c", tool: tools.ns__log, input: "{}" },
+    { type: "tool-call", id: "c", tool: log, input: "{}" },
   ]);
 });
 

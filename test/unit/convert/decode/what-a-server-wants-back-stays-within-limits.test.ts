@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeReply } from "../../../../src/convert/chat/reply-decode.ts";
-import { mergedDetails, returnedOf } from "../../../../src/convert/chat/returned.ts";
+import { mergedDetails, ReturnedParts, returnedOf } from "../../../../src/convert/chat/returned.ts";
 import { REPLY_KEPT_CHARS_MAX } from "../../../../src/convert/reply/sink.ts";
 import { decodePayloads, IDS, planFor, wholeOf } from "./decoding.ts";
 
@@ -120,4 +120,23 @@ test("fragments of the block that came last are joined, whatever had the index b
     { type: "reasoning.text", index: 0, text: "signed", signature: "s1" },
     { type: "reasoning.text", index: 0, text: "more" },
   ]);
+});
+
+test("what is encrypted comes in fragments, too", () => {
+  const merged = mergedDetails([
+    detail("encrypted", 0, { data: "op", id: "rs_1" }),
+    detail("encrypted", 0, { data: "aque" }),
+  ]);
+  assert.deepEqual(plain(merged), [{ type: "reasoning.encrypted", index: 0, data: "opaque", id: "rs_1" }]);
+});
+
+test("a mere note that a delta is a thought is not brought back, nor put in the place of a signature", () => {
+  const parts = new ReturnedParts({ keep() {}, exceed: assert.fail });
+  const note = { extra_content: { google: { thought: true } } };
+  parts.seeMessage(note);
+  assert.ok(parts.isEmpty);
+  const signed = { extra_content: { google: { thought: true, thought_signature: "s" } } };
+  parts.seeMessage(signed);
+  parts.seeMessage(note);
+  assert.deepEqual(parts.take(""), { text: "", details: [], message: signed, calls: [] });
 });

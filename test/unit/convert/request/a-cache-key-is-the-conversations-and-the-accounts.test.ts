@@ -42,6 +42,7 @@ test("the client's own name for it decides where there is one", () => {
   assert.equal(named("session-1"), named("session-1", { system: "Another agent of this session." }));
   assert.notEqual(named("session-1"), named("session-2"));
   assert.notEqual(named("session-1"), keyOf(body()));
+  assert.equal(named(""), keyOf(body()), "an empty name is none");
 });
 
 test("two accounts never share one, and without the secret nobody can make another's", () => {

@@ -96,6 +96,8 @@ const FROM_MESSAGES: readonly (readonly [members: Body, effort: string | undefin
   [{ thinking: { type: "enabled", budget_tokens: 2000 } }, "low"],
   [{ thinking: { type: "enabled", budget_tokens: 16_383 } }, "medium"],
   [{ thinking: { type: "enabled", budget_tokens: 16_384 } }, "high"],
+  [{ thinking: { type: "enabled", budget_tokens: 32_767 } }, "high"],
+  [{ thinking: { type: "enabled", budget_tokens: 32_768 } }, "xhigh"],
   [{ thinking: { type: "enabled", budget_tokens: 40_000 } }, "xhigh"],
   [{ thinking: { type: "enabled", budget_tokens: 2000 }, output_config: { effort: "max" } }, "max"],
   [{ thinking: { type: "adaptive" } }, undefined],

@@ -22,11 +22,18 @@ const search = { type: "web_search_20250305", name: "web_search" };
 const own = { name: "f", input_schema: { type: "object" } };
 const fn = { type: "function", name: "f", parameters: null };
 
+/** A search with all that chat has no word for. */
+const webSearch = { type: "web_search", filters: {}, external_web_access: true, search_content_types: ["text"] };
+const SEARCH_LOST = ["tools.filters", "tools.external_web_access", "tools.search_content_types"];
+
 const CHAT_SCHEMA = "response_format.json_schema.schema";
 
 /** A chat and a responses client's wish for an object with this property. */
 const chatFormat = (property: Body, more: Body = CLOSED) => ({
   response_format: { type: "json_schema", json_schema: { schema: objectWith(property, more) } },
+});
+const chatStrict = (strict: boolean) => ({
+  response_format: { type: "json_schema", json_schema: { strict, schema: { type: "string" } } },
 });
 const textFormat = (property: Body) => ({ text: { format: { type: "json_schema", schema: objectWith(property) } } });
 const objectWith = (property: Body, more: Body = CLOSED) => ({ type: "object", properties: { a: property }, ...more });
@@ -87,6 +94,11 @@ const ROWS: readonly Row[] = [
     ["context_management", "truncation"],
   ],
   ["rule 31 hints", "responses", "chat", { store: true, client_metadata: {}, max_tool_calls: 3 }, []],
+  ["rule 26 bound loosely", "chat", "messages", chatStrict(false), ["response_format.json_schema.strict"]],
+  ["rule 26 bound", "chat", "messages", chatStrict(true), []],
+  ["rule 28 flex", "responses", "chat", { service_tier: "flex" }, ["service_tier"]],
+  ["rule 28 default", "responses", "chat", { service_tier: "default" }, []],
+  ["rule 33 search", "responses", "chat", { tools: [webSearch] }, SEARCH_LOST, { openaiNative: true }],
   ["rule 28", "responses", "messages", { text: { verbosity: "high" } }, ["text.verbosity"]],
   ["rule 33 hosted", "responses", "messages", { tools: [fn, { type: "mcp", server_label: "x" }] }, ["tools.mcp"]],
 ];
@@ -101,6 +113,9 @@ test("rule 26: a format's description stands before its schema's own", () => {
   const format = { type: "json_schema", description: "Outer.", schema: { type: "string", description: "Inner." } };
   const sent = upstreamBody("responses", { input: "hi", text: { format } }, routeTo("messages"));
   assert.match(JSON.stringify(sent.output_config), /Outer\.\\n\\nInner\./);
+  const same = { ...format, schema: { type: "string", description: "Outer." } };
+  const once = upstreamBody("responses", { input: "hi", text: { format: same } }, routeTo("messages"));
+  assert.equal(JSON.stringify(once.output_config).match(/Outer/g)?.length, 1);
 });
 
 test("rule 18: a document's title goes along with its blocks and with its address", () => {

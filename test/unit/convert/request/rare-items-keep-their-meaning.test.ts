@@ -142,3 +142,39 @@ test("a long run of calls and results is translated in linear time", () => {
   const sent = upstreamBody("chat", body, routeTo("messages")) as { messages: { content: unknown[] }[] };
   assert.equal(sent.messages[2]?.content.length, 30_000);
 });
+
+test("rule 24: chat gets as many stop strings as it takes, and of more none", () => {
+  const stopOf = (stop_sequences: readonly string[]) =>
+    upstreamBody("messages", { max_tokens: 9, messages: [hi], stop_sequences }, routeTo("chat")).stop;
+  assert.deepEqual(stopOf(["a", "b", "c", "d"]), ["a", "b", "c", "d"]);
+  assert.equal(stopOf(["a", "b", "c", "d", "e"]), undefined);
+});
+
+test("rule 27: a loop that began with redacted thinking goes on thinking", () => {
+  const use = { type: "tool_use", id: "a", name: "f", input: {} };
+  const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "r" }] };
+  const thinkingOf = (...before: readonly object[]) => {
+    const messages = [hi, { role: "assistant", content: [...before, use] }, result];
+    const body = { max_tokens: 9_000, messages, thinking: { type: "enabled", budget_tokens: 2_000 } };
+    return upstreamBody("messages", body, routeTo("messages", { thinking: "budget" })).thinking;
+  };
+  assert.deepEqual(thinkingOf({ type: "redacted_thinking", data: "x" }), { type: "enabled", budget_tokens: 2_000 });
+  assert.equal(thinkingOf(), undefined);
+});
+
+test("rule 28: the tier that is OpenAI's default is the standard one of messages", () => {
+  const encoded = translate("chat", { messages: [hi], service_tier: "default" }, routeTo("messages"));
+  assert.ok(!isRefusal(encoded));
+  assert.deepEqual(encoded.dropped, []);
+  assert.equal(JSON.parse(new TextDecoder().decode(encoded.body)).service_tier, "standard_only");
+});
+
+test("rule 15: a blank text's breakpoint does not take the place of that of the block before", () => {
+  const hour = { type: "ephemeral", ttl: "1h" };
+  const content = [
+    { type: "text", text: "a", cache_control: hour },
+    { type: "text", text: " ", cache_control: { type: "ephemeral" } },
+  ];
+  const sent = upstreamBody("messages", { max_tokens: 9, messages: [{ role: "user", content }] }, routeTo("messages"));
+  assert.deepEqual((sent.messages as { content: unknown }[])[0]?.content, [content[0]]);
+});

@@ -5,8 +5,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { sealReasoning } from "../../../../src/convert/rules/envelope.ts";
+import { isRefusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
-import { CONTEXT, routeTo, UPSTREAM_MODEL, upstreamBody } from "./translate.ts";
+import { CONTEXT, routeTo, translate, UPSTREAM_MODEL, upstreamBody } from "./translate.ts";
 
 const THINKING = { type: "thinking", thinking: "h\u00e4 \ud83d\ude00", signature: "EqQB+/=" };
 const REDACTED = { type: "redacted_thinking", data: "Emw==" };
@@ -115,4 +116,31 @@ test("rule 38: a chat client's plain reasoning is dropped, an envelope is opened
   assert.deepEqual(blocks("hm"), [{ type: "text", text: "a" }]);
   assert.deepEqual(blocks(sealed("messages", [THINKING])), [THINKING, { type: "text", text: "a" }]);
   assert.equal((upstreamBody("chat", body("hm"), routeTo("responses")).input as unknown[]).length, 3);
+});
+
+test("rule 38: thinking that names no account is not read where it is bound to one", () => {
+  const body = input(reasoningItem(sealed("messages", [THINKING])), said);
+  const { messages } = upstreamBody("responses", body, routeTo("messages", { accountBoundThinking: true }));
+  assert.deepEqual((messages as { content: unknown }[])[1]?.content, [{ type: "text", text: "a" }]);
+});
+
+/** What a chat server wants back beside its words. */
+const WITH_DETAILS = { text: "hm", details: [{ type: "reasoning.text", text: "hm", signature: "s" }], calls: [] };
+
+test("rule 38: another chat model reads the words of what was signed, and nothing else of it", () => {
+  const block = { type: "thinking", thinking: "", signature: sealed("chat", [WITH_DETAILS], "other-model") };
+  const sent = upstreamBody("messages", turn(block), routeTo("chat", { reasoningContent: "roundtrip" }));
+  const { content, reasoning_content, reasoning_details } = (sent.messages as Record<string, unknown>[])[1] ?? {};
+  assert.deepEqual([content, reasoning_content, reasoning_details], ["a", "hm", undefined]);
+});
+
+test("reasoning that comes back as details is not named as left out", () => {
+  const ignored = (upstreamModel: string) => {
+    const block = { type: "thinking", thinking: "", signature: sealed("chat", [WITH_DETAILS], upstreamModel) };
+    const encoded = translate("messages", turn(block), routeTo("chat"));
+    assert.ok(!isRefusal(encoded));
+    return encoded.ignored;
+  };
+  assert.deepEqual(ignored(UPSTREAM_MODEL), []);
+  assert.deepEqual(ignored("other-model"), ["messages.content.thinking"]);
 });

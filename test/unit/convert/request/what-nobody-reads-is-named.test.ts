@@ -10,7 +10,7 @@ import type { Capabilities } from "../../../../src/values/catalog.ts";
 import { isRefusal, type Refusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { isJsonFault, scanJson } from "../../../../src/wire/json.ts";
-import { type Body, CONTEXT, PERMITTED, routeTo, upstreamBody } from "./translate.ts";
+import { type Body, CONTEXT, PERMITTED, routeTo, translate, upstreamBody } from "./translate.ts";
 
 function open(from: Protocol, to: Protocol, members: Body, strict = false): Exchange | Refusal {
   const json = { model: "m", ...(from === "messages" ? { max_tokens: 100 } : {}), ...members };
@@ -120,6 +120,19 @@ test("a breakpoint keeps its life between chat and responses", () => {
   assert.ok(JSON.stringify(there.input).includes(JSON.stringify(mark)));
   const back = upstreamBody("responses", { input: there.input }, routeTo("chat", NATIVE));
   assert.deepEqual(back.messages, chat);
+});
+
+test("a breakpoint that chat cannot carry is named, on whichever part it stands", () => {
+  const mark = { prompt_cache_breakpoint: { mode: "explicit" } };
+  for (const part of [
+    { type: "input_text", text: "a" },
+    { type: "input_image", image_url: "https://a.test/a.png" },
+  ]) {
+    const input = [{ role: "user", content: [{ ...part, ...mark }] }];
+    const encoded = translate("responses", { input }, routeTo("chat"));
+    assert.ok(!isRefusal(encoded));
+    assert.deepEqual(encoded.ignored, ["input.content.prompt_cache_breakpoint"]);
+  }
 });
 
 test("top_k of servers of open models reaches messages, where 0 and -1 mean all", () => {

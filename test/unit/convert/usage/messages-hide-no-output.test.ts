@@ -43,6 +43,13 @@ const FORMS: readonly (readonly [what: string, usage: object, input: number, cac
     90,
     5,
   ],
+  [
+    "the names of chat, with more cached than there is input",
+    { prompt_tokens: 50, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 90 } },
+    50,
+    50,
+    5,
+  ],
   ["the same beside zeros", { input_tokens: 0, output_tokens: 0, prompt_tokens: 100, completion_tokens: 5 }, 100, 0, 5],
   ["both", { input_tokens: 10, output_tokens: 5, prompt_tokens: 100, completion_tokens: 50 }, 10, 0, 5],
 ];
@@ -64,4 +71,16 @@ test("an end of 0 behind a beginning of 1 is no last word, an end of 0 behind no
   empty.begin({ input_tokens: 10, output_tokens: 0 });
   empty.count({ output_tokens: 0 });
   assert.equal(empty.final, true);
+});
+
+test("Bedrock's own count stands in for the protocol's, and does not replace it", () => {
+  const metrics = { "amazon-bedrock-invocationMetrics": { inputTokenCount: 8, outputTokenCount: 3 } };
+  const counted = new MessageUsage();
+  counted.count({ input_tokens: 10, output_tokens: 5 });
+  counted.countLast(metrics);
+  assert.deepEqual([counted.usage?.input, counted.usage?.output], [10, 5]);
+  const uncounted = new MessageUsage();
+  uncounted.begin({ input_tokens: 8, output_tokens: 1 });
+  uncounted.countLast(metrics);
+  assert.deepEqual([uncounted.usage?.input, uncounted.usage?.output, uncounted.final], [8, 3, true]);
 });
