@@ -9,7 +9,7 @@ import { type JsonObject, parseObject } from "../values/json-object.ts";
 import { Secret } from "../values/secret.ts";
 import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { CliFailure } from "./failure.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal } from "./output/terminal.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8788";
 /** Where `serve` puts the token that it makes, inside the data folder. */

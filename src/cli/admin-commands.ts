@@ -5,7 +5,7 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
-import { type Column, cell, facts, table } from "./table.ts";
+import { type Column, cell, facts, table } from "./output/table.ts";
 
 /** A command's result: the answer's JSON, its words, and what else a person should know (standard error). */
 export interface CommandResult {
@@ -126,9 +126,17 @@ export async function showLedger(
 ): Promise<CommandResult> {
   const search = query({ after: page.after, limit: page.limit });
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
+  return withMore(
+    body,
+    ledgerTable(body),
+    (next) => `More lines: tollgate ledger show --account ${account} --after ${next}\n`,
+  );
+}
+
+/** Lines of a page in their order. */
+export function ledgerTable(body: JsonObject): string {
   const rows = itemsOf(body).map(withCause);
-  const text = rows.length === 0 ? "No ledger lines.\n" : table(LEDGER_COLUMNS, rows);
-  return withMore(body, text, (next) => `More lines: tollgate ledger show --account ${account} --after ${next}\n`);
+  return rows.length === 0 ? "No ledger lines.\n" : table(LEDGER_COLUMNS, rows);
 }
 
 /** Nobody writes a note on what no client pays: its cause is why it is there. */

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
-import { type Column, table } from "./table.ts";
+import { type Column, table } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "AT, UTC", member: "at" },

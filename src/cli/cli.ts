@@ -21,9 +21,9 @@ import { type InitOptions, writeConfiguration } from "./init/init.ts";
 import type { Keyboard } from "./init/questions.ts";
 import * as keys from "./key-commands.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
+import { bold, type ProgressOut, showsColours, Terminal } from "./output/terminal.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
 import { confirmStore, storeStatus } from "./store-commands.ts";
-import { bold, type ProgressOut, showsColours, Terminal } from "./terminal.ts";
 import { showUpstreams } from "./upstreams-command.ts";
 import { showUsage, type UsageOptions } from "./usage-command.ts";
 import { type VerifyOptions, verifyLedger } from "./verify-command.ts";
@@ -388,6 +388,9 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .command("show")
     .description("show an account's ledger, oldest first, a page at a time")
     .requiredOption("--account <name>", "the account")
+    .option("--last <count>", "the newest lines, newest first, at most 1000")
+    .option("--since <when>", "no line before then, newest first: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
+    .option("--before <seq>", "with --last or --since, lines below this one")
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
     .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")

@@ -4,7 +4,7 @@ import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, cell, table } from "./table.ts";
+import { type Column, cell, table } from "./output/table.ts";
 
 /** Codes that one command may make. */
 const CODES_MAX = 1_000;

@@ -4,7 +4,7 @@ import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, cell, facts, table } from "./table.ts";
+import { type Column, cell, facts, table } from "./output/table.ts";
 
 export interface ExplainOptions {
   readonly keyId: string;

@@ -5,7 +5,8 @@ import { parseDurationMs } from "../values/time.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, cell, table } from "./table.ts";
+import { instantOf } from "./instants.ts";
+import { type Column, cell, table } from "./output/table.ts";
 
 const KEY_COLUMNS: readonly Column[] = [
   { title: "ID", member: "id" },
@@ -37,7 +38,7 @@ export async function createKey(admin: AdminClient, options: NewKeyOptions): Pro
   const asked = {
     group,
     ...(name !== undefined && { name }),
-    ...(expires !== undefined && { expires_at: endOf("--expires", expires) }),
+    ...(expires !== undefined && { expires_at: instantOf("--expires", expires, 1) }),
     ...(once !== undefined && { idempotency_id: once }),
   };
   const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, asked);
@@ -71,7 +72,7 @@ export async function renameKey(admin: AdminClient, id: string, name: string | u
 
 /** @throws CliFailure 2 for an end that is none */
 export async function setKeyExpiry(admin: AdminClient, id: string, end: string): Promise<CommandResult> {
-  const asked = end === "never" ? null : endOf("The end", end);
+  const asked = end === "never" ? null : instantOf("The end", end, 1);
   const { body } = await admin.call("PUT", `/keys/${segment(id)}/expiry`, { expires_at: asked });
   const text = body.expires_at === null ? "has no end" : `is refused from ${cell(body.expires_at)} on`;
   return { json: body, text: `The key ${cell(body.id)} ${text}.\n` };
@@ -102,15 +103,4 @@ export async function resumeKey(admin: AdminClient, id: string): Promise<Command
 export async function revokeKey(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/keys/${segment(id)}/revoke`);
   return { json: body, text: `The key ${cell(body.id)} is revoked, from its next request on and for good.\n` };
-}
-
-/** How long from now, as the configuration writes it (`30d`), else an instant that the gateway judges. */
-function endOf(where: string, typed: string): string {
-  const lastsMs = parseDurationMs(typed);
-  if (lastsMs !== undefined) return new Date(Date.now() + lastsMs).toISOString();
-  if (/^[0-9]{4}-[0-9]{2}-[0-9]{2}T/.test(typed)) return typed;
-  throw new CliFailure(
-    2,
-    `${where} must be how long from now, such as 30d or 12h, or an instant such as 2027-01-31T12:00:00Z.`,
-  );
 }

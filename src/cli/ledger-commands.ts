@@ -2,15 +2,21 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, patientClient, segment } from "./admin-client.ts";
-import { type CommandResult, itemsOf, query, showLedger, withMore } from "./admin-commands.ts";
-import { csv, csvRows } from "./csv.ts";
+import { type CommandResult, itemsOf, ledgerTable, query, showLedger, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { instantOf } from "./instants.ts";
+import { csv, csvRows } from "./output/csv.ts";
+import { type Column, table } from "./output/table.ts";
+import type { Terminal } from "./output/terminal.ts";
 
 export interface LedgerOptions {
   readonly account: string;
   readonly after?: string;
+  /** How many of the newest lines, newest first. */
+  readonly last?: string;
+  /** As typed: an instant, or how long ago. */
+  readonly since?: string;
+  readonly before?: string;
   readonly limit?: string;
   readonly format?: string;
   /** Tries at upstreams in place of lines. */
@@ -64,6 +70,7 @@ export async function showOrExport(
   terminal: Terminal,
 ): Promise<CommandResult> {
   const { account, limit, format = "table" } = options;
+  if (options.last !== undefined || options.since !== undefined) return showNewest(admin, options);
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
   if (limit !== undefined) throw new CliFailure(2, `--limit is for tables; --format ${format} gives the whole ledger.`);
@@ -73,6 +80,23 @@ export async function showOrExport(
   const pieces = (asJson: boolean) =>
     format === "csv" && !asJson ? csvPieces(options, first, pages) : jsonPieces(options, first, pages);
   return { json: {}, text: "", pieces };
+}
+
+/** @throws CliFailure 2 for options of the other order, or an instant that is none */
+async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<CommandResult> {
+  const { account, last, since, before, format = "table", attempts } = options;
+  const [other] =
+    Object.entries({ "--after": options.after, "--limit": options.limit }).find(([, typed]) => typed) ?? [];
+  if (other !== undefined) throw new CliFailure(2, `${other} is for oldest first: leave out --last and --since.`);
+  if (attempts || format === "csv")
+    throw new CliFailure(2, "--last and --since are for the table of lines, and for JSON.");
+  const from = since === undefined ? undefined : instantOf("--since", since, -1);
+  const search = query({ order: "newest", since: from, before, limit: last });
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
+  if (format === "json") return { json: body, text: `${JSON.stringify(body)}\n` };
+  const rest = [...(since === undefined ? [] : ["--since", since]), ...(last === undefined ? [] : ["--last", last])];
+  const again = `tollgate ledger show --account ${account} ${rest.join(" ")}`;
+  return withMore(body, ledgerTable(body), (next) => `Older lines: ${again} --before ${next}\n`);
 }
 
 type Pages = AsyncGenerator<readonly JsonObject[], void, void>;

@@ -9,8 +9,8 @@ import { CliFailure } from "./failure.ts";
 import { readColumnNames } from "./invoice/columns.ts";
 import { type Compared, type Comparison, compareFigures, type Figure } from "./invoice/compare.ts";
 import { addFigures, type ByDay, type Invoice, NO_FIGURES, readInvoice } from "./invoice/invoice.ts";
-import { cell, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { cell, table } from "./output/table.ts";
+import type { Terminal } from "./output/terminal.ts";
 
 export interface ReconcileOptions {
   readonly from: string;

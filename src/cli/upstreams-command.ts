@@ -3,7 +3,7 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf } from "./admin-commands.ts";
-import { type Column, cell, table } from "./table.ts";
+import { type Column, cell, table } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "UPSTREAM", member: "name" },

@@ -5,9 +5,9 @@ import { formatUsd } from "../values/money.ts";
 import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
-import { csv } from "./csv.ts";
-import { cell, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { csv } from "./output/csv.ts";
+import { cell, table } from "./output/table.ts";
+import type { Terminal } from "./output/terminal.ts";
 
 export interface UsageOptions {
   readonly account?: string;

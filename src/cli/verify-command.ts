@@ -5,8 +5,8 @@ import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, cell, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { type Column, cell, table } from "./output/table.ts";
+import type { Terminal } from "./output/terminal.ts";
 
 export interface VerifyOptions {
   readonly account?: string;

@@ -171,7 +171,17 @@ export const AuditQuery = Type.Object(
 
 export const LedgerQuery = Type.Object(
   {
-    after: Type.Optional(wholeNumber(15, "the number of a ledger line, 0 for the beginning")),
+    after: Type.Optional(wholeNumber(15, "the number of a ledger line, 0 for the beginning; oldest first")),
+    order: Type.Optional(
+      Type.Unsafe<"oldest" | "newest">({
+        type: "string",
+        enum: ["oldest", "newest"],
+        description: "`oldest` or `newest`: which lines come first; oldest where it is left out",
+        "x-remedy": "Ask for order=newest or order=oldest.",
+      }),
+    ),
+    before: Type.Optional(wholeNumber(15, "with order=newest, the number of a ledger line: the ones below it")),
+    since: Type.Optional(Instant),
     limit: Type.Optional(wholeNumber(4, `a whole number from 1 to ${LEDGER_PAGE_MAX}`)),
   },
   closed,

@@ -17,6 +17,8 @@ export interface Account {
   /** Everything ever charged to the balance, and everything ever topped up or adjusted. */
   readonly spent: NanoUsd;
   readonly topped: bigint;
+  /** The number of its last ledger line; 0 before the first. */
+  readonly lines: number;
   readonly createdAtMs: number;
 }
 

@@ -10,8 +10,8 @@ import type { LedgerLine } from "../../store/records.ts";
 import { type AdminClient, patientClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
-import { type Column, table } from "../table.ts";
-import type { Terminal } from "../terminal.ts";
+import { type Column, table } from "../output/table.ts";
+import type { Terminal } from "../output/terminal.ts";
 import { listArchive, readArchive, writeArchive } from "./files.ts";
 import { allAccounts, readLines } from "./lines.ts";
 

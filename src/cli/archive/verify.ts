@@ -13,7 +13,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { AdminClient } from "../admin-client.ts";
 import { CliFailure } from "../failure.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../output/terminal.ts";
 import { type ArchiveFile, type ArchiveHeading, listArchive, readFaulty } from "./files.ts";
 import { allAccounts, readLines } from "./lines.ts";
 

@@ -174,7 +174,7 @@ export async function linePage<T>(
     const lines = await store.readLedger(tag, last, count);
     for (const line of lines) {
       items.push(show(line));
-      chars += line.memo.length + line.debit.length + line.credit.length + line.reference.length;
+      chars += charsOf(line);
     }
     last = lines.at(-1)?.seq ?? last;
     if (lines.length < count) return { items, next: null };
@@ -182,3 +182,39 @@ export async function linePage<T>(
   }
   return { items, next: last };
 }
+
+/**
+ * The same from the newest line on.
+ * @param before lines below this number.
+ * @param sinceMs no line before this instant, on the store's clock.
+ * @returns what `show` made of them, and the `before` of the next page, null on the last one.
+ * @throws StoreError
+ */
+export async function newestLines<T>(
+  store: Pick<Store, "readLedger">,
+  tag: AccountTag,
+  { before, limit, sinceMs }: { readonly before: number; readonly limit: number; readonly sinceMs: number },
+  show: (line: LedgerLine) => T,
+): Promise<{ readonly items: T[]; readonly next: number | null }> {
+  const items: T[] = [];
+  let top = before;
+  let chars = 0;
+  while (items.length < limit && chars < PAGE_CHARS) {
+    const count = Math.min(STEP_LINES, limit - items.length, top - 1);
+    // The opening line stands for all below it: its number may be far above the one that was asked for.
+    const lines = (await store.readLedger(tag, top - 1 - count, count)).filter(({ seq }) => seq < top);
+    for (const line of lines.reverse()) {
+      if (line.atMs < sinceMs) return { items, next: null };
+      items.push(show(line));
+      chars += charsOf(line);
+    }
+    const oldest = lines.at(-1);
+    if (oldest === undefined || oldest.seq === 1 || oldest.kind === "opening") return { items, next: null };
+    top = oldest.seq;
+    await setImmediate();
+  }
+  return { items, next: top };
+}
+
+const charsOf = ({ memo, debit, credit, reference }: LedgerLine): number =>
+  memo.length + debit.length + credit.length + reference.length;

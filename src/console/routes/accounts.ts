@@ -54,6 +54,19 @@ export function readLimit(text: string | undefined, max: number): number {
   return limit;
 }
 
+/**
+ * Reads an instant of the form that the schemas ask for.
+ * @returns milliseconds since the epoch
+ * @throws AdminRefusal 400 for one that no calendar has
+ */
+export function readInstant(where: string, typed: string): number {
+  const ms = Date.parse(typed);
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(typed.slice(0, 19));
+  if (!isReal) throw malformed(where, "an instant of the calendar", "Check the date.");
+  return ms;
+}
+
 export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;
   return [

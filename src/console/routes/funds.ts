@@ -1,13 +1,14 @@
 /**
  * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
  */
+import type { Store } from "../../store/contract.ts";
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
-import { LedgerPage, linePage } from "../answers/ledger.ts";
+import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup } from "../schema.ts";
-import { accountNamed, nameOfAccount, readLimit } from "./accounts.ts";
+import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup, type Static } from "../schema.ts";
+import { accountNamed, nameOfAccount, readInstant, readLimit } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 const SAME_ID_AGAIN = "Repeat the request with the same id: the same id never counts twice.";
@@ -73,19 +74,40 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "GET",
       path: "/accounts/:name/ledger",
       id: "showLedger",
-      summary: "Show an account's ledger, oldest line first",
+      summary: "Show an account's ledger, oldest line first, or with `order=newest` the newest",
+      description:
+        "`next` is the `after` of the next page, with `order=newest` its `before`. `since` leaves out what is older; it and " +
+        "`before` are for `order=newest`, `after` is for the other.",
       answers: { 200: LedgerPage },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
       query: LedgerQuery,
-      async handle({ params, query }) {
-        const { tag } = await nameOfAccount(parts.store, params.name);
-        const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
-        const after = Number(query.after ?? "0");
-        return { status: 200, body: await linePage(parts.store, tag, { after, limit }, showLedgerLine) };
-      },
+      handle: async ({ params, query }) => ({ status: 200, body: await linesOf(parts.store, params.name, query) }),
     }),
   ];
+}
+
+async function linesOf(store: Store, name: string, query: Static<typeof LedgerQuery>) {
+  const limit = readLimit(query.limit, LEDGER_PAGE_MAX);
+  assertOneOrder(query);
+  if (query.order !== "newest") {
+    const { tag } = await nameOfAccount(store, name);
+    return linePage(store, tag, { after: Number(query.after ?? "0"), limit }, showLedgerLine);
+  }
+  const sinceMs = query.since === undefined ? 0 : readInstant("since", query.since);
+  const { tag, lines } = await accountNamed(store, name);
+  const before = Math.min(lines + 1, Number(query.before ?? lines + 1));
+  return newestLines(store, tag, { before, limit, sinceMs }, showLedgerLine);
+}
+
+/** @throws AdminRefusal 400 for members that the other order has. */
+function assertOneOrder({ order, after, before, since }: Static<typeof LedgerQuery>): void {
+  const isNewest = order === "newest";
+  const [name] =
+    Object.entries(isNewest ? { after } : { before, since }).find(([, typed]) => typed !== undefined) ?? [];
+  if (name === undefined) return;
+  const other = isNewest ? "oldest" : "newest";
+  throw malformed(name, "left out with this order", `It is for order=${other}.`);
 }
 
 /** The amount of a top-up: above 0, at most NANO_USD_MAX (docs/failure-model.md row 38). @throws AdminRefusal 400 */

@@ -23,7 +23,7 @@ import {
   OVERLAP_S,
 } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
-import { accountNamed, readLimit } from "./accounts.ts";
+import { accountNamed, readInstant, readLimit } from "./accounts.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
@@ -251,10 +251,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
 /** @throws AdminRefusal 400 for no instant of the calendar, or one that is over. */
 function endOf(typed: string | null, clock: Pick<Clock, "wallMs">): number | "never" {
   if (typed === null) return "never";
-  const endMs = Date.parse(typed);
-  // Date.parse takes the 30th of February for the 2nd of March.
-  const isReal = !Number.isNaN(endMs) && new Date(endMs).toISOString().startsWith(typed.slice(0, 19));
-  if (!isReal) throw malformed("expires_at", "an instant of the calendar", "Check the date.");
+  const endMs = readInstant("expires_at", typed);
   if (endMs <= clock.wallMs()) {
     throw malformed("expires_at", "an instant to come", "To stop a key at once, suspend or revoke it.");
   }

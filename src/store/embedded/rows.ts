@@ -52,6 +52,7 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     held: nanoUsd(live.held),
     spent: nanoUsd(row.spent),
     topped: row.topped,
+    lines: row.seq,
     createdAtMs: row.createdAtMs,
   };
 }

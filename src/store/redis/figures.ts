@@ -33,7 +33,7 @@ import { ACCOUNT_FIELDS, fieldsOf, type HashFields, toAccount, toEntitlement } f
 import type { Scripts } from "./scripts.ts";
 
 /** Fields of the account's hash that every portion has. */
-const OWN_FIELDS = [...ACCOUNT_FIELDS, "seq", "conc", "es", "todo"] as const;
+const OWN_FIELDS = [...ACCOUNT_FIELDS, "conc", "es", "todo"] as const;
 /** Those of them that are whole numbers. */
 const NUMBERS = ["bal", "held", "spent", "topped", "created", "seq", "conc"] as const;
 /** What is kept of a field beside the sum of the day, which an upstream's field has among them. */

@@ -15,7 +15,7 @@ export function fieldsOf(flat: readonly string[] = []): HashFields {
 }
 
 /** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
-export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent", "topped", "created"] as const;
+export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent", "topped", "seq", "created"] as const;
 
 /**
  * An account's hash; undefined when there is no such account.
@@ -40,6 +40,7 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     held: nanoUsd(BigInt(fields.held ?? 0)),
     spent: nanoUsd(BigInt(fields.spent ?? 0)),
     topped: BigInt(fields.topped ?? 0),
+    lines: Number(fields.seq ?? 0),
     createdAtMs: Number(fields.created),
   };
 }

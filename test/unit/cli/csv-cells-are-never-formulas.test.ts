@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { csv } from "../../../src/cli/csv.ts";
+import { csv } from "../../../src/cli/output/csv.ts";
 
 /** The one cell of a table of one column, as a reader of RFC 4180 gets it back. */
 function cellOf(value: unknown): string {

@@ -140,6 +140,22 @@ test("topup and ledger show", async (t) => {
   assert.match(shown.out, /^SEQ +AT +KIND +USD +FROM +TO +BALANCE USD +MODEL +REFERENCE +NOTE\n/);
   assert.match(shown.out, /^ +1 .* topup +10\.00 .* pay_1 /m);
   assert.match(shown.out, /^ +2 .* topup +5\.00 .* 15\.00 .* pay_2 /m);
+  const newest = await tollgate("ledger", "show", "--account", "alice", "--last", "1");
+  assert.match(newest.out, /^ *SEQ[^\n]*\n *2 [^\n]*pay_2[^\n]*\n$/);
+  assert.match(newest.err, /Older lines: tollgate ledger show --account alice --last 1 --before 2\n/);
+  const recent = await tollgate("ledger", "show", "--account", "alice", "--since", "1h", "--last", "5");
+  assert.match(recent.out, / 2 [^\n]*\n *1 /);
+  assert.equal(
+    (await tollgate("ledger", "show", "--account", "alice", "--since", "2099-01-01T00:00:00Z")).out,
+    "No ledger lines.\n",
+  );
+  for (const wrong of [
+    ["--last", "1", "--after", "1"],
+    ["--since", "soon"],
+    ["--last", "1", "--attempts"],
+  ]) {
+    assert.equal((await tollgate("ledger", "show", "--account", "alice", ...wrong)).status, 2, wrong.join(" "));
+  }
   const page = await tollgate("ledger", "show", "--account", "alice", "--limit", "1");
   assert.match(page.err, /--account alice --after 1\n$/);
   const rest = await tollgate("ledger", "show", "--account", "alice", "--after", "1");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AdminClient } from "../../../../src/cli/admin-client.ts";
-import { Terminal } from "../../../../src/cli/terminal.ts";
+import { Terminal } from "../../../../src/cli/output/terminal.ts";
 import { showUsage } from "../../../../src/cli/usage-command.ts";
 import type { JsonObject } from "../../../../src/values/json-object.ts";
 

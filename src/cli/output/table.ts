@@ -1,7 +1,7 @@
 /**
  * Plain text for people: aligned tables and lists of facts.
  */
-import type { JsonObject } from "../values/json-object.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 
 export interface Column {
   readonly title: string;

@@ -1,5 +1,5 @@
 /** Tables for spreadsheets. */
-import type { JsonObject } from "../values/json-object.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 
 /**
  * RFC 4180, with a heading. A text that a spreadsheet would take for a formula gets an apostrophe in front; an amount,
