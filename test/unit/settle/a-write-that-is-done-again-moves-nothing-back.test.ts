@@ -109,14 +109,16 @@ test("a rotation comes back to a key that has been changed since, and a suspensi
     await each.createAccount({ tag: TAG, name: "alice", plan: "pro" });
     await each.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
     await each.createKey(TAG, { id: "key_2", hash: hashOf("2"), group: "big" });
+    await each.createKey(TAG, { id: "key_3", hash: hashOf("3"), group: "big", expiresAtMs: 4_000_000_000_000 });
   }
   await writes.rotateKey(TAG, "key_1", { hash: hashOf("1b"), overlapMs: 0 });
   await writes.changeKey(TAG, "key_1", { name: "Laptop" });
   await writes.changeKey(TAG, "key_2", { status: "suspended" });
   await writes.rotateKey(TAG, "key_2", { hash: hashOf("2b"), overlapMs: 60_000 });
+  await writes.changeKey(TAG, "key_3", { expiresAtMs: "never" });
   const facts = async (of: Store) =>
     Promise.all(
-      ["1", "1b", "2", "2b"].map(async (value) => {
+      ["1", "1b", "2", "2b", "3"].map(async (value) => {
         const key = (await of.readKey(TAG, hashOf(value)))?.key;
         return [key?.id, key?.name, key?.status, key?.expiresAtMs];
       }),

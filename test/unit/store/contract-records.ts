@@ -53,6 +53,10 @@ export function recordTests(ask: Ask): void {
     const createdAtMs = nowMs();
     const again = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("key"), group: "elsewhere" });
     assert.deepEqual([again?.group, again?.revision], ["big", 1]);
+    const other = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("another"), group: "big" });
+    assert.deepEqual(other, again, "an id has one key, whatever its value");
+    assert.equal(await store.readKey(tag, hashOf("another")), undefined);
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.id, "key_Rkeys");
     assert.equal(await store.createKey(tagOf("Rnone"), { id: "k", hash: hashOf("k"), group: "g" }), undefined);
     const first = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(Math.abs(first - nowMs()) < 60_000, "a revision is the store's time");
