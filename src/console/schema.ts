@@ -47,9 +47,8 @@ const KeyId = Type.String({
 });
 
 const KeyName = Type.String({
-  // No control character, and none that turns the direction of what is printed after it.
-  pattern:
-    "^[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069][^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]{0,63}$",
+  // No control or format character, none that turns the direction of what is printed after it, but the joiner of emoji; not blank.
+  pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,63}$",
   description: "a name for people, 1 to 64 printable characters, the first no space",
   "x-remedy": "Choose a name such as Laptop of Alice.",
   examples: ["Laptop of Alice"],

@@ -46,6 +46,8 @@ export interface Key {
    * with a lower one changes nothing. A store that has lost changes so gives the next one a higher revision than they had.
    */
   readonly revision: number;
+  /** The same of its last rotation, 0 before the first: a change and a rotation that are done again do not outdo each other. */
+  readonly rotation: number;
 }
 
 /** The last request of a key that was admitted. */

@@ -3,6 +3,7 @@
  * vendors publish (docs/decisions/a-hold-follows-what-is-held.md has them). A size that the client chose, in a header or
  * in bytes, is believed only where the other of the two agrees.
  */
+import { isUtf8 } from "node:buffer";
 import { inflateRawSync } from "node:zlib";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
@@ -148,11 +149,15 @@ function pieceByHead(
   return { kind, tokens: isText(head) ? tokensOfText(encoded, budget) : undefined };
 }
 
-/** As UTF-8, and in its charset if that is another one: who reads it how is the route's matter. */
+/**
+ * As UTF-8, and in its charset if that is another one: who reads it how is the route's matter. A byte that its charset does not
+ * have is read as one character of three bytes.
+ */
 function tokensOfText(encoded: Base64Text, budget: ReadingBudget): number {
   const bytes = decoded(encoded, encoded.bytes);
   const tokens = textTokens(bytes, budget);
-  const text = encoded.charset === undefined ? undefined : decodeCharset(bytes, encoded.charset);
+  const isAsWritten = encoded.charset === undefined && isUtf8(bytes);
+  const text = isAsWritten ? undefined : decodeCharset(bytes, encoded.charset);
   return text === undefined ? tokens : Math.max(tokens, textTokens(Buffer.from(text), budget));
 }
 

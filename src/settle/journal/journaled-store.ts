@@ -112,7 +112,7 @@ function accountWrites(
           id: key.id,
           hash,
           untilMs: key.previousUntilMs,
-          revision: key.revision,
+          revision: key.rotation,
         });
       }),
     revokeKey: (...ask) => noted(store.revokeKey(...ask), async (key) => key && noteKey(key, "key_revoke")),

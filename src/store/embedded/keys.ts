@@ -47,7 +47,7 @@ export function createKey(
     ),
   );
   const made = { id, tag, group, name, status: "normal", expiresAtMs, previousUntilMs: undefined } as const;
-  return { ...made, createdAtMs: nowMs, revision: 1 };
+  return { ...made, createdAtMs: nowMs, revision: 1, rotation: 0 };
 }
 
 export function listKeys({ db }: Context, tag: AccountTag): ListedKey[] {
@@ -108,35 +108,44 @@ export function rotateKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  rotation: KeyRotation,
+  to: KeyRotation,
   replayed?: number,
 ): Key | "too_many" | undefined {
   const { db } = context;
   const row = keyRow(context, tag, keyId);
   if (row === undefined) return undefined;
   const key = toKey(tag, row);
-  const { hash } = rotation;
+  const { hash } = to;
   if (key.status === "revoked" || context.key(tag, hash) !== undefined) return key;
-  if (replayed !== undefined && replayed <= key.revision) return key;
+  if (replayed !== undefined && replayed <= key.rotation) return key;
   const nowMs = context.nowMs();
-  const untilMs = "untilMs" in rotation ? rotation.untilMs : nowMs + rotation.overlapMs;
+  const untilMs = "untilMs" in to ? to.untilMs : nowMs + to.overlapMs;
   const former = "SELECT COUNT(*) AS n FROM former_keys WHERE tag = ? AND id = ? AND until > ?";
   const working = 1 + Number(db.get(former, tag, keyId, nowMs)?.n) + (untilMs > nowMs ? 1 : 0);
   if (working > KEY_VALUES_MAX) return "too_many";
-  const revision = Math.max(key.revision + 1, replayed ?? nowMs);
+  const rotation = Math.max(key.rotation + 1, replayed ?? nowMs);
   db.commitFull(() => {
-    db.run("DELETE FROM former_keys WHERE tag = ? AND id = ? AND until <= ?", tag, keyId, nowMs);
     db.run("INSERT INTO former_keys (tag, hash, id, until) VALUES (?, ?, ?, ?)", tag, row.hash ?? null, keyId, untilMs);
+    // What has ended is known for a while, so that a program that still has it is told so; then the first to end is forgotten.
     db.run(
-      "UPDATE keys SET hash = ?, previous_until = ?, revision = ? WHERE tag = ? AND id = ?",
+      `DELETE FROM former_keys WHERE tag = ?1 AND hash IN (
+        SELECT hash FROM former_keys WHERE tag = ?1 AND id = ?2 
+        ORDER BY hash = ?3 DESC, until DESC, hash DESC LIMIT -1 OFFSET ?4)`,
+      tag,
+      keyId,
+      row.hash ?? null,
+      KEY_VALUES_MAX,
+    );
+    db.run(
+      "UPDATE keys SET hash = ?, previous_until = ?, rotation = ? WHERE tag = ? AND id = ?",
       hash,
       untilMs,
-      revision,
+      rotation,
       tag,
       keyId,
     );
   });
-  return { ...key, previousUntilMs: untilMs, revision };
+  return { ...key, previousUntilMs: untilMs, rotation };
 }
 
 function rewriteKey(

@@ -68,6 +68,7 @@ export function toKey(tag: AccountTag, row: Row): Key {
     previousUntilMs: instantOrNone(row.previous_until),
     createdAtMs: whole(row, "created"),
     revision: whole(row, "revision"),
+    rotation: whole(row, "rotation"),
   };
 }
 

@@ -47,7 +47,7 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
 
 /** A key record: a JSON list of texts (`lua/key.lua`). */
 export function toKey(tag: AccountTag, json: string): Key {
-  const [id = "", group = "", status, created, revision, name = "", expires = "", suspended, , former = ""] =
+  const [id = "", group = "", status, created, revision, name = "", expires = "", suspended, , former = "", rotated] =
     JSON.parse(json) as readonly string[];
   return {
     id,
@@ -59,6 +59,7 @@ export function toKey(tag: AccountTag, json: string): Key {
     previousUntilMs: former === "" ? undefined : Number(former.split(" ").at(-1)),
     createdAtMs: Number(created),
     revision: Number(revision),
+    rotation: Number(rotated ?? 0),
   };
 }
 

@@ -424,6 +424,14 @@ test("text is held as what it is in the charset that it names", () => {
   assert.equal(held("nobody-s"), plain);
 });
 
+test("bytes that are no UTF-8 are held as the characters that they become", () => {
+  const bytes = Buffer.alloc(30_000, 0xff);
+  const held = (read: Buffer) =>
+    tokensOf({ type: "file", file: { file_data: `data:text/plain;base64,${read.toString("base64")}` } });
+  assert.equal(held(bytes), held(Buffer.from(bytes.toString())));
+  assert.ok((held(bytes) ?? 0) >= 30_000, `${held(bytes)}`);
+});
+
 test("dense text in a ZIP file is held as it is", () => {
   for (const method of [0, 8]) {
     const tokens = tokensOf(file(zip([{ text: "1,2,".repeat(50_000), method }]))) ?? 0;

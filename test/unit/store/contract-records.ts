@@ -53,6 +53,10 @@ export function recordTests(ask: Ask): void {
     const createdAtMs = nowMs();
     const again = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("key"), group: "elsewhere" });
     assert.deepEqual([again?.group, again?.revision], ["big", 1]);
+    const other = await store.createKey(tag, { id: "key_Rkeys", hash: hashOf("another"), group: "big" });
+    assert.deepEqual(other, again, "an id has one key, whatever its value");
+    assert.equal(await store.readKey(tag, hashOf("another")), undefined);
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.id, "key_Rkeys");
     assert.equal(await store.createKey(tagOf("Rnone"), { id: "k", hash: hashOf("k"), group: "g" }), undefined);
     const first = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(Math.abs(first - nowMs()) < 60_000, "a revision is the store's time");
@@ -149,10 +153,11 @@ export function recordTests(ask: Ask): void {
 
     // Done again it counts only above what the key has seen.
     const before = await rotate("four", { untilMs: nowMs() + 600_000 });
-    assert.deepEqual(await rotate("old", { untilMs: nowMs() + 600_000 }, before.revision), before);
+    assert.equal(await by("two"), "expired_key", "what has ended is known for a while");
+    assert.deepEqual(await rotate("old", { untilMs: nowMs() + 600_000 }, before.rotation), before);
     assert.equal(await by("old"), "unknown_key");
-    const later = await rotate("five", { untilMs: nowMs() - 60_000 }, before.revision + 1_000_000);
-    assert.equal(later.revision, before.revision + 1_000_000);
+    const later = await rotate("five", { untilMs: nowMs() - 60_000 }, before.rotation + 1_000_000);
+    assert.equal(later.rotation, before.rotation + 1_000_000);
     assert.deepEqual([await by("four"), await by("five")], ["expired_key", "admitted"]);
 
     for (let working = 4; working <= KEY_VALUES_MAX; working++) await rotate(`more ${working}`, { overlapMs: 600_000 });
@@ -184,6 +189,32 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual((await store.listKeys(tag))[0]?.lastUse, use(3_000, ""));
     await store.noteKeyUses(tagOf("Rnobody"), [use(1_000, "")]);
     assert.equal(await store.getAccount(tagOf("Rnobody")), undefined);
+  });
+
+  test("a change and a rotation that are done again count, whichever comes first", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Rboth");
+    const id = "key_Rboth";
+    const rotate = (value: string, revision: number) =>
+      store.rotateKey(tag, id, { hash: hashOf(value), untilMs: 1 }, revision);
+    const facts = async (value: string) => {
+      const key = (await store.readKey(tag, hashOf(value)))?.key;
+      return key && [key.status, key.name, key.expiresAtMs];
+    };
+    await store.changeKey(tag, id, { name: "later" }, 20);
+    await rotate("two", 10);
+    assert.deepEqual(
+      [await facts("key"), await facts("two")],
+      [
+        ["normal", "later", 1],
+        ["normal", "later", undefined],
+      ],
+    );
+    await rotate("three", 40);
+    await store.changeKey(tag, id, { status: "suspended" }, 30);
+    assert.deepEqual([(await facts("three"))?.[0], await facts("two")], ["suspended", ["suspended", "later", 1]]);
+    await rotate("between", 35);
+    assert.equal(await facts("between"), undefined, "a later rotation is the last word on values");
   });
 
   test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {

@@ -103,7 +103,8 @@ test("a folder of the version without codes is taken over with everything in it"
     old.exec("DROP TABLE former_keys; DROP TABLE key_uses;");
     old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
     old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
-    for (const column of ["name", "expires", "previous_until"]) old.exec(`ALTER TABLE keys DROP COLUMN ${column};`);
+    for (const column of ["name", "expires", "previous_until", "rotation"])
+      old.exec(`ALTER TABLE keys DROP COLUMN ${column};`);
     for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning", "cost", "absorbed"])
       old.exec(`ALTER TABLE days DROP COLUMN ${count};`);
     old.exec("PRAGMA user_version = 1;");

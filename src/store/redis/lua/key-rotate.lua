@@ -1,4 +1,5 @@
--- Gives a key another value; the one that it has works on until its end. The same value again changes nothing.
+-- Gives a key another value; the one that it has works on until its end. The same value again changes nothing. What is done
+-- again counts only above the last rotation, whatever else became of the key since: a change says nothing of its values.
 -- KEYS account; ARGV id, hash of the new value, milliseconds from now on or '', and where it is done again the end and the
 --      revision, values at one time
 local account = KEYS[1]
@@ -8,25 +9,34 @@ if not before then return false end
 local stored = redis.call('HGET', account, 'k:' .. before)
 local key = filled(cjson.decode(stored))
 if is_revoked(key) or redis.call('HGET', account, 'k:' .. hash) then return stored end
-local revision, replayed = tonumber(key[5]), tonumber(ARGV[5])
-if replayed and not (replayed > revision) then return stored end
+local rotated, replayed = tonumber(key[11]) or 0, tonumber(ARGV[5])
+if replayed and not (replayed > rotated) then return stored end
 local now = clock()
-local former, over, working = {}, {}, 1
+local most, working = tonumber(ARGV[6]), 1
+local former = {}
 for value, ends in string.gmatch(key[10], '(%S+) (%S+)') do
-  if tonumber(ends) > now then
-    former[#former + 1] = value .. ' ' .. ends
-    working = working + 1
-  else
-    over[#over + 1] = 'k:' .. value
-  end
+  former[#former + 1] = { value = value, ends = tonumber(ends) }
 end
-local ends = tonumber(ARGV[4]) or now + tonumber(ARGV[3])
-if ends > now then working = working + 1 end
-if working > tonumber(ARGV[6]) then return 'too_many' end
-former[#former + 1] = before .. ' ' .. text(ends)
-key[5], key[10] = text(math.max(revision + 1, replayed or now)), table.concat(former, ' ')
+former[#former + 1] = { value = before, ends = tonumber(ARGV[4]) or now + tonumber(ARGV[3]) }
+for _, one in ipairs(former) do
+  if one.ends > now then working = working + 1 end
+end
+if working > most then return 'too_many' end
+-- What has ended is known for a while, so that a program that still has it is told so; then the first to end is forgotten.
+local forgotten
+if #former > most then
+  forgotten = 1
+  for i = 2, #former - 1 do
+    local one, first = former[i], former[forgotten]
+    if one.ends < first.ends or (one.ends == first.ends and one.value < first.value) then forgotten = i end
+  end
+  forgotten = 'k:' .. table.remove(former, forgotten).value
+end
+local texts = {}
+for i, one in ipairs(former) do texts[i] = one.value .. ' ' .. text(one.ends) end
+local past = cjson.encode({ id, '', 'revoked', key[4], key[5], '', '', '', text(former[#former].ends) })
+key[10], key[11] = table.concat(texts, ' '), text(math.max(rotated + 1, replayed or now))
 local changed = cjson.encode(key)
-local past = cjson.encode({ id, '', 'revoked', key[4], key[5], '', '', '', text(ends) })
 redis.call('HSET', account, 'k:' .. hash, changed, 'ki:' .. id, hash, 'k:' .. before, past)
-if #over > 0 then redis.call('HDEL', account, unpack(over)) end
+if forgotten then redis.call('HDEL', account, forgotten) end
 return changed
