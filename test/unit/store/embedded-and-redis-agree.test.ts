@@ -129,15 +129,19 @@ class Run {
         await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, { group: o.group }));
         return;
       case "keyState": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
         const { endsInMs, ...change } = o.change;
         const expiresAtMs = typeof endsInMs === "number" ? this.#nowMs + endsInMs : endsInMs;
         const whole = expiresAtMs === undefined ? change : { ...change, expiresAtMs };
-        await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, whole));
+        await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, whole, revision));
         return;
       }
       case "rotate": {
-        const rotation = { hash: hashOf(`${o.key} ${o.value}`), overlapMs: o.overlapMs };
-        await this.#both((store) => store.rotateKey(tag, `key_${tag}${o.key}`, rotation));
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        const hash = hashOf(`${o.key} ${o.value}`);
+        const rotation =
+          revision === undefined ? { hash, overlapMs: o.overlapMs } : { hash, untilMs: revision + o.overlapMs };
+        await this.#both((store) => store.rotateKey(tag, `key_${tag}${o.key}`, rotation, revision));
         return;
       }
       case "byOldValue":

@@ -63,6 +63,9 @@ const costs = fc.uniqueArray(
   { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
 );
 
+/** How far the revision of a write that is done again is from now; undefined: it is done for the first time. */
+const replayedFromMs = fc.option(fc.constantFrom(-HOUR_MS, 0, 1, HOUR_MS), { nil: undefined, freq: 4 });
+
 const operation = {
   admit: fc.record({
     do: fc.constant("admit" as const),
@@ -153,6 +156,7 @@ const operation = {
   keyGroup: fc.record({ do: fc.constant("keyGroup" as const), account, key, group }),
   keyState: fc.record({
     do: fc.constant("keyState" as const),
+    replayedFromMs,
     account,
     key,
     change: fc.record(
@@ -170,6 +174,7 @@ const operation = {
     key,
     value: fc.integer({ min: 0, max: 20 }),
     overlapMs: fc.constantFrom(0, 1, HOUR_MS),
+    replayedFromMs,
   }),
   byOldValue: fc.record({
     do: fc.constant("byOldValue" as const),
