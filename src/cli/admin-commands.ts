@@ -82,11 +82,20 @@ export interface PageOptions {
   readonly limit?: string;
 }
 
-export async function listAccounts(admin: AdminClient, options: PageOptions): Promise<CommandResult> {
-  const body = await pageOrAll(admin, "/accounts", options);
+export async function listAccounts(
+  admin: AdminClient,
+  options: PageOptions & { readonly search?: string },
+): Promise<CommandResult> {
+  const { search } = options;
+  const body = await pageOrAll(admin, "/accounts", options, { search });
   const rows = itemsOf(body);
   const text = rows.length === 0 ? "No accounts.\n" : table(ACCOUNT_COLUMNS, rows);
-  return withMore(body, text, (next) => `More accounts: tollgate account list --cursor ${next}\n`);
+  return withMore(
+    body,
+    text,
+    (next) =>
+      `More accounts: tollgate account list${search === undefined ? "" : ` --search ${search}`} --cursor ${next}\n`,
+  );
 }
 
 export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
@@ -154,9 +163,16 @@ function movementWords(body: JsonObject, done: string): string {
 }
 
 /** The page that is asked for, or the whole listing as one. */
-export async function pageOrAll(admin: AdminClient, path: string, { cursor, limit }: PageOptions): Promise<JsonObject> {
-  if (cursor === undefined && limit === undefined) return allPages(admin, (next) => path + query({ cursor: next }));
-  const { body } = await admin.call("GET", path + query({ cursor, limit }));
+export async function pageOrAll(
+  admin: AdminClient,
+  path: string,
+  { cursor, limit }: PageOptions,
+  filter: Readonly<Record<string, string | undefined>> = {},
+): Promise<JsonObject> {
+  if (cursor === undefined && limit === undefined) {
+    return allPages(admin, (next) => path + query({ cursor: next, ...filter }));
+  }
+  const { body } = await admin.call("GET", path + query({ cursor, limit, ...filter }));
   return body;
 }
 

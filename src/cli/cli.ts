@@ -306,9 +306,10 @@ function addAccountCommands(program: Command, ask: Ask): void {
   account
     .command("list")
     .description("list accounts by name; all of them unless a page is asked for")
+    .option("--search <text>", "those whose name has this somewhere")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "accounts on a page, at most 200")
-    .action((options: admin.PageOptions) => ask((c) => admin.listAccounts(c, options)));
+    .action((options: admin.PageOptions & { search?: string }) => ask((c) => admin.listAccounts(c, options)));
   account
     .command("show <name>")
     .description("show an account, its balance and its time cards")
@@ -343,7 +344,10 @@ function addKeyCommands(program: Command, ask: Ask): void {
     .command("list")
     .description("list an account's keys, without their text")
     .requiredOption("--account <name>", "the account")
-    .action((options: { account: string }) => ask((c) => keys.listKeys(c, options.account)));
+    .option("--search <text>", "those whose name has this somewhere")
+    .option("--group <group>", "those of this group")
+    .addOption(new Option("--status <status>", "those of this status").choices(keys.KEY_STATUSES))
+    .action((options: keys.ListKeysOptions) => ask((c) => keys.listKeys(c, options)));
   key
     .command("set-group <key-id> <group>")
     .description("move a key to another group, from its next request on")

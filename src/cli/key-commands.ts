@@ -48,8 +48,22 @@ export async function createKey(admin: AdminClient, options: NewKeyOptions): Pro
   return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
 }
 
-export async function listKeys(admin: AdminClient, account: string): Promise<CommandResult> {
-  const body = await allPages(admin, (cursor) => `/accounts/${segment(account)}/keys${query({ cursor })}`);
+export const KEY_STATUSES = ["normal", "suspended", "revoked"] as const;
+
+export interface ListKeysOptions {
+  readonly account: string;
+  readonly search?: string;
+  readonly group?: string;
+  readonly status?: string;
+}
+
+export async function listKeys(
+  admin: AdminClient,
+  { account, search, group, status }: ListKeysOptions,
+): Promise<CommandResult> {
+  const pathOf = (cursor: string | undefined) =>
+    `/accounts/${segment(account)}/keys${query({ cursor, search, group, status })}`;
+  const body = await allPages(admin, pathOf);
   const rows = itemsOf(body).map((key) => {
     const used = (key.last_used ?? {}) as JsonObject;
     return { ...key, used_at: used.at ?? null, used_by: used.by ?? null, used_from: used.from ?? null };

@@ -138,8 +138,17 @@ const Place = Type.String({
 export const AccountPath = Type.Object({ name: Name }, closed);
 export const KeyPath = Type.Object({ id: KeyId }, closed);
 
+const Search = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: "a part of the name, in any case, 1 to 64 characters",
+  "x-remedy": "Leave it out for all of them.",
+  examples: ["ali"],
+});
+
 export const AccountsQuery = Type.Object(
   {
+    search: Type.Optional(Search),
     cursor: Type.Optional(
       Type.String({
         maxLength: 256,
@@ -154,6 +163,16 @@ export const AccountsQuery = Type.Object(
 
 export const KeysQuery = Type.Object(
   {
+    search: Type.Optional(Search),
+    group: Type.Optional(Configured),
+    status: Type.Optional(
+      Type.Unsafe<"normal" | "suspended" | "revoked">({
+        type: "string",
+        enum: ["normal", "suspended", "revoked"],
+        description: "`normal`, `suspended` or `revoked`",
+        "x-remedy": "Leave it out for keys of any status.",
+      }),
+    ),
     cursor: Type.Optional(KeyId),
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${KEYS_PAGE_MAX}`)),
   },

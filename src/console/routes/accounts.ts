@@ -12,6 +12,8 @@ import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAG
 import { assertConfigured } from "../suggest.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
+/** After so long a search ends, with what it has. */
+const ANSWER_MS = 1_000;
 /** Tags drawn for one new account at most; a second draw is needed once in 10^17 accounts. */
 const TAG_DRAWS_MAX = 3;
 
@@ -98,10 +100,17 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts",
       id: "listAccounts",
       summary: "List accounts by name",
+      description:
+        "With `search` those whose name has it somewhere, in any case. Such an answer ends after about a second with what it " +
+        "has found, maybe with nothing, and `next` goes on.",
       answers: { 200: AccountPage },
       query: AccountsQuery,
       async handle({ query }) {
-        const page = await store.listAccounts(query.cursor, readLimit(query.limit, ACCOUNTS_PAGE_MAX));
+        const { cursor, search } = query;
+        const limit = readLimit(query.limit, ACCOUNTS_PAGE_MAX);
+        const page = await (search === undefined
+          ? store.listAccounts(cursor, limit)
+          : accountsFound(parts, { search, cursor, limit }));
         return { status: 200, body: { items: page.items.map(showAccount), next: page.next ?? null } };
       },
     }),
@@ -144,6 +153,32 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       },
     }),
   ];
+}
+
+/** Names that are looked through at a time. */
+const SEARCH_STEP = 200;
+
+interface Searched {
+  readonly search: string;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+async function accountsFound({ store, clock }: ConsoleParts, asked: Searched): Promise<Page<Account>> {
+  const part = asked.search.toLowerCase();
+  const endMs = clock.monotonicMs() + ANSWER_MS;
+  const items: Account[] = [];
+  let { cursor } = asked;
+  do {
+    const names: Page<AccountName> = await store.listAccountNames(cursor, SEARCH_STEP);
+    for (const { name, tag } of names.items.filter((one) => one.name.toLowerCase().includes(part))) {
+      const account = await store.getAccount(tag);
+      if (account !== undefined) items.push(account);
+      if (items.length >= asked.limit) return { items, next: name };
+    }
+    cursor = names.next;
+  } while (cursor !== undefined && clock.monotonicMs() < endMs);
+  return { items, next: cursor };
 }
 
 async function createOrFind(

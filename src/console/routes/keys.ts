@@ -21,6 +21,7 @@ import {
   NewKeyName,
   NewKeyValue,
   OVERLAP_S,
+  type Static,
 } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readInstant, readLimit } from "./accounts.ts";
@@ -73,6 +74,7 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts/:name/keys",
       id: "listKeys",
       summary: "List an account's keys, oldest first, without their text",
+      description: "With `search`, `group` or `status` those that fit all of them.",
       answers: { 200: KeyPage },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -80,7 +82,8 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ params, query }) {
         const limit = readLimit(query.limit, KEYS_PAGE_MAX);
         const account = await accountNamed(store, params.name);
-        const { items, next } = pageOf(await store.listKeys(account.tag), query.cursor, limit);
+        const found = (await store.listKeys(account.tag)).filter((key) => fits(key, query));
+        const { items, next } = pageOf(found, query.cursor, limit);
         return {
           status: 200,
           body: { items: items.map((key) => showListedKey(key, account.name)), next: next ?? null },
@@ -256,6 +259,10 @@ function endOf(typed: string | null, clock: Pick<Clock, "wallMs">): number | "ne
     throw malformed("expires_at", "an instant to come", "To stop a key at once, suspend or revoke it.");
   }
   return endMs;
+}
+
+function fits(key: Key, { search = "", group = key.group, status = key.status }: Static<typeof KeysQuery>): boolean {
+  return key.group === group && key.status === status && key.name.toLowerCase().includes(search.toLowerCase());
 }
 
 /** Keys after the one that the cursor names, oldest first. @throws AdminRefusal 400 for the id of no key of the account. */

@@ -120,6 +120,16 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);
   assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume/);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +suspended /);
+  const found = async (...filter: string[]) => (await tollgate("key", "list", "--account", "alice", ...filter)).out;
+  assert.match(await found("--status", "suspended", "--group", "cards"), new RegExp(id));
+  assert.equal(await found("--status", "normal"), "No keys.\n");
+  assert.equal(await found("--search", "Laptop"), "No keys.\n");
+  assert.match(
+    (await tollgate("key", "list", "--account", "alice", "--status", "gone")).err,
+    /normal, suspended, revoked/,
+  );
+  assert.match((await tollgate("account", "list", "--search", "LIC")).out, /alice/);
+  assert.equal((await tollgate("account", "list", "--search", "bob")).out, "No accounts.\n");
   assert.match((await tollgate("key", "resume", id)).out, /works again/);
   assert.match((await tollgate("key", "revoke", id)).out, /is revoked/);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +revoked /);

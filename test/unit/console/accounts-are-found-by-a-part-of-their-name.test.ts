@@ -1,0 +1,35 @@
+// A part of the name in any case, page by page, each account once, and no answer that takes long.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { systemClock } from "../../../src/values/time.ts";
+import { startConsole } from "./running-console.ts";
+
+test("every account whose name has it is on one of the pages", async (t) => {
+  const { ask } = await startConsole(t);
+  const names = Array.from({ length: 450 }, (_, i) => `${i % 7 === 0 ? "Team" : "user"}-${String(i).padStart(3, "0")}`);
+  for (const name of names) await ask("POST", "/admin/v1/accounts", { name });
+  const found: string[] = [];
+  let cursor: string | null = "";
+  while (cursor !== null) {
+    const after: string = cursor === "" ? "" : `&cursor=${cursor}`;
+    const { status, json } = await ask("GET", `/admin/v1/accounts?search=eAM-&limit=10${after}`);
+    assert.equal(status, 200);
+    assert.ok(json.items.length <= 10);
+    found.push(...json.items.map(({ name }: { name: string }) => name));
+    cursor = json.next;
+  }
+  assert.deepEqual(found, names.filter((name) => name.startsWith("Team")).sort());
+  assert.deepEqual((await ask("GET", "/admin/v1/accounts?search=nobody")).json, { items: [], next: null });
+  assert.equal((await ask("GET", "/admin/v1/accounts?search=")).status, 400);
+});
+
+test("a search that takes long ends with what it has, and goes on with the next", async (t) => {
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => (nowMs += 600) };
+  const { ask } = await startConsole(t, { clock });
+  for (let i = 0; i < 450; i++) await ask("POST", "/admin/v1/accounts", { name: `a${String(i).padStart(3, "0")}` });
+  const first = await ask("GET", "/admin/v1/accounts?search=a449");
+  assert.deepEqual([first.json.items, typeof first.json.next], [[], "string"]);
+  const rest = await ask("GET", `/admin/v1/accounts?search=a449&cursor=${first.json.next}`);
+  assert.deepEqual([rest.json.items.length, rest.json.next], [1, null]);
+});
