@@ -5,6 +5,7 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell, facts, table } from "./output/table.ts";
 
 /** A command's result: the answer's JSON, its words, and what else a person should know (standard error). */
@@ -84,12 +85,12 @@ export interface PageOptions {
 
 export async function listAccounts(
   admin: AdminClient,
-  options: PageOptions & { readonly search?: string },
+  options: PageOptions & ListingOptions & { readonly search?: string },
 ): Promise<CommandResult> {
   const { search } = options;
   const body = await pageOrAll(admin, "/accounts", options, { search });
   const rows = itemsOf(body);
-  const text = rows.length === 0 ? "No accounts.\n" : table(ACCOUNT_COLUMNS, rows);
+  const text = listing(options, ACCOUNT_COLUMNS, rows, "No accounts.");
   return withMore(
     body,
     text,

@@ -3,7 +3,8 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
-import { type Column, table } from "./output/table.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
+import type { Column } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "AT, UTC", member: "at" },
@@ -70,7 +71,8 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   unknown: "Perhaps done, the store did not answer",
 };
 
-export async function showAudit(admin: AdminClient, { cursor, limit }: PageOptions): Promise<CommandResult> {
+export async function showAudit(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
+  const { cursor, limit } = options;
   const { body } = await admin.call("GET", `/audit${query({ cursor, limit })}`);
   const rows = itemsOf(body).map((line) => ({
     at: secondOf(String(line.at)),
@@ -78,7 +80,7 @@ export async function showAudit(admin: AdminClient, { cursor, limit }: PageOptio
     happened: happened(line),
     request_id: line.request_id,
   }));
-  const text = rows.length === 0 ? "No writes since the gateway began.\n" : table(COLUMNS, rows);
+  const text = listing(options, COLUMNS, rows, "No writes since the gateway began.");
   return withMore(body, text, (next) => `Older lines: tollgate audit --cursor ${next}\n`);
 }
 

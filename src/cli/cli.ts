@@ -21,6 +21,7 @@ import { type InitOptions, writeConfiguration } from "./init/init.ts";
 import type { Keyboard } from "./init/questions.ts";
 import * as keys from "./key-commands.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
+import { LISTING_FORMATS, type ListingOptions } from "./output/listing.ts";
 import { bold, type ProgressOut, showsColours, Terminal } from "./output/terminal.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
 import { confirmStore, storeStatus } from "./store-commands.ts";
@@ -184,7 +185,8 @@ function addSightCommands(program: Command, ask: Ask): void {
     .description("the newest writes of operators at this gateway, newest first; the log has them all")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "lines on a page, at most 200")
-    .action((options: admin.PageOptions) => ask((c) => showAudit(c, options)));
+    .addOption(listingFormat())
+    .action((options: admin.PageOptions & ListingOptions) => ask((c) => showAudit(c, options)));
   program
     .command("upstreams")
     .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
@@ -194,6 +196,9 @@ function addSightCommands(program: Command, ask: Ask): void {
 /** What usage is summed up by, as the admin API names it; a test compares them. */
 const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
 const FORMATS = ["table", "csv", "json"] as const;
+const listingFormat = () =>
+  new Option("--format <format>", "for people or for spreadsheets").choices(LISTING_FORMATS).default("table");
+
 /** What needs no gateway, or no more of one than that it is there. */
 function addOwnCommands(program: Command, io: CliIo): void {
   const { simulate, schema } = io;
@@ -309,7 +314,10 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .option("--search <text>", "those whose name has this somewhere")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "accounts on a page, at most 200")
-    .action((options: admin.PageOptions & { search?: string }) => ask((c) => admin.listAccounts(c, options)));
+    .addOption(listingFormat())
+    .action((options: admin.PageOptions & ListingOptions & { search?: string }) =>
+      ask((c) => admin.listAccounts(c, options)),
+    );
   account
     .command("show <name>")
     .description("show an account, its balance and its time cards")
@@ -347,6 +355,7 @@ function addKeyCommands(program: Command, ask: Ask): void {
     .option("--search <text>", "those whose name has this somewhere")
     .option("--group <group>", "those of this group")
     .addOption(new Option("--status <status>", "those of this status").choices(keys.KEY_STATUSES))
+    .addOption(listingFormat())
     .action((options: keys.ListKeysOptions) => ask((c) => keys.listKeys(c, options)));
   key
     .command("set-group <key-id> <group>")
@@ -463,7 +472,8 @@ function addCodeCommands(program: Command, ask: Ask): void {
     .description("list codes by id, without their text; all of them unless a page is asked for")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "codes on a page, at most 200")
-    .action((options: admin.PageOptions) => ask((c) => codes.listCodes(c, options)));
+    .addOption(listingFormat())
+    .action((options: admin.PageOptions & ListingOptions) => ask((c) => codes.listCodes(c, options)));
   code
     .command("void <code-id>")
     .description("void a code that nobody has redeemed, for good")

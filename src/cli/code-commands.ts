@@ -4,7 +4,8 @@ import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
-import { type Column, cell, table } from "./output/table.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
+import { type Column, cell } from "./output/table.ts";
 
 /** Codes that one command may make. */
 const CODES_MAX = 1_000;
@@ -38,10 +39,10 @@ export async function createCodes(
   return { json: body, text: lines.join(""), hint };
 }
 
-export async function listCodes(admin: AdminClient, options: PageOptions): Promise<CommandResult> {
+export async function listCodes(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/codes", options);
   const rows = itemsOf(body);
-  const text = rows.length === 0 ? "No codes.\n" : table(CODE_COLUMNS, rows);
+  const text = listing(options, CODE_COLUMNS, rows, "No codes.");
   return withMore(body, text, (next) => `More codes: tollgate code list --cursor ${next}\n`);
 }
 

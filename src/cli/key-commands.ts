@@ -6,7 +6,8 @@ import { type AdminClient, segment } from "./admin-client.ts";
 import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
 import { instantOf } from "./instants.ts";
-import { type Column, cell, table } from "./output/table.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
+import { type Column, cell } from "./output/table.ts";
 
 const KEY_COLUMNS: readonly Column[] = [
   { title: "ID", member: "id" },
@@ -50,17 +51,15 @@ export async function createKey(admin: AdminClient, options: NewKeyOptions): Pro
 
 export const KEY_STATUSES = ["normal", "suspended", "revoked"] as const;
 
-export interface ListKeysOptions {
+export interface ListKeysOptions extends ListingOptions {
   readonly account: string;
   readonly search?: string;
   readonly group?: string;
   readonly status?: string;
 }
 
-export async function listKeys(
-  admin: AdminClient,
-  { account, search, group, status }: ListKeysOptions,
-): Promise<CommandResult> {
+export async function listKeys(admin: AdminClient, options: ListKeysOptions): Promise<CommandResult> {
+  const { account, search, group, status } = options;
   const pathOf = (cursor: string | undefined) =>
     `/accounts/${segment(account)}/keys${query({ cursor, search, group, status })}`;
   const body = await allPages(admin, pathOf);
@@ -68,7 +67,7 @@ export async function listKeys(
     const used = (key.last_used ?? {}) as JsonObject;
     return { ...key, used_at: used.at ?? null, used_by: used.by ?? null, used_from: used.from ?? null };
   });
-  return { json: body, text: rows.length === 0 ? "No keys.\n" : table(KEY_COLUMNS, rows) };
+  return { json: body, text: listing(options, KEY_COLUMNS, rows, "No keys.") };
 }
 
 export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<CommandResult> {

@@ -130,6 +130,14 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   );
   assert.match((await tollgate("account", "list", "--search", "LIC")).out, /alice/);
   assert.equal((await tollgate("account", "list", "--search", "bob")).out, "No accounts.\n");
+  const sheet = await tollgate("key", "list", "--account", "alice", "--format", "csv");
+  assert.match(
+    sheet.out,
+    new RegExp(`^id,name,group,status,expires_at,created_at,used_at,used_by,used_from\r\n${id},,cards,suspended,,`),
+  );
+  assert.match((await tollgate("account", "list", "--format", "csv")).out, /^name,plan,[^\n]*\r\nalice,free,/);
+  assert.match((await tollgate("code", "list", "--format", "csv")).out, /^id,card,[^\n]*\r\n$/);
+  assert.match((await tollgate("audit", "--format", "csv")).out, /^at,who,[^\n]*\r\n/);
   assert.match((await tollgate("key", "resume", id)).out, /works again/);
   assert.match((await tollgate("key", "revoke", id)).out, /is revoked/);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +revoked /);
