@@ -70,6 +70,7 @@ const HEARS_MORE: ReadonlyMap<string, string> = new Map([
   ["ai-sdk-openai 4.0.118", "what references name, on its own protocol too"],
   ["codex 0.169.0", "tools in namespaces"],
   ["codex-exec", "tools in namespaces, freeform ones and their calls"],
+  ["instructor 1.17.0", "that a result is a failure"],
   ["openai-sdk", "that JSON is wanted, which messages servers are told in words"],
 ]);
 const ATTRIBUTION = /x-anthropic-billing-header:[^;]*;[^;]*;[^;]*;/;
