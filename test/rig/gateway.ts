@@ -42,12 +42,12 @@ export interface TestAccount {
   readonly keyId: string;
 }
 
-/** Makes an account with funds and a key. */
+/** Makes an account with funds and a key. @param options.tag a random one unless given. */
 export async function makeAccount(
   store: Store,
-  options: { usd?: string; group?: string; plan?: string } = {},
+  options: { usd?: string; group?: string; plan?: string; tag?: AccountTag } = {},
 ): Promise<TestAccount> {
-  const tag = newAccountTag(randomBytes);
+  const tag = options.tag ?? newAccountTag(randomBytes);
   const name = `account-${tag}`;
   const made = await store.createAccount({ tag, name, plan: options.plan ?? "free" });
   if (made === "exists") throw new Error("a random tag was taken");

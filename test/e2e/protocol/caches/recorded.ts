@@ -1,9 +1,9 @@
 /**
  * Sessions of twenty requests in the shape of recorded clients (test/golden/sessions): Claude Code's on messages, Codex' on
- * responses, and Codex' in chat's words, since no chat client has been recorded over several turns. The records have three
- * requests each, and their long texts were taken out. So their tools, members, items and breakpoints are the real ones, request
- * after request; the texts are as long as those of the scripted session, and what follows the third request repeats the shape. What
- * the model does is the vendor's script.
+ * responses, and Codex' in chat's words, so that one agent is measured on two protocols. The records have three requests each, and
+ * their long texts were taken out. So their tools, members, items and breakpoints are the real ones, request after request; the texts
+ * are as long as those of the scripted session, and what follows the third request repeats the shape. What the model does is the
+ * vendor's script.
  */
 import { readFileSync } from "node:fs";
 import type { Protocol } from "../../../../src/values/protocol.ts";

@@ -10,7 +10,7 @@ import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type Heard, type Said, startAimock, type ThirdParty } from "../../../rig/aimock.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { askedServers, litellmProgram, startLitellm } from "../../../rig/litellm.ts";
-import { RECORDED, SINGLE } from "./recorded.ts";
+import { RECORDED, RECORDED_BY, SINGLE } from "./recorded.ts";
 import { directionsConfig, type Json, modelOn, PROTOCOL_LIST, recordOf } from "./rig.ts";
 import { ASK } from "./told.ts";
 
@@ -25,7 +25,7 @@ async function startPlace(server: ThirdParty): Promise<Place> {
   const config = (places: Parameters<ReturnType<typeof directionsConfig>>[0]) =>
     directionsConfig()({ ...places, upstreamUrl: `${server.url}/v1` }).replace(/canary-of-[a-z-]+/g, server.key);
   const here = await startGatewayHere({ config });
-  return { server, here, account: await here.account({ usd: "1000" }) };
+  return { server, here, account: await here.account({ usd: "1000", tag: RECORDED_BY }) };
 }
 
 let own: Place;
@@ -67,8 +67,10 @@ const HEARS_MORE: ReadonlyMap<string, string> = new Map([
   ["claude-code 2.1.330", "system turns within a conversation, without the line of attribution"],
   ["claude-code-tui", "the same, and images of tool results"],
   ["ai-sdk-anthropic", "a document"],
+  ["ai-sdk-openai 4.0.118", "what references name, on its own protocol too"],
   ["codex 0.169.0", "tools in namespaces"],
   ["codex-exec", "tools in namespaces, freeform ones and their calls"],
+  ["instructor 1.17.0", "that a result is a failure"],
   ["openai-sdk", "that JSON is wanted, which messages servers are told in words"],
 ]);
 const ATTRIBUTION = /x-anthropic-billing-header:[^;]*;[^;]*;[^;]*;/;
@@ -87,6 +89,14 @@ function offered(body: Json): string | undefined {
   }
   return undefined;
 }
+
+/** Whether the request has references to earlier items in place of the items. */
+function refers(body: Json): boolean {
+  return Array.isArray(body.input) && body.input.some(({ type }) => type === "item_reference");
+}
+
+/** What the recorded references name first, as it is heard. */
+const REFERRED_TO = "Letmesee.";
 
 /**
  * Whether a client is shown the reasoning that this server gives unasked: not on another protocol where it has said that it wants none
@@ -152,7 +162,10 @@ for (const { name, protocol, steps } of [...RECORDED, ...SINGLE]) {
             const told = await ASK[protocol]({ url: here.url, key: account.key }, named, stream);
             const reasoning = shows(protocol, upstream, body) ? asked.reasoning : "";
             assert.deepEqual(told, { ...asked, reasoning }, `${upstream}, ${stream ? "streamed" : "whole"}`);
-            assertHeard(server.heard(), straight, upstream !== protocol && HEARS_MORE.has(name));
+            const more = HEARS_MORE.has(name) && (upstream !== protocol || refers(body));
+            assertHeard(server.heard(), straight, more);
+            if (refers(body))
+              assert.deepEqual(server.heard().turns[1], ["assistant", REFERRED_TO], "what was referred to");
           }
         }
       });
@@ -182,7 +195,7 @@ test("where the server counts nothing the client is told an estimate, and no zer
   const { server, here, account } = own;
   server.say({ ...plain, usage: undefined });
   for (const { protocol, steps } of RECORDED) {
-    const { stream: _, ...body } = steps[0] as Json;
+    const { stream: _, stream_options: __, ...body } = steps[0] as Json;
     for (const upstream of PROTOCOL_LIST) {
       for (const stream of [false, true]) {
         const named = { ...body, model: modelOn(upstream) };

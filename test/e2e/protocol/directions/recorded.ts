@@ -4,8 +4,12 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
+import type { AccountTag } from "../../../../src/values/key.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { Json } from "./rig.ts";
+
+/** Whose sessions they were: ids that hold what they name open for the account alone that they were given to. */
+export const RECORDED_BY = "recorded00" as AccountTag;
 
 interface Session {
   readonly name: string;
