@@ -54,8 +54,9 @@ export class ChatStreamDecoder extends StreamDecoder {
     const error = objectOf(chunk.error);
     if (error) {
       this.report(error.type, error.code, error.message);
-      this.#counted.see(chunk, this.hasOutput);
+      this.#counted.seeFailure(chunk, this.hasOutput);
       this.#tellUsage();
+      this.failedWithCount = this.#counted.final;
     } else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
     else if (!saysNothing(name, chunk)) this.refuse(invalid("a chunk has no choices"));
   }

@@ -82,7 +82,7 @@ export class ChatWatcher implements Watcher {
     const error = objectOf(chunk.error);
     if (error) {
       // What it has used is known for the bill.
-      this.#usage.see(chunk, this.#look(chunk));
+      this.#usage.seeFailure(chunk, this.#look(chunk));
       return this.#refuse(reported(error.type, error.code, error.message));
     }
     const hasUsage = objectOf(chunk.usage) !== undefined;

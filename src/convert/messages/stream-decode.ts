@@ -48,6 +48,8 @@ export class MessagesStreamDecoder extends StreamDecoder {
   #readError(payload: JsonObject): void {
     this.#counted.count(payload.usage);
     this.usage = this.#counted.usage;
+    this.usageIsWhole = this.#counted.final;
+    this.failedWithCount = objectOf(payload.usage) !== undefined;
     const error = objectOf(payload.error);
     this.report(error?.type, error?.code, error?.message);
   }

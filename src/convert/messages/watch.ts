@@ -36,6 +36,8 @@ export class MessagesWatcher implements Watcher {
   #stopSeen = false;
   /** The upstream's word for its failure; its count may still follow. */
   #failed: string | undefined;
+  /** Whether the error that ended the message came with a count. */
+  #failedWithCount = false;
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
@@ -82,6 +84,7 @@ export class MessagesWatcher implements Watcher {
     if (type === "error") {
       const error = objectOf(payload.error);
       this.#usage.count(payload.usage); // What it has used is known for the bill.
+      this.#failedWithCount = objectOf(payload.usage) !== undefined;
       return this.#refuse(reported(error?.type, error?.code, error?.message));
     }
     if (type === "ping") return passed(event, false);
@@ -187,9 +190,10 @@ export class MessagesWatcher implements Watcher {
   }
 
   counts(): AttemptCounts {
+    const isOver = this.#stopSeen || this.#failed !== undefined || this.#failedWithCount;
     return {
       usage: this.#usage.usage,
-      final: this.#stopSeen && this.#usage.final,
+      final: isOver && this.#usage.final,
       produced: this.#output.counts(),
     };
   }

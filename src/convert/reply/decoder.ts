@@ -38,6 +38,8 @@ export abstract class StreamDecoder {
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
   protected usageIsWhole = true;
+  /** Whether an error that ended the reply came with the upstream's last count. */
+  protected failedWithCount = false;
   #fault: UpstreamFault | undefined;
   #started = false;
   #ended = false;
@@ -104,7 +106,8 @@ export abstract class StreamDecoder {
   }
 
   counts(): AttemptCounts {
-    const isOver = this.stopSeen || (this.#ended && this.#fault === undefined);
+    const hasFailed = this.#failed !== undefined || this.failedWithCount;
+    const isOver = this.stopSeen || hasFailed || (this.#ended && this.#fault === undefined);
     return {
       usage: this.usage,
       final: isOver && this.usageIsWhole && this.usage !== undefined,
