@@ -8,6 +8,7 @@ import { REASONING_REFUSED, refusalMeaning, refusesReasoning } from "../values/u
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
+import { failureOf } from "./rules/finish-words.ts";
 
 /** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
 export interface SeenEvent {
@@ -103,4 +104,15 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
     return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words };
   }
   return { cause: "upstream_unavailable", code: "server_error", reason };
+}
+
+/**
+ * The fault for a reply whose last word says that it broke off (rule 43). Unless that word speaks of the server, the server has
+ * answered and is well.
+ */
+export function brokenOff(word: unknown): UpstreamFault {
+  const fault = reported(undefined, word);
+  const whose = failureOf(word);
+  if (fault.code !== "server_error" || whose === "server") return fault;
+  return { ...fault, ofModel: true, ...(whose === "request" ? { canBeAskedFor: true } : {}) };
 }

@@ -49,6 +49,8 @@ export interface Ending {
   readonly cause: string;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
+  /** Whether the client can have brought the failure about: what it was not given is absorbed as if it had left. */
+  readonly askedFor?: boolean;
   readonly measured: MeasuredReply;
   /** How the model writes that answered; without it nothing is taken to be hidden. */
   readonly pace?: Pace | undefined;
@@ -89,7 +91,7 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const figures = { metered, tier, surprises, unpaidCalls, attempts: account.notes, cost, others };
   const ask = ending.delivered
     ? posted(terms, ending, route, figures)
-    : absorbed(terms, booked, route, { ...figures, snapshot });
+    : absorbed(terms, booked, route, { ...figures, snapshot, byClient: ending.askedFor === true });
   const lines = [...account.absorbed, ...unpaid.lines];
   return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }

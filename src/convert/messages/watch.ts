@@ -9,7 +9,17 @@ import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { NOTHING_PRODUCED } from "../produced.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
+import {
+  brokenOff,
+  invalid,
+  NOTHING,
+  passed,
+  reported,
+  type SeenEvent,
+  TRUNCATED,
+  type Untold,
+  type Watcher,
+} from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
 import { ownStopReason } from "./reply-encode.ts";
@@ -92,7 +102,7 @@ export class MessagesWatcher implements Watcher {
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
       this.#usage.countLast(payload);
-      if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
+      if (this.#failed !== undefined) return this.#refuse(brokenOff(this.#failed));
       this.#ended = true;
       return this.#after(this.#settledDelta(), event, true);
     }
@@ -183,7 +193,7 @@ export class MessagesWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#ended) return undefined;
-    if (this.#failed !== undefined) this.#fault = reported(undefined, this.#failed);
+    if (this.#failed !== undefined) this.#fault = brokenOff(this.#failed);
     else if (this.#stopSeen) return Buffer.concat([this.#settledDelta() ?? Buffer.alloc(0), STOP]);
     else this.#fault = TRUNCATED;
     return undefined;

@@ -8,7 +8,7 @@ import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { parseWithDigits } from "../json-exact.ts";
 import type { OutputCounter } from "../produced.ts";
-import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
+import { beyondLimit, brokenOff, invalid, reported, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import type { Ids } from "./tool-call.ts";
@@ -164,7 +164,7 @@ export abstract class StreamDecoder {
   protected finish(): void {
     if (this.#ended) return;
     if (this.#failed !== undefined) {
-      this.report(undefined, this.#failed, undefined);
+      this.refuse(brokenOff(this.#failed));
       return;
     }
     this.closeBlocks();

@@ -9,7 +9,7 @@ import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../rep
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { finishOf } from "../rules/finish-words.ts";
 import { imageOfItem } from "../rules/media.ts";
-import { beyondLimit, invalid, reported } from "../watch.ts";
+import { beyondLimit, brokenOff, invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
@@ -29,7 +29,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   if (!Array.isArray(json.output)) return invalid("a response without output");
   if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
   const stop = stopOf(json);
-  if (stop === "failure") return reported(undefined, objectOf(json.incomplete_details)?.reason);
+  if (stop === "failure") return brokenOff(objectOf(json.incomplete_details)?.reason);
   const callIds = new ReplyCallIds(plan, ids);
   const items: ReplyItem[] = [];
   for (const one of json.output) {

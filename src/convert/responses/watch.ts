@@ -8,7 +8,17 @@ import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
+import {
+  brokenOff,
+  invalid,
+  NOTHING,
+  passed,
+  reported,
+  type SeenEvent,
+  TRUNCATED,
+  type Untold,
+  type Watcher,
+} from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
@@ -147,7 +157,7 @@ export class ResponsesWatcher implements Watcher {
     const incomplete = objectOf(response.incomplete_details)?.reason;
     if (type === "response.incomplete" && finishOf(incomplete) === "failure") {
       this.#failedWithCount = isCounted;
-      return this.#refuse(reported(undefined, incomplete));
+      return this.#refuse(brokenOff(incomplete));
     }
     if (type === "response.failed") {
       this.#failedWithCount = isCounted;
