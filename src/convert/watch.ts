@@ -4,7 +4,7 @@
  */
 import type { ErrorAnswer } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { REASONING_REFUSED, refusalMeaning, refusesReasoning } from "../values/upstream-refusals.ts";
+import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
@@ -83,6 +83,7 @@ const WORDS_CHARS_MAX = 4_000;
  */
 export function reported(type: unknown, code: unknown, message?: unknown): UpstreamFault {
   const names = [type, code].filter((name): name is string => typeof name === "string");
+  const status = statusIn(code) ?? statusIn(type);
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
   const reason = `the upstream reported ${names.join("/").slice(0, 80) || "an error"}`;
   if (has("overloaded_error", "server_is_overloaded", "slow_down")) {
@@ -103,7 +104,27 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
     const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
     return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words };
   }
-  return { cause: "upstream_unavailable", code: "server_error", reason };
+  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words }) };
+}
+
+/** A status that an upstream has put into an error's code: the reply's own is 200. */
+function statusIn(code: unknown): number | undefined {
+  const status = typeof code === "string" && /^4\d\d$/.test(code) ? Number(code) : code;
+  return typeof status === "number" && status >= 400 && status < 500 ? status : undefined;
+}
+
+/**
+ * What such a status means, as that of a head (dispatch/failure.ts). Some servers write 400 for whatever goes wrong in a stream
+ * (vLLM before 0.11), so that the words have to be those of a rejection.
+ */
+function byStatus(status: number | undefined, message: unknown): Pick<UpstreamFault, "cause" | "code"> {
+  if (status === 429) return { cause: "upstream_rate_limit", code: "rate_limit_exceeded" };
+  if (status === 401 || status === 402 || status === 403) return { cause: "upstream_forbidden", code: "server_error" };
+  if (status === 404) return { cause: "upstream_unavailable", code: "model_not_found" };
+  if (status === 408) return { cause: "upstream_timeout", code: "server_error" };
+  const isRejected = (status === 400 || status === 413 || status === 422) && !saysItIsIll(message);
+  if (isRejected) return { cause: "upstream_rejected", code: "invalid_prompt" };
+  return { cause: "upstream_unavailable", code: "server_error" };
 }
 
 /**

@@ -304,7 +304,13 @@ class Attempt<T> implements CallListener {
   }
 }
 
+/** Failures that are an error in the place of an answer. */
+const SAID_NO: ReadonlySet<FailureKind> = new Set<FailureKind>([
+  ...(["fault_unavailable", "fault_timeout", "rejected", "reasoning_refused"] as const),
+  ...(["rate_limited", "forbidden", "model_not_found"] as const),
+]);
+
 function saysNo(kind: FailureKind, status: number | undefined): boolean {
-  if (kind === "fault_unavailable" || kind === "fault_timeout") return true;
+  if (SAID_NO.has(kind)) return true;
   return status !== undefined && !ANSWER_STATUSES.has(status);
 }
