@@ -85,7 +85,8 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   const names = [type, code].filter((name): name is string => typeof name === "string");
   const status = statusIn(code) ?? statusIn(type);
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
-  const reason = `the upstream reported ${names.join("/").slice(0, 80) || "an error"}`;
+  const said = [type, code].filter((name) => typeof name === "string" || typeof name === "number");
+  const reason = `the upstream reported ${said.map(loggedWord).join("/") || "an error"}`;
   if (has("overloaded_error", "server_is_overloaded", "slow_down")) {
     return { cause: "upstream_unavailable", code: "server_is_overloaded", reason };
   }
@@ -105,6 +106,13 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
     return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words };
   }
   return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words }) };
+}
+
+/** Words that an upstream has for its errors, as they may stand in a log: it could quote a prompt in their place. */
+const LOGGED_WORD = /^[A-Za-z0-9_.:-]{1,40}$/;
+
+function loggedWord(word: unknown): string {
+  return LOGGED_WORD.test(String(word)) ? String(word) : "other";
 }
 
 /** A status that an upstream has put into an error's code: the reply's own is 200. */
