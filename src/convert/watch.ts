@@ -3,6 +3,7 @@
  * Passing through uses a watcher alone; translation uses its own decoder.
  */
 import type { ErrorAnswer } from "../values/errors.ts";
+import { type JsonObject, objectOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
@@ -72,6 +73,21 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   code: "upstream_stream_truncated",
   reason: "the stream ended without its terminal event",
 });
+
+/** An error as servers write it in a 200 or a stream. */
+interface ReportedError {
+  readonly type?: unknown;
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+/** The error that a reply or an event is: an object, a plain text (LM Studio), or the whole of it (vLLM); undefined: none. */
+export function errorIn(reply: JsonObject): ReportedError | undefined {
+  const error = objectOf(reply.error);
+  if (error) return error;
+  if (typeof reply.error === "string" && reply.error.trim() !== "") return { code: reply.code, message: reply.error };
+  return reply.object === "error" ? reply : undefined;
+}
 
 /** Longest words of a rejection that are kept; where they are cleaned they are cut once more. */
 const WORDS_CHARS_MAX = 4_000;

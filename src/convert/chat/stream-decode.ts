@@ -7,7 +7,7 @@ import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
-import { invalid } from "../watch.ts";
+import { errorIn, invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
 import {
   callIdentity,
@@ -51,7 +51,7 @@ export class ChatStreamDecoder extends StreamDecoder {
   }
 
   protected override read(chunk: JsonObject, name: string): void {
-    const error = objectOf(chunk.error);
+    const error = errorIn(chunk);
     if (error) {
       this.report(error.type, error.code, error.message);
       this.#counted.seeFailure(chunk, this.hasOutput);

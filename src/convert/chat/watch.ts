@@ -10,6 +10,7 @@ import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import {
   brokenOff,
+  errorIn,
   invalid,
   NOTHING,
   passed,
@@ -89,7 +90,7 @@ export class ChatWatcher implements Watcher {
     const chunk = parseObject(text);
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
     this.#options.answered?.see(chunk);
-    const error = objectOf(chunk.error);
+    const error = errorIn(chunk);
     if (error) {
       // What it has used is known for the bill.
       this.#usage.seeFailure(chunk, this.#look(chunk));

@@ -7,7 +7,7 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { finishOf } from "../rules/finish-words.ts";
-import { beyondLimit, brokenOff, invalid, reported } from "../watch.ts";
+import { beyondLimit, brokenOff, errorIn, invalid, reported } from "../watch.ts";
 import { countContent } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
@@ -18,7 +18,7 @@ import { readUsage } from "./usage.ts";
  * @returns a fault for an error in a 200 body, for a body without content and for arguments nested beyond reason.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
-  const error = objectOf(json.error);
+  const error = errorIn(json);
   if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
   if (!Array.isArray(json.content)) return invalid("a message without content");
   const stop = stopOf(json) ?? stopFor("end");

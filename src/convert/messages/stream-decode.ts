@@ -5,7 +5,7 @@ import type { Citation } from "../hub.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";
-import { invalid } from "../watch.ts";
+import { errorIn, invalid } from "../watch.ts";
 import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
 import { MessageUsage } from "./usage.ts";
@@ -50,7 +50,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     this.usage = this.#counted.usage;
     this.usageIsWhole = this.#counted.final;
     this.failedWithCount = objectOf(payload.usage) !== undefined;
-    const error = objectOf(payload.error);
+    const error = errorIn(payload);
     this.report(error?.type, error?.code, error?.message);
   }
 

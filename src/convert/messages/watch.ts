@@ -11,6 +11,7 @@ import { NOTHING_PRODUCED } from "../produced.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import {
   brokenOff,
+  errorIn,
   invalid,
   NOTHING,
   passed,
@@ -92,7 +93,7 @@ export class MessagesWatcher implements Watcher {
     this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
-      const error = objectOf(payload.error);
+      const error = errorIn(payload);
       this.#usage.count(payload.usage); // What it has used is known for the bill.
       this.#failedWithCount = objectOf(payload.usage) !== undefined;
       return this.#refuse(reported(error?.type, error?.code, error?.message));
