@@ -139,7 +139,7 @@ function statusIn(code: unknown): number | undefined {
 
 /**
  * What such a status means, as that of a head (dispatch/failure.ts). Some servers write 400 for whatever goes wrong in a stream
- * (vLLM before 0.11), so that the words have to be those of a rejection.
+ * (older versions of vLLM), so that the words have to be those of a rejection.
  */
 function byStatus(status: number | undefined, message: unknown): Pick<UpstreamFault, "cause" | "code"> {
   if (status === 429) return { cause: "upstream_rate_limit", code: "rate_limit_exceeded" };
