@@ -128,6 +128,8 @@ export interface UpstreamFault {
   readonly usage?: Usage | undefined;
   /** Whether a client can bring it about by what it asks for: the bill is then that of a client that left. */
   readonly canBeAskedFor?: boolean | undefined;
+  /** Whether the model has failed and said so, and not its server: that is alive. */
+  readonly ofModel?: boolean | undefined;
 }
 
 /** A whole reply, converted. */

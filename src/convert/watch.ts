@@ -3,11 +3,13 @@
  * Passing through uses a watcher alone; translation uses its own decoder.
  */
 import type { ErrorAnswer } from "../values/errors.ts";
+import { type JsonObject, objectOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { REASONING_REFUSED, refusalMeaning, refusesReasoning } from "../values/upstream-refusals.ts";
+import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Match, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
+import { failureOf } from "./rules/finish-words.ts";
 
 /** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
 export interface SeenEvent {
@@ -72,6 +74,21 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   reason: "the stream ended without its terminal event",
 });
 
+/** An error as servers write it in a 200 or a stream. */
+interface ReportedError {
+  readonly type?: unknown;
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+/** The error that a reply or an event is: an object, a plain text (LM Studio), or the whole of it (vLLM); undefined: none. */
+export function errorIn(reply: JsonObject): ReportedError | undefined {
+  const error = objectOf(reply.error);
+  if (error) return error;
+  if (typeof reply.error === "string" && reply.error.trim() !== "") return { code: reply.code, message: reply.error };
+  return reply.object === "error" ? reply : undefined;
+}
+
 /** Longest words of a rejection that are kept; where they are cleaned they are cut once more. */
 const WORDS_CHARS_MAX = 4_000;
 
@@ -82,8 +99,10 @@ const WORDS_CHARS_MAX = 4_000;
  */
 export function reported(type: unknown, code: unknown, message?: unknown): UpstreamFault {
   const names = [type, code].filter((name): name is string => typeof name === "string");
+  const status = statusIn(code) ?? statusIn(type);
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
-  const reason = `the upstream reported ${names.join("/").slice(0, 80) || "an error"}`;
+  const said = [type, code].filter((name) => typeof name === "string" || typeof name === "number");
+  const reason = `the upstream reported ${said.map(loggedWord).join("/") || "an error"}`;
   if (has("overloaded_error", "server_is_overloaded", "slow_down")) {
     return { cause: "upstream_unavailable", code: "server_is_overloaded", reason };
   }
@@ -102,5 +121,43 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
     const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
     return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words };
   }
-  return { cause: "upstream_unavailable", code: "server_error", reason };
+  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words }) };
+}
+
+/** Words that an upstream has for its errors, as they may stand in a log: it could quote a prompt in their place. */
+const LOGGED_WORD = /^[A-Za-z0-9_.:-]{1,40}$/;
+
+function loggedWord(word: unknown): string {
+  return LOGGED_WORD.test(String(word)) ? String(word) : "other";
+}
+
+/** A status that an upstream has put into an error's code: the reply's own is 200. */
+function statusIn(code: unknown): number | undefined {
+  const status = typeof code === "string" && /^4\d\d$/.test(code) ? Number(code) : code;
+  return typeof status === "number" && status >= 400 && status < 500 ? status : undefined;
+}
+
+/**
+ * What such a status means, as that of a head (dispatch/failure.ts). Some servers write 400 for whatever goes wrong in a stream
+ * (older versions of vLLM), so that the words have to be those of a rejection.
+ */
+function byStatus(status: number | undefined, message: unknown): Pick<UpstreamFault, "cause" | "code"> {
+  if (status === 429) return { cause: "upstream_rate_limit", code: "rate_limit_exceeded" };
+  if (status === 401 || status === 402 || status === 403) return { cause: "upstream_forbidden", code: "server_error" };
+  if (status === 404) return { cause: "upstream_unavailable", code: "model_not_found" };
+  if (status === 408) return { cause: "upstream_timeout", code: "server_error" };
+  const isRejected = (status === 400 || status === 413 || status === 422) && !saysItIsIll(message);
+  if (isRejected) return { cause: "upstream_rejected", code: "invalid_prompt" };
+  return { cause: "upstream_unavailable", code: "server_error" };
+}
+
+/**
+ * The fault for a reply whose last word says that it broke off (rule 43). Unless that word speaks of the server, the server has
+ * answered and is well.
+ */
+export function brokenOff(word: unknown): UpstreamFault {
+  const fault = reported(undefined, word);
+  const whose = failureOf(word);
+  if (fault.code !== "server_error" || whose === "server") return fault;
+  return { ...fault, ofModel: true, ...(whose === "request" ? { canBeAskedFor: true } : {}) };
 }

@@ -24,6 +24,8 @@ export interface ReplyFault {
   readonly usage?: Usage | undefined;
   /** Whether a client can bring it about by what it asks for. */
   readonly canBeAskedFor?: boolean | undefined;
+  /** Whether the model has failed, and not its server. */
+  readonly ofModel?: boolean | undefined;
 }
 
 /** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
@@ -106,8 +108,8 @@ export interface AttemptRecord {
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
-  /** Whether its answer was larger than can be held here, which a client can ask for. */
-  readonly tooLarge?: boolean | undefined;
+  /** Whether a client can ask for its failure: an answer larger than can be held here, a call that its model could not write. */
+  readonly askedFor?: boolean | undefined;
   /** Whether it was refused for reasoning that its upstream did not make. */
   readonly reasoningRefused?: boolean | undefined;
 }

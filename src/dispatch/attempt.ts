@@ -8,6 +8,7 @@ import type { Clock, Cohort } from "../values/time.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
 import {
+  canBeAskedFor,
   type Failure,
   type FailureKind,
   failure,
@@ -251,7 +252,7 @@ class Attempt<T> implements CallListener {
     const status = this.#head?.status ?? failed.status;
     const { kind, usage } = failed;
     const reasoningRefused = kind === "reasoning_refused";
-    const said = { refusedByUpstream: saysNo(kind, status), usage, tooLarge: kind === "too_large", reasoningRefused };
+    const said = { refusedByUpstream: saysNo(kind, status), usage, askedFor: canBeAskedFor(kind), reasoningRefused };
     const record = this.#record(rowOf(failed).cause, failed.reason, status, said);
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
@@ -281,7 +282,7 @@ class Attempt<T> implements CallListener {
     outcome: AttemptRecord["outcome"],
     reason: string,
     status: number | undefined,
-    said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "tooLarge" | "reasoningRefused"> = {
+    said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "askedFor" | "reasoningRefused"> = {
       refusedByUpstream: false,
     },
   ): AttemptRecord {
@@ -303,7 +304,13 @@ class Attempt<T> implements CallListener {
   }
 }
 
+/** Failures that are an error in the place of an answer. */
+const SAID_NO: ReadonlySet<FailureKind> = new Set<FailureKind>([
+  ...(["fault_unavailable", "fault_timeout", "rejected", "reasoning_refused"] as const),
+  ...(["rate_limited", "forbidden", "model_not_found"] as const),
+]);
+
 function saysNo(kind: FailureKind, status: number | undefined): boolean {
-  if (kind === "fault_unavailable" || kind === "fault_timeout") return true;
+  if (SAID_NO.has(kind)) return true;
   return status !== undefined && !ANSWER_STATUSES.has(status);
 }

@@ -67,6 +67,10 @@ const FAILURES = {
   fault_unavailable: row("upstream_unavailable", "anywhere", "remote"),
   fault_timeout: row("upstream_timeout", "other_upstream", "remote"),
   fault_invalid: row("upstream_invalid", "other_upstream", "remote"),
+  /** The model has failed and said so in a reply: its server is well. */
+  model_failed: row("upstream_unavailable", "anywhere", "alive"),
+  /** The same, by what was asked of it: it would cost again and give the same. */
+  model_failed_at_it: row("upstream_invalid", "nowhere", "alive"),
   /** No descriptors, ports or memory here: another upstream would need them too. */
   out_of_resources: row("overloaded", "nowhere", "none", "local"),
   /** We could not even write the request: configured headers or address that undici refuses. */
@@ -184,7 +188,8 @@ export function failureOfFault(fault: ReplyFault, settings: UpstreamSettings): F
   return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamCode, upstreamMessage });
 }
 
-function kindOfFault({ cause, code, canBeAskedFor }: ReplyFault): FailureKind {
+function kindOfFault({ cause, code, canBeAskedFor, ofModel }: ReplyFault): FailureKind {
+  if (ofModel) return canBeAskedFor ? "model_failed_at_it" : "model_failed";
   if (canBeAskedFor) return "too_large";
   if (cause === "upstream_rejected" && code === REASONING_REFUSED) return "reasoning_refused";
   return code === "model_not_found" ? "model_not_found" : FAULT_KINDS[cause];
@@ -213,6 +218,11 @@ function retryAfterOf({ kind, retryAfterS }: Failure): number | undefined {
 /** Whether the upstream found fault with the caller's request, and its words are the caller's. */
 export function isRejection(kind: FailureKind): boolean {
   return kind === "rejected" || kind === "reasoning_refused";
+}
+
+/** Whether a client can have brought the failure about by what it asked for: what it costs is the client's as if it had left. */
+export function canBeAskedFor(kind: FailureKind): boolean {
+  return kind === "too_large" || kind === "model_failed_at_it";
 }
 
 /** The answer to the caller when this failure is the last word. */

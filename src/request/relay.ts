@@ -34,6 +34,8 @@ export interface StreamEnd {
   readonly delivered: boolean;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
+  /** Whether the client can have brought the failure about by what it asked for. */
+  readonly askedFor?: boolean;
   readonly counts: SeenCounts;
 }
 
@@ -90,6 +92,8 @@ class StreamRelay {
   #ending = false;
   /** Set when the client has brought the end about: by a stop string after which the upstream went on for too long. */
   #stopped = false;
+  /** Set when the client can have brought a failure about. */
+  #askedFor = false;
   /** Set once the client has left and the upstream is read on. */
   #left: ReadOn | undefined;
   readonly #watch: StreamWatch;
@@ -280,7 +284,8 @@ class StreamRelay {
 
   #fail(fault: UpstreamFault): void {
     this.#parts.body.abort();
-    this.#stopped ||= fault.canBeAskedFor === true;
+    this.#askedFor = fault.canBeAskedFor === true;
+    this.#stopped ||= this.#askedFor && !fault.ofModel;
     this.#end(fault.cause, false, this.#parts.failure(fault.cause));
   }
 
@@ -324,7 +329,8 @@ class StreamRelay {
   #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {
     if (this.#ending) return;
     this.#stopWatching();
-    const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped: this.#stopped, counts };
+    const [stopped, askedFor] = [this.#stopped, this.#askedFor];
+    const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped, askedFor, counts };
     this.#parts.settle(end).then(() => {
       if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
       this.#resolve(end);

@@ -274,8 +274,8 @@ export async function relayStreamed(
     converter,
     body: answered.body,
     first,
-    settle: ({ reason, complete, delivered, stopped, counts }) =>
-      settleRequest(run, { delivered, complete, route, tier, cause: reason, stopped, measured: counts }, parts),
+    settle: ({ reason, counts, ...end }) =>
+      settleRequest(run, { ...end, route, tier, cause: reason, measured: counts }, parts),
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     onProgress: checkpoints(run, permit, answered, parts),

@@ -30,8 +30,8 @@ export interface AttemptFacts {
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
-  /** Its answer is larger than can be held, which a client can ask for: choices, probabilities. */
-  readonly tooLarge?: boolean | undefined;
+  /** Its client can have asked for its failure: an answer larger than can be held, a call that its model could not write. */
+  readonly askedFor?: boolean | undefined;
 }
 
 /** A try as the ledger keeps it: flat, cost in nano-dollars. */
@@ -86,8 +86,8 @@ const ESTIMATE_BYTES_PER_TOKEN = 4;
 export const CLIENT_GONE = "client_gone";
 
 /** Whether its client has brought about that a try is billed and not delivered. */
-function isClientsDoing({ outcome, tooLarge }: AttemptFacts): boolean {
-  return outcome === CLIENT_GONE || tooLarge === true;
+function isClientsDoing({ outcome, askedFor }: AttemptFacts): boolean {
+  return outcome === CLIENT_GONE || askedFor === true;
 }
 
 /**

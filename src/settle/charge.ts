@@ -1,12 +1,12 @@
 /** What a request costs the client and the operator once it has ended: pure arithmetic over the permit. */
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
-import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../store/settlement.ts";
+import { type AbsorbedAttempt, CUT_OVER_HOLD, type SettleAsk, type UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/sums/token-sums.ts";
 import type { Route } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
-import { leastNano, type NanoUsd, ZERO } from "../values/money.ts";
+import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-calls.ts";
@@ -49,6 +49,8 @@ export interface Ending {
   readonly cause: string;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
+  /** Whether the client can have brought the failure about: what it was not given is absorbed as if it had left. */
+  readonly askedFor?: boolean;
   readonly measured: MeasuredReply;
   /** How the model writes that answered; without it nothing is taken to be hidden. */
   readonly pace?: Pace | undefined;
@@ -89,7 +91,7 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const figures = { metered, tier, surprises, unpaidCalls, attempts: account.notes, cost, others };
   const ask = ending.delivered
     ? posted(terms, ending, route, figures)
-    : absorbed(terms, booked, route, { ...figures, snapshot });
+    : absorbed(terms, booked, route, { ...figures, snapshot, byClient: ending.askedFor === true });
   const lines = [...account.absorbed, ...unpaid.lines];
   return { ask: withAbsorbed(ask, lines), metered, surprises, unpaidCalls };
 }
@@ -158,7 +160,7 @@ function unanswered(terms: ChargeTerms, { absorbed, notes, costs }: AttemptAccou
 }
 
 function withAbsorbed(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): SettleAsk {
-  return attempts.length > 0 ? { ...ask, attempts } : ask;
+  return attempts.length > 0 ? { ...ask, attempts: [...(ask.attempts ?? []), ...attempts] } : ask;
 }
 
 /** What a running request has used and cost so far, as it would be billed if it were cut here for this cause. */
@@ -228,8 +230,11 @@ type Wasted = Snapped & { readonly byClient?: boolean };
 
 function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: ChargeFacts): SettleAsk {
   const { usage } = figures.metered;
-  const { amount, snapshot } = owedFor(terms, figures);
-  return {
+  const { amount: owed, snapshot } = owedFor(terms, figures);
+  const amount = isBrokenOff(ending) ? leastNano(owed, terms.hold) : owed;
+  const said = memo(terms, ending, { ...figures, snapshot });
+  const rest = terms.unmetered ? ZERO : nanoUsd(owed - amount);
+  const ask = {
     ...voidOf(terms),
     voided: false,
     amount: terms.unmetered ? ZERO : amount,
@@ -237,8 +242,16 @@ function posted(terms: ChargeTerms, ending: Ending, route: Route, figures: Charg
     tokensUsed: limitedTokens(terms, usage),
     tokens: tokenSumsOf(usage),
     costs: eachOnce([chargedCost(route, usage, figures.cost), ...figures.others]),
-    memo: memo(terms, ending, { ...figures, snapshot }),
+    memo: said,
   };
+  // Right after the charge, as where funds do not cover it.
+  const line = { upstream: route.upstream, cause: CUT_OVER_HOLD, amount: rest, memo: said };
+  return rest === ZERO ? ask : { ...ask, attempts: [line] };
+}
+
+/** Whether the upstream or the gateway has ended the reply before its end: its client pays no more than was held for it. */
+function isBrokenOff({ complete, stopped, cause }: CutFacts): boolean {
+  return !complete && !stopped && cause !== CLIENT_GONE;
 }
 
 /** An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (promise 3). */

@@ -2,7 +2,7 @@
  * Names that both stores must spell alike: limit scopes, ledger accounts, day sums.
  */
 import type { AccountTag } from "../values/key.ts";
-import type { AbsorbedAttempt, SettleAsk } from "./settlement.ts";
+import { type AbsorbedAttempt, CUT_OVER_HOLD, type SettleAsk } from "./settlement.ts";
 
 /** Values of one key that work at one time: the one it has, and those it had, until their ends. */
 export const KEY_VALUES_MAX = 8;
@@ -72,9 +72,12 @@ export function settleAccounts(ask: SettleAsk): SettleAccounts {
   };
 }
 
-/** Debit and credit of a failed try that nobody pays for. */
-export function attemptAccounts({ cause, upstream }: AbsorbedAttempt): { debit: string; credit: string } {
-  return { debit: `absorbed:${cause}`, credit: `upstream:${upstream}` };
+/** Debit and credit of a failed try that nobody pays for, or of what is above the hold of an answer that broke off. */
+export function attemptAccounts(
+  { cause, upstream }: AbsorbedAttempt,
+  { group }: Pick<SettleAsk, "group">,
+): { debit: string; credit: string } {
+  return { debit: `absorbed:${cause}`, credit: cause === CUT_OVER_HOLD ? `revenue:${group}` : `upstream:${upstream}` };
 }
 
 /** Debit and credit of a payment: a negative amount leaves the account. */

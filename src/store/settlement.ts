@@ -6,7 +6,13 @@ import { type NanoUsd, ZERO } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { TokenSums } from "./sums/token-sums.ts";
 
-/** A failed try at an upstream that may be on its bill and that no client pays for. */
+/**
+ * The cause of an `absorbed` line for what an upstream counted above the hold of an answer that broke off: at the client's
+ * prices, and never asked of it.
+ */
+export const CUT_OVER_HOLD = "cut_over_hold";
+
+/** A failed try at an upstream that may be on its bill and that no client pays for, or what is CUT_OVER_HOLD. */
 export interface AbsorbedAttempt {
   readonly upstream: string;
   readonly cause: string;

@@ -169,6 +169,22 @@ export function refusesReasoning(names: readonly unknown[], message: unknown): b
   return typeof message === "string" && saysItself(message, REASONING_SENTENCES, PREFIXES_AND_PATH);
 }
 
+/** Words of a server that something in it has gone wrong: vLLM, SGLang and Python's own. */
+const ILL = new RegExp(
+  [
+    "internal (?:server )?error|server error|engine ?(?:core|loop|process)?.{0,20}(?:dead|died|errored|encountered|crash)|background loop",
+    "cuda|out of memory|nccl|traceback|stack trace|assertion|has no attribute|not subscriptable|index out of range",
+    "connection (?:error|reset|refused|aborted|closed)|timed out|overloaded|unavailable|worker (?:died|failed)|try again",
+  ].join("|"),
+  "i",
+);
+
+/** Whether the message of an error with a status of the client's speaks of the server all the same, or says nothing. */
+export function saysItIsIll(message: unknown): boolean {
+  if (typeof message !== "string" || message.trim() === "") return true;
+  return /^\s*(?:internal|runtime|assertion) ?(?:server )?error/i.test(message) || saysItself(message, ILL, PREFIXES);
+}
+
 /** The code as clients know it; undefined for any other. */
 export function refusalCode(code: unknown): RefusalCode | undefined {
   const meaning = refusalMeaning([code], undefined);

@@ -9,7 +9,7 @@ import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../rep
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { madeImage } from "../rules/media.ts";
-import { invalid, reported } from "../watch.ts";
+import { brokenOff, errorIn, invalid, reported } from "../watch.ts";
 import { countChoices } from "./produced.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { splitThinking } from "./think-tags.ts";
@@ -22,13 +22,13 @@ import { readWholeUsage } from "./usage.ts";
  * @returns a fault for an error in a 200 body and for a body without a choice (rule 46).
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
-  const error = objectOf(json.error);
+  const error = errorIn(json);
   if (error) return reported(error.type, error.code, error.message);
   const choice = objectOf(arrayOf(json.choices)[0]);
   const message = objectOf(choice?.message);
   if (!choice || !message) return invalid("a chat completion without a choice");
   const finish = finishOfChoice(choice) ?? "end";
-  if (finish === "failure") return reported(undefined, failureWordOf(choice));
+  if (finish === "failure") return brokenOff(failureWordOf(choice));
   return wholeReply(
     itemsOf(message, choice, plan, ids),
     stopOf(finish),

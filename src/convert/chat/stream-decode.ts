@@ -7,7 +7,7 @@ import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
-import { invalid } from "../watch.ts";
+import { errorIn, invalid } from "../watch.ts";
 import { ChatOutput } from "./produced.ts";
 import {
   callIdentity,
@@ -51,11 +51,12 @@ export class ChatStreamDecoder extends StreamDecoder {
   }
 
   protected override read(chunk: JsonObject, name: string): void {
-    const error = objectOf(chunk.error);
+    const error = errorIn(chunk);
     if (error) {
       this.report(error.type, error.code, error.message);
-      this.#counted.see(chunk, this.hasOutput);
+      this.#counted.seeFailure(chunk, this.hasOutput);
       this.#tellUsage();
+      this.failedWithCount = this.#counted.final;
     } else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
     else if (!saysNothing(name, chunk)) this.refuse(invalid("a chunk has no choices"));
   }

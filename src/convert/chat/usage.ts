@@ -246,6 +246,12 @@ export class ChatStreamUsage {
     this.#ended = true;
   }
 
+  /** Looks at the chunk in which the server says that it has failed: what it counts there is its last word. */
+  seeFailure(chunk: JsonObject, produced: boolean): void {
+    this.see(chunk, produced);
+    if (readWholeUsage(chunk) !== undefined) this.end();
+  }
+
   /** What is known so far. */
   get usage(): Usage | undefined {
     const whole = this.#whole;

@@ -8,7 +8,18 @@ import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
+import {
+  brokenOff,
+  errorIn,
+  invalid,
+  NOTHING,
+  passed,
+  reported,
+  type SeenEvent,
+  TRUNCATED,
+  type Untold,
+  type Watcher,
+} from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
 import { failureWordOf } from "./reply-decode.ts";
@@ -79,10 +90,10 @@ export class ChatWatcher implements Watcher {
     const chunk = parseObject(text);
     if (!chunk) return this.#refuse(invalid("a chunk is not a JSON object"));
     this.#options.answered?.see(chunk);
-    const error = objectOf(chunk.error);
+    const error = errorIn(chunk);
     if (error) {
       // What it has used is known for the bill.
-      this.#usage.see(chunk, this.#look(chunk));
+      this.#usage.seeFailure(chunk, this.#look(chunk));
       return this.#refuse(reported(error.type, error.code, error.message));
     }
     const hasUsage = objectOf(chunk.usage) !== undefined;
@@ -113,7 +124,7 @@ export class ChatWatcher implements Watcher {
   #seeDone(event: SseEvent): SeenEvent {
     if (!this.#finishSeen && this.#first === undefined) return this.#refuse(invalid("[DONE] came first"));
     this.#usage.end();
-    if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
+    if (this.#failed !== undefined) return this.#refuse(brokenOff(this.#failed));
     this.#done = true;
     const usage = this.#usageChunk();
     return usage
@@ -162,7 +173,7 @@ export class ChatWatcher implements Watcher {
   finish(): Uint8Array | undefined {
     if (this.#done) return undefined;
     if (this.#failed !== undefined) {
-      this.#fault = reported(undefined, this.#failed);
+      this.#fault = brokenOff(this.#failed);
       return undefined;
     }
     if (this.#finishSeen && this.#haveFinished(1)) {

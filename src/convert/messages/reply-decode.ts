@@ -7,7 +7,7 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { finishOf } from "../rules/finish-words.ts";
-import { beyondLimit, invalid, reported } from "../watch.ts";
+import { beyondLimit, brokenOff, errorIn, invalid, reported } from "../watch.ts";
 import { countContent } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
@@ -18,11 +18,11 @@ import { readUsage } from "./usage.ts";
  * @returns a fault for an error in a 200 body, for a body without content and for arguments nested beyond reason.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
-  const error = objectOf(json.error);
+  const error = errorIn(json);
   if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
   if (!Array.isArray(json.content)) return invalid("a message without content");
   const stop = stopOf(json) ?? stopFor("end");
-  if (stop === "failure") return reported(undefined, json.stop_reason);
+  if (stop === "failure") return brokenOff(json.stop_reason);
   const callIds = new ReplyCallIds(plan, ids);
   const items: ReplyItem[] = [];
   for (const one of json.content) {

@@ -5,7 +5,7 @@ import type { Citation } from "../hub.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";
-import { invalid } from "../watch.ts";
+import { errorIn, invalid } from "../watch.ts";
 import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
 import { MessageUsage } from "./usage.ts";
@@ -48,7 +48,9 @@ export class MessagesStreamDecoder extends StreamDecoder {
   #readError(payload: JsonObject): void {
     this.#counted.count(payload.usage);
     this.usage = this.#counted.usage;
-    const error = objectOf(payload.error);
+    this.usageIsWhole = this.#counted.final;
+    this.failedWithCount = objectOf(payload.usage) !== undefined;
+    const error = errorIn(payload);
     this.report(error?.type, error?.code, error?.message);
   }
 

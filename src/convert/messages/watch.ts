@@ -9,7 +9,18 @@ import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { NOTHING_PRODUCED } from "../produced.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
+import {
+  brokenOff,
+  errorIn,
+  invalid,
+  NOTHING,
+  passed,
+  reported,
+  type SeenEvent,
+  TRUNCATED,
+  type Untold,
+  type Watcher,
+} from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
 import { ownStopReason } from "./reply-encode.ts";
@@ -36,6 +47,8 @@ export class MessagesWatcher implements Watcher {
   #stopSeen = false;
   /** The upstream's word for its failure; its count may still follow. */
   #failed: string | undefined;
+  /** Whether the error that ended the message came with a count. */
+  #failedWithCount = false;
   /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
@@ -80,8 +93,9 @@ export class MessagesWatcher implements Watcher {
     this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
-      const error = objectOf(payload.error);
+      const error = errorIn(payload);
       this.#usage.count(payload.usage); // What it has used is known for the bill.
+      this.#failedWithCount = objectOf(payload.usage) !== undefined;
       return this.#refuse(reported(error?.type, error?.code, error?.message));
     }
     if (type === "ping") return passed(event, false);
@@ -89,7 +103,7 @@ export class MessagesWatcher implements Watcher {
     if (!this.#opened) return this.#refuse(invalid("an event came before message_start"));
     if (type === "message_stop") {
       this.#usage.countLast(payload);
-      if (this.#failed !== undefined) return this.#refuse(reported(undefined, this.#failed));
+      if (this.#failed !== undefined) return this.#refuse(brokenOff(this.#failed));
       this.#ended = true;
       return this.#after(this.#settledDelta(), event, true);
     }
@@ -180,16 +194,17 @@ export class MessagesWatcher implements Watcher {
 
   finish(): Uint8Array | undefined {
     if (this.#ended) return undefined;
-    if (this.#failed !== undefined) this.#fault = reported(undefined, this.#failed);
+    if (this.#failed !== undefined) this.#fault = brokenOff(this.#failed);
     else if (this.#stopSeen) return Buffer.concat([this.#settledDelta() ?? Buffer.alloc(0), STOP]);
     else this.#fault = TRUNCATED;
     return undefined;
   }
 
   counts(): AttemptCounts {
+    const isOver = this.#stopSeen || this.#failed !== undefined || this.#failedWithCount;
     return {
       usage: this.#usage.usage,
-      final: this.#stopSeen && this.#usage.final,
+      final: isOver && this.#usage.final,
       produced: this.#output.counts(),
     };
   }

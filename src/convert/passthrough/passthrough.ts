@@ -45,7 +45,16 @@ import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } fr
 import { ResponsesWatcher } from "../responses/watch.ts";
 import { finishOf } from "../rules/finish-words.ts";
 import { translationHeader } from "../rules/losses.ts";
-import { invalid, OVERSIZED, reported, type SeenEvent, type Untold, type Watcher } from "../watch.ts";
+import {
+  brokenOff,
+  errorIn,
+  invalid,
+  OVERSIZED,
+  reported,
+  type SeenEvent,
+  type Untold,
+  type Watcher,
+} from "../watch.ts";
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
@@ -166,28 +175,28 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */
 const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
   chat(json) {
-    const error = objectOf(json.error);
+    const error = errorIn(json);
     if (error) return reported(error.type, error.code, error.message);
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice");
     }
     const word = failureWordOf(objectOf(json.choices[0]) ?? {});
-    if (word !== undefined) return reported(undefined, word);
+    if (word !== undefined) return brokenOff(word);
     return { usage: readChatUsage(json), final: true, produced: countChoices(json.choices) };
   },
   messages(json) {
-    const error = objectOf(json.error);
+    const error = errorIn(json);
     if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.content)) return invalid("a message without content");
-    if (finishOf(json.stop_reason) === "failure") return reported(undefined, json.stop_reason);
+    if (finishOf(json.stop_reason) === "failure") return brokenOff(json.stop_reason);
     return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
-    const error = objectOf(json.error);
+    const error = errorIn(json);
     if (error || json.status === "failed") return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.output)) return invalid("a response without output");
     const incomplete = json.status === "incomplete" ? objectOf(json.incomplete_details)?.reason : undefined;
-    if (finishOf(incomplete) === "failure") return reported(undefined, incomplete);
+    if (finishOf(incomplete) === "failure") return brokenOff(incomplete);
     return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };

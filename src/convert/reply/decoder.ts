@@ -8,7 +8,7 @@ import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { parseWithDigits } from "../json-exact.ts";
 import type { OutputCounter } from "../produced.ts";
-import { beyondLimit, invalid, reported, TRUNCATED } from "../watch.ts";
+import { beyondLimit, brokenOff, invalid, reported, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import type { Ids } from "./tool-call.ts";
@@ -38,6 +38,8 @@ export abstract class StreamDecoder {
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
   protected usageIsWhole = true;
+  /** Whether an error that ended the reply came with the upstream's last count. */
+  protected failedWithCount = false;
   #fault: UpstreamFault | undefined;
   #started = false;
   #ended = false;
@@ -104,7 +106,8 @@ export abstract class StreamDecoder {
   }
 
   counts(): AttemptCounts {
-    const isOver = this.stopSeen || (this.#ended && this.#fault === undefined);
+    const hasFailed = this.#failed !== undefined || this.failedWithCount;
+    const isOver = this.stopSeen || hasFailed || (this.#ended && this.#fault === undefined);
     return {
       usage: this.usage,
       final: isOver && this.usageIsWhole && this.usage !== undefined,
@@ -161,7 +164,7 @@ export abstract class StreamDecoder {
   protected finish(): void {
     if (this.#ended) return;
     if (this.#failed !== undefined) {
-      this.report(undefined, this.#failed, undefined);
+      this.refuse(brokenOff(this.#failed));
       return;
     }
     this.closeBlocks();

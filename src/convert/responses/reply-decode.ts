@@ -9,7 +9,7 @@ import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../rep
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
 import { finishOf } from "../rules/finish-words.ts";
 import { imageOfItem } from "../rules/media.ts";
-import { beyondLimit, invalid, reported } from "../watch.ts";
+import { beyondLimit, brokenOff, errorIn, invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
@@ -24,12 +24,12 @@ const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
  * @returns a fault for an error in a 200 body, a failed or unfinished response (rule 46), one without output.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
-  const error = objectOf(json.error);
+  const error = errorIn(json);
   if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
   if (!Array.isArray(json.output)) return invalid("a response without output");
   if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
   const stop = stopOf(json);
-  if (stop === "failure") return reported(undefined, objectOf(json.incomplete_details)?.reason);
+  if (stop === "failure") return brokenOff(objectOf(json.incomplete_details)?.reason);
   const callIds = new ReplyCallIds(plan, ids);
   const items: ReplyItem[] = [];
   for (const one of json.output) {

@@ -59,15 +59,22 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   #readError(payload: JsonObject): void {
     const nested = objectOf(payload.error);
     const error = nested ?? payload;
-    this.usage = readUsage(payload, this.#hostedCalls) ?? this.usage;
+    this.#countFailed(payload);
     this.report(nested?.type, error.code, error.message);
+  }
+
+  /** What it has used is known for the bill; the client gets no more events. */
+  #countFailed(counted: JsonObject): void {
+    const usage = readUsage(counted, this.#hostedCalls);
+    this.failedWithCount = usage !== undefined;
+    this.usage = usage ?? this.usage;
   }
 
   /** @param state what became of the response: the event's type without its prefix. */
   #readResponse(state: string, response: JsonObject): void {
     const isTerminal = state === "completed" || state === "incomplete";
     if (FAILED.has(state) || (isTerminal && FAILED.has(response.status))) {
-      this.usage = readUsage(response, this.#hostedCalls) ?? this.usage;
+      this.#countFailed(response);
       const error = objectOf(response.error);
       this.report(error?.type, error?.code ?? response.status, error?.message);
       return;

@@ -8,7 +8,17 @@ import type { AnsweredModel } from "../answered-model.ts";
 import type { Match, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf } from "../rules/finish-words.ts";
-import { invalid, NOTHING, passed, reported, type SeenEvent, TRUNCATED, type Untold, type Watcher } from "../watch.ts";
+import {
+  brokenOff,
+  invalid,
+  NOTHING,
+  passed,
+  reported,
+  type SeenEvent,
+  TRUNCATED,
+  type Untold,
+  type Watcher,
+} from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
@@ -34,6 +44,8 @@ export class ResponsesWatcher implements Watcher {
   #sequenceNumber = -1;
   #itemsDone = 0;
   #ended = false;
+  /** Whether the failure that ended the response came with a count. */
+  #failedWithCount = false;
   /** The last event, if it had output. */
   #last: JsonObject | undefined;
   /** What the client has of each item, in case that the stream must be ended here. */
@@ -96,7 +108,7 @@ export class ResponsesWatcher implements Watcher {
     const type = payload.type;
     if (type === "error") {
       const error = objectOf(payload.error) ?? payload;
-      this.#usage = readUsage(payload, this.#hostedCalls) ?? this.#usage;
+      this.#failedWithCount = this.#count(payload);
       return this.#refuse(reported(undefined, error.code, error.message));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
@@ -141,12 +153,14 @@ export class ResponsesWatcher implements Watcher {
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
     const { type } = payload;
     // A failed response has used tokens, too.
-    this.#usage = readUsage(response, this.#hostedCalls) ?? this.#usage;
+    const isCounted = this.#count(response);
     const incomplete = objectOf(response.incomplete_details)?.reason;
     if (type === "response.incomplete" && finishOf(incomplete) === "failure") {
-      return this.#refuse(reported(undefined, incomplete));
+      this.#failedWithCount = isCounted;
+      return this.#refuse(brokenOff(incomplete));
     }
     if (type === "response.failed") {
+      this.#failedWithCount = isCounted;
       const error = objectOf(response.error);
       return this.#refuse(reported(undefined, error?.code, error?.message));
     }
@@ -170,6 +184,13 @@ export class ResponsesWatcher implements Watcher {
     const number = carrier && payload.sequence_number !== undefined ? this.#sequenceNumber : undefined;
     const bytes = this.#rewritten(event, type, response, { usage, number });
     return { bytes: frames.length === 0 ? bytes : Buffer.concat([...frames, bytes]), semantic, terminal };
+  }
+
+  /** Reads the usage beside an event or in its response. @returns whether there is one. */
+  #count(counted: JsonObject): boolean {
+    const usage = readUsage(counted, this.#hostedCalls);
+    this.#usage = usage ?? this.#usage;
+    return usage !== undefined;
   }
 
   /** The item that holds what the stream has said, for a client that refers to it. */
@@ -229,7 +250,7 @@ export class ResponsesWatcher implements Watcher {
   }
 
   counts(): AttemptCounts {
-    const final = this.#ended && this.#usage !== undefined;
+    const final = (this.#ended || this.#failedWithCount) && this.#usage !== undefined;
     return { usage: this.#usage, final, produced: this.#output.counts() };
   }
 

@@ -49,6 +49,11 @@ const PARTS: readonly (readonly [RegExp, Finish])[] = [
   [/length|max_|limit|truncat|token|budget/, "output-limit"],
 ];
 
+/** Failures that a request brings about by its tools or its history: asked again, they would cost again. */
+const OF_REQUEST = /malformed|too_many_tool_calls|unexpected_tool_call|missing_thought_signature/;
+/** Failures of the server rather than of the model. */
+const OF_SERVER = /unavailable|overload|crash|system_resource/;
+
 /** Words that say that there is no reason yet; some servers send them with every chunk. */
 const NO_REASON: ReadonlySet<string> = new Set(["", "null", "none", "unspecified"]);
 
@@ -64,6 +69,13 @@ export function finishOf(value: unknown): Finish | undefined {
 /** The same, but undefined for a word that says nothing to us: what it means is left to its reader. */
 export function knownFinish(value: unknown): Finish | undefined {
   return gravest(reasonsIn(value));
+}
+
+/** Whose failure a word is that means one: of what was asked for, of the server, or of the model alone. */
+export function failureOf(value: unknown): "request" | "server" | "model" {
+  const reasons = reasonsIn(value);
+  if (reasons.some((word) => OF_REQUEST.test(word))) return "request";
+  return reasons.some((word) => OF_SERVER.test(word)) ? "server" : "model";
 }
 
 function reasonsIn(value: unknown): readonly string[] {

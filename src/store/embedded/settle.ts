@@ -210,7 +210,7 @@ function linesOf(ask: SettleAsk, shares: Shares, atMs: number): readonly Unplace
   if (shares.absorbed > 0n) lines.push(line("absorbed", accounts.overHold, accounts.revenue, shares.absorbed));
   if (ask.absorbed > 0n) lines.push(line("absorbed", accounts.absorbed, accounts.upstream, ask.absorbed));
   for (const attempt of ask.attempts ?? []) {
-    const { debit, credit } = attemptAccounts(attempt);
+    const { debit, credit } = attemptAccounts(attempt, ask);
     lines.push(line("absorbed", debit, credit, attempt.amount, attempt.memo));
   }
   return lines;

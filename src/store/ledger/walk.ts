@@ -9,6 +9,7 @@ import { attemptsOf, type Memo, readMemo, recompute } from "../../values/recompu
 import type { Finding, LedgerPayment, LedgerRequest } from "../audit/snapshot.ts";
 import { entitlementAccount } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
+import { CUT_OVER_HOLD } from "../settlement.ts";
 import { type OpeningFacts, readOpening } from "./opening.ts";
 import { LedgerTally } from "./tally.ts";
 
@@ -36,12 +37,15 @@ const SIDES: Readonly<Partial<Record<LedgerLine["kind"], readonly (readonly [deb
 };
 
 const OVER_HOLD = "absorbed:over_hold";
+/** The same of an answer that broke off: its client never owed it. */
+const CUT = `absorbed:${CUT_OVER_HOLD}`;
 
 /** The lines of one request so far: they follow each other. */
 interface OpenRequest {
   readonly first: LedgerLine;
   readonly usage: { readonly line: LedgerLine; readonly memo: Memo } | undefined;
   overHold: bigint;
+  cutOverHold: bigint;
 }
 
 export class LedgerWalk {
@@ -111,8 +115,9 @@ export class LedgerWalk {
     }
     const charges = line.kind === "usage" || line.kind === "absorbed";
     const goesOn = charges && this.#request !== undefined && this.#request.first.reference === line.reference;
-    const completes = goesOn && this.#request?.usage !== undefined && line.debit === OVER_HOLD;
-    if (completes && this.#request) this.#request.overHold += line.amount;
+    const isRest = line.debit === OVER_HOLD || line.debit === CUT;
+    const completes = goesOn && this.#request?.usage !== undefined && isRest;
+    if (completes && this.#request) this.#request[line.debit === CUT ? "cutOverHold" : "overHold"] += line.amount;
     if (!goesOn || line.kind === "usage") this.#endRequest();
     const memo = charges && !completes ? readMemo(line.memo) : undefined;
     // A line that completes a charge says what the charge's own line says.
@@ -125,7 +130,8 @@ export class LedgerWalk {
     if (memo) this.#judgeAttempts(line, memo);
     if (memo && line.kind === "absorbed") this.#judgeAbsorbed(line, memo);
     if (charges && !this.#request) {
-      this.#request = { first: line, usage: line.kind === "usage" && memo ? { line, memo } : undefined, overHold: 0n };
+      const usage = line.kind === "usage" && memo ? { line, memo } : undefined;
+      this.#request = { first: line, usage, overHold: 0n, cutOverHold: 0n };
     }
     this.#judgeBalance(line);
   }
@@ -216,7 +222,7 @@ export class LedgerWalk {
     const request = this.#request;
     if (!request) return;
     this.#request = undefined;
-    const { first, usage, overHold } = request;
+    const { first, usage, overHold, cutOverHold } = request;
     const ended = { requestId: first.reference, line: first.seq, atMs: first.atMs };
     if (!usage) {
       this.#requestsOut.push({ ...ended, owed: 0n });
@@ -230,7 +236,7 @@ export class LedgerWalk {
     const quota = this.tally.sums.cards.get(line.debit)?.quota;
     const unmetered = quota === 0n || (quota === undefined && paid === 0n && line.debit.startsWith("ent_"));
     this.#requestsOut.push({ ...ended, owed: unmetered ? undefined : paid });
-    if (figures) this.#compare(line, paid, unmetered ? 0n : figures.owed);
+    if (figures) this.#compare(line, paid + cutOverHold, unmetered ? 0n : figures.owed);
   }
 
   #judgeAbsorbed(line: LedgerLine, memo: Memo): void {

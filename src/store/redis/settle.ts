@@ -73,7 +73,7 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 25 */ `${ask.attempts?.length ?? 0}`,
     /* 26, and on */ ...countTexts(ask, counts),
     ...(ask.attempts ?? []).flatMap((attempt) => {
-      const { debit, credit } = attemptAccounts(attempt);
+      const { debit, credit } = attemptAccounts(attempt, ask);
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
     ...leftTexts(ask),

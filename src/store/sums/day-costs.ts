@@ -5,7 +5,7 @@
 import { type Memo, usageOfMemo } from "../../values/recompute.ts";
 import { dayField, upstreamField } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
-import type { SettleAsk } from "../settlement.ts";
+import { CUT_OVER_HOLD, type SettleAsk } from "../settlement.ts";
 import { NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
 import { countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
 
@@ -18,8 +18,10 @@ interface ChargeSplit {
 type FieldTotals = [field: string, total: UsageTotal][];
 
 /** By field of the day's sums, each once, the group's first; none for a settlement that was charged nothing and cost nothing. */
-export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed: rest }: ChargeSplit): FieldTotals {
-  const { costs = [], voided } = ask;
+export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed }: ChargeSplit): FieldTotals {
+  const { costs = [], attempts = [], voided } = ask;
+  const cut = attempts.filter(({ cause }) => cause === CUT_OVER_HOLD);
+  const rest = absorbed + sum(cut.map(({ amount }) => amount));
   if (voided && costs.length === 0) return [];
   const group = {
     amount: charged,

@@ -161,6 +161,9 @@ function readLedgers(accounts: Iterable<AccountAtEnd>, report: Report): Ledgers 
   return { entries, payments };
 }
 
+/** What no client paid of a charge, for want of funds or since the answer broke off. */
+const OVER_HOLD: ReadonlySet<string> = new Set(["absorbed:over_hold", "absorbed:cut_over_hold"]);
+
 function addCharge(account: string, line: Line, entries: Map<string, Entry>, report: Report): void {
   const id = line.reference;
   const entry = entries.get(id) ?? { account, charge: undefined, overHold: 0n, absorbed: 0n };
@@ -168,7 +171,7 @@ function addCharge(account: string, line: Line, entries: Map<string, Entry>, rep
   if (line.kind === "usage") {
     if (entry.account !== account) report("double", `request ${id} is charged to ${entry.account} and ${account}`);
     entry.charge ??= line;
-  } else if (line.debit === "absorbed:over_hold") entry.overHold += line.amount;
+  } else if (OVER_HOLD.has(line.debit)) entry.overHold += line.amount;
   else entry.absorbed += line.amount;
 }
 

@@ -116,16 +116,16 @@ test("beyond it the try that was left is charged, and the one that failed is abs
 });
 
 test("an answer too large to be held is the client's doing as well", async () => {
-  const tooLarge = { ...sentTo(WEST, "upstream_invalid"), tooLarge: true };
-  assert.deepEqual(await leave(ALLOWANCE, EAST, tooLarge), await leave(ALLOWANCE, EAST));
-  assert.deepEqual(await leave(0n, EAST, tooLarge), await leave(0n, EAST));
-  assert.equal((await leave(0n, EAST, tooLarge)).charged, 10_000n);
+  const askedFor = { ...sentTo(WEST, "upstream_invalid"), askedFor: true };
+  assert.deepEqual(await leave(ALLOWANCE, EAST, askedFor), await leave(ALLOWANCE, EAST));
+  assert.deepEqual(await leave(0n, EAST, askedFor), await leave(0n, EAST));
+  assert.equal((await leave(0n, EAST, askedFor)).charged, 10_000n);
 });
 
 test("a try that failed in the same words before it is not said to be the client's", () => {
   const terms = termsOf({ tag: "left" as AccountTag, keyId: "key" }, 0);
-  const tooLarge = { ...sentTo(WEST, "upstream_invalid"), tooLarge: true };
-  const attempts = [sentTo(EAST, "upstream_invalid"), tooLarge];
+  const askedFor = { ...sentTo(WEST, "upstream_invalid"), askedFor: true };
+  const attempts = [sentTo(EAST, "upstream_invalid"), askedFor];
   const { ask } = settlementOf(terms, { ...NOTHING, attempts, leftAllowance: nanoUsd(0n) });
   const notes = JSON.parse(ask.leftUnpaid?.memo ?? "{}").attempts as { readonly paid_by: string }[];
   assert.deepEqual(

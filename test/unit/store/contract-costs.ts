@@ -97,6 +97,27 @@ export function costTests(ask: Ask): void {
     });
   });
 
+  test("what an answer that broke off came to above its hold is absorbed at once, and is no cost of its own", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Kcut", { funds: 100n });
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const permit = admitted(await store.admit(request));
+    const day = utcDay(permit.storeTimeMs);
+    const attempts = [{ upstream: "east", cause: "cut_over_hold", amount: nanoUsd(30n), memo: "{}" }];
+    const costs = [cost({ cost: 70n, charged: true })];
+    await store.settle(settleAsk(request, permit, { amount: 40n, tokens: TOKENS, costs, attempts }));
+    const figures = { amount: 40n, counts: { ...TOKENS, requests: 1 }, cost: 70n, absorbed: 30n };
+    const own = { day, group: "big", model: "big-1", key: "key_Kcut" };
+    assert.deepEqual(await daysOf(store, tag, day), [{ ...own, ...figures }]);
+    assert.deepEqual((await upstreamsOf(store, tag, day)).sums, [
+      { day, upstream: "east", model: "m-east", ...figures },
+    ]);
+    const lines = (await store.readLedger(tag, 0, 10)).map(
+      ({ debit, credit, amount }) => `${debit}>${credit} ${amount}`,
+    );
+    assert.deepEqual(lines.slice(1), ["acct_Kcut000000>revenue:big 40", "absorbed:cut_over_hold>revenue:big 30"]);
+  });
+
   test("what was absorbed of a voided request is a cost of its group, key and upstream, and no request of theirs", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kvoid");

@@ -1,0 +1,111 @@
+/**
+ * A model that fails (a call that it could not write, an abort) says so in a reply of a server that is well. A client can bring
+ * that about with its tools, so it must not cost the others their upstream (ARCHITECTURE.md promise 10); and what the request
+ * brings about is not asked again, and is absorbed within the account's allowance (promise 3).
+ */
+import assert from "node:assert/strict";
+import test, { after, afterEach, before } from "node:test";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type GatewayHere, settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
+import { DIRECTIONS, limited, pricedConfig } from "../../money/bill/house.ts";
+import { ask, assertAtRest, type Fields, memoOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({ config: pricedConfig });
+});
+afterEach(() => here.simulator.clearPrograms());
+after(() => here.close());
+
+/** A whole reply that ends in this word: 20,000 tokens in and 1,500 out, 0.0825 USD. */
+const BODIES: Readonly<Record<Protocol, (word: string) => Fields>> = {
+  chat: (word) => ({
+    ...{ id: "c", object: "chat.completion", created: 1, model: "m" },
+    choices: [{ index: 0, message: { role: "assistant", content: "Half" }, finish_reason: word }],
+    usage: { prompt_tokens: 20_000, completion_tokens: 1_500, total_tokens: 21_500 },
+  }),
+  messages: (word) => ({
+    ...{ id: "msg_1", type: "message", role: "assistant", model: "m", stop_reason: word, stop_sequence: null },
+    content: [{ type: "text", text: "Half" }],
+    usage: { input_tokens: 20_000, output_tokens: 1_500 },
+  }),
+  responses: (word) => ({
+    ...{ id: "resp_1", object: "response", created_at: 1, model: "m", status: "incomplete", output: [] },
+    incomplete_details: { reason: word },
+    usage: { input_tokens: 20_000, output_tokens: 1_500, total_tokens: 21_500 },
+  }),
+};
+
+async function healthyOf(upstream: string): Promise<string | undefined> {
+  const metrics = await settledMetrics(here.adminUrl);
+  return new RegExp(`tollgate_upstream_healthy\\{upstream="${upstream}"\\} (\\d)`).exec(String(metrics))?.[1];
+}
+
+for (const [client, upstream] of DIRECTIONS) {
+  for (const word of ["function_call_filter: MALFORMED_FUNCTION_CALL", "TOO_MANY_TOOL_CALLS"]) {
+    test(`${client} on ${upstream}: ${word} is asked once, absorbed within the allowance, then charged`, async () => {
+      const account = await here.account({ usd: "5" });
+      here.simulator.program({ body: BODIES[upstream](word) }, { times: 20 });
+      const before = here.simulator.requests.length;
+      const times = 8;
+      for (let i = 0; i < times; i++) {
+        const reply = await ask(here, client, account.key, limited(client, upstream, 8_000));
+        assert.equal(reply.status, 403, await reply.text());
+        await assertAtRest(here, account);
+      }
+      assert.equal(here.simulator.requests.length - before, times, "asked again, it would cost again");
+      const lines = await usageLines(here, account);
+      // 0.0825 USD each: six fit into 0.50.
+      assert.deepEqual(lines.map(({ kind }) => kind).sort(), [...Array(6).fill("absorbed"), "usage", "usage"]);
+      for (const line of lines) assert.deepEqual([memoOf(line).input, memoOf(line).output], [20_000, 1_500]);
+      assert.equal(await healthyOf(`up-${upstream}`), "1");
+    });
+  }
+}
+
+test("a stream of which nothing was shown before its call went wrong is absorbed within the allowance, too", async () => {
+  const account = await here.account({ usd: "5" });
+  const chunk = (choice: Fields, members: Fields = {}) => ({
+    data: { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice], ...members },
+  });
+  const { usage } = BODIES.chat("");
+  const failed = chunk({ index: 0, delta: {}, finish_reason: "MALFORMED_FUNCTION_CALL" }, { usage });
+  const frames = [chunk({ index: 0, delta: { role: "assistant", content: "" } }), failed, { data: "[DONE]" }];
+  here.simulator.program({ frames }, { times: 20 });
+  for (let i = 0; i < 8; i++) {
+    const reply = await ask(here, "chat", account.key, limited("chat", "chat", 8_000, { stream: true }));
+    assert.match(await reply.text(), /"error"/);
+    await assertAtRest(here, account);
+  }
+  const kinds = (await usageLines(here, account)).map(({ kind }) => kind).sort();
+  assert.deepEqual(kinds, [...Array(6).fill("absorbed"), "usage", "usage"]);
+});
+
+for (const protocol of PROTOCOL_LIST) {
+  test(`${protocol}: an abort is asked once more, is the operator's cost, and leaves the upstream to others`, async () => {
+    const account = await here.account({ usd: "5" });
+    here.simulator.program({ body: BODIES[protocol]("abort") }, { times: 20 });
+    const before = here.simulator.requests.length;
+    const times = 10;
+    for (let i = 0; i < times; i++) {
+      const reply = await ask(here, protocol, account.key, limited(protocol, protocol, 8_000));
+      assert.equal(reply.status, 403, await reply.text());
+    }
+    const asked = here.simulator.requests.length - before;
+    assert.equal(asked, 2 * times);
+    await assertAtRest(here, account);
+    const lines = await usageLines(here, account);
+    assert.deepEqual([lines.length, new Set(lines.map(({ kind }) => kind))], [asked, new Set(["absorbed"])]);
+    assert.equal(await healthyOf(`up-${protocol}`), "1");
+    here.simulator.clearPrograms();
+    const other = await ask(here, protocol, (await here.account()).key, limited(protocol, protocol, 50));
+    assert.equal(other.status, 200, await other.text());
+  });
+
+  test(`${protocol}: a server that says that it is overloaded in this way is passed over as before`, async () => {
+    const account = await here.account({ usd: "5" });
+    here.simulator.program({ body: BODIES[protocol]("engine_overloaded") }, { times: 20 });
+    for (let i = 0; i < 10; i++) await (await ask(here, protocol, account.key, limited(protocol, protocol, 50))).text();
+    assert.equal(await healthyOf(`up-${protocol}`), "0");
+  });
+}
