@@ -79,8 +79,7 @@ function redisOptions(commandTimeoutMs: number): RedisOptions {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
-    // Steps have a limit of their own (`Runner`); this one is for what else is asked, and fires before the socket is read.
-    commandTimeout: 2 * commandTimeoutMs,
+    commandTimeout: commandTimeoutMs,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
     stringNumbers: true,
