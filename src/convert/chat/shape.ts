@@ -17,13 +17,19 @@ import {
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 
-/** `tools`, else the deprecated `functions`. */
+/** `tools`, and the deprecated `functions` beside them. */
 export function decodeTools(json: JsonObject): readonly ToolDefinition[] {
-  const tools = optionalList(json.tools, "tools");
-  if (tools) return tools.map((raw, index) => decodeTool(record(raw, `tools[${index}]`), `tools[${index}]`));
-  return (optionalList(json.functions, "functions") ?? []).map((raw, index) =>
-    functionTool(record(raw, `functions[${index}]`), `functions[${index}]`),
-  );
+  const tools = optionalList(json.tools, "tools") ?? [];
+  const functions = optionalList(json.functions, "functions") ?? [];
+  return [
+    ...tools.map((raw, index) => decodeTool(record(raw, `tools[${index}]`), `tools[${index}]`)),
+    ...functions.map((raw, index) => functionTool(record(raw, `functions[${index}]`), `functions[${index}]`)),
+  ];
+}
+
+/** Whether the tools are in the deprecated form alone, in which the reply's call is then, too (rule 37). */
+export function hasFunctionsOnly({ tools, functions }: JsonObject): boolean {
+  return isGiven(functions) && !(Array.isArray(tools) && tools.length > 0);
 }
 
 function decodeTool(tool: JsonObject, param: string): ToolDefinition {

@@ -47,6 +47,22 @@ function assertRefused(
   assert.equal(outcome.facts.param, param);
 }
 
+test("functions beside tools are offered with them; alone, or beside an empty list, they are answered in kind", () => {
+  const members = { tools: [chatOwn], functions: [{ name: "g", parameters: { type: "object", properties: {} } }] };
+  for (const to of ["messages", "responses"] as const) {
+    const sent = upstreamBody("chat", body("chat", members), routeTo(to));
+    assert.deepEqual(
+      (sent.tools as { name: string }[]).map((tool) => tool.name),
+      ["f", "g"],
+    );
+    const inKind = [members, { ...members, tools: [] }, { functions: members.functions }].map((given) => {
+      const outcome = translate("chat", body("chat", given), routeTo(to));
+      return !isRefusal(outcome) && outcome.plan.deprecatedFunctions;
+    });
+    assert.deepEqual(inKind, [false, true, true]);
+  }
+});
+
 test("a named tool that is not among the tools is refused", () => {
   assertRefused(
     "chat",
