@@ -1,5 +1,6 @@
 /** The shapes that chat has of its own: tools and choices as it writes them, both ways. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
@@ -69,10 +70,20 @@ function customTool(tool: JsonObject, param: string): CustomTool {
   };
 }
 
-/** `tool_choice`, else the deprecated `function_call`. */
+/**
+ * `tool_choice`, or the deprecated `function_call`. The protocol's own vendor takes the latter beside `functions` alone; of
+ * two that contradict each other neither is more the client's than the other.
+ */
 export function decodeToolChoice(json: JsonObject): ToolChoice | undefined {
-  if (isGiven(json.tool_choice)) return choiceOf(json.tool_choice);
-  const { function_call: call } = json;
+  const choice = isGiven(json.tool_choice) ? choiceOf(json.tool_choice) : undefined;
+  const deprecated = functionCallOf(json);
+  if (choice && deprecated && !isDeepStrictEqual(choice, deprecated)) {
+    refuse("unsupported_parameter", "function_call", "function_call says another thing than tool_choice.");
+  }
+  return choice ?? deprecated;
+}
+
+function functionCallOf({ function_call: call }: JsonObject): ToolChoice | undefined {
   if (!isGiven(call)) return undefined;
   if (call === "auto" || call === "none") return { mode: call };
   const name = text(record(call, "function_call").name, "function_call.name");

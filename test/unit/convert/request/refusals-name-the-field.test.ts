@@ -18,6 +18,7 @@ type Row = readonly [
   capabilities?: Partial<Capabilities>,
 ];
 
+const own = { type: "function", function: { name: "f" } };
 const hi = { role: "user", content: "hi" };
 const call = { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] };
 const tool = { role: "tool", tool_call_id: "a", content: "1" };
@@ -28,6 +29,13 @@ const foutput = { type: "function_call_output", call_id: "a", output: "1" };
 const image = (url: string) => ({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
 
 const ROWS: readonly Row[] = [
+  [
+    "rule 37 two choices",
+    "chat",
+    "messages",
+    { messages: [hi], tools: [own], tool_choice: "auto", function_call: { name: "f" } },
+    "function_call",
+  ],
   ["rule 12 orphan", "chat", "messages", { messages: [hi, tool] }, "messages[1].tool_call_id"],
   [
     "rule 12 orphan behind another",

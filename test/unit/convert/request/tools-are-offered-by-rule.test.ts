@@ -63,6 +63,15 @@ test("functions beside tools are offered with them; alone, or beside an empty li
   }
 });
 
+test("a function_call that says what tool_choice says, or stands beside tools alone, is followed", () => {
+  const tool_choice = { type: "function", function: { name: "f" } };
+  for (const choice of [{ tool_choice }, {}]) {
+    const members = { tools: [chatOwn], function_call: { name: "f" }, ...choice };
+    const sent = upstreamBody("chat", body("chat", members), routeTo("messages"));
+    assert.deepEqual(sent.tool_choice, { type: "tool", name: "f" });
+  }
+});
+
 test("a named tool that is not among the tools is refused", () => {
   assertRefused(
     "chat",
