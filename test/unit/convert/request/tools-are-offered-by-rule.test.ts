@@ -72,6 +72,42 @@ test("a function_call that says what tool_choice says, or stands beside tools al
   }
 });
 
+const doubled = (one: object, description: string) => ({ ...one, description });
+const DOUBLED: readonly (readonly [Protocol, Protocol, Body, string])[] = [
+  [
+    "chat",
+    "messages",
+    { tools: [chatOwn, { type: "function", function: doubled(chatOwn.function, "x") }] },
+    "tools[1].function.name",
+  ],
+  ["chat", "responses", { tools: [chatOwn], functions: [doubled(chatOwn.function, "x")] }, "functions[0].name"],
+  ["chat", "messages", { tools: [chatOwn, { type: "custom", custom: { name: "f" } }] }, "tools[1].custom.name"],
+  ["messages", "chat", { tools: [mOwn, doubled(mOwn, "x")] }, "tools.1.name"],
+  ["responses", "chat", { tools: [own, doubled(own, "x")] }, "tools[1].name"],
+];
+
+for (const [from, to, members, param] of DOUBLED) {
+  test(`${from} to ${to}: two tools of one name are refused at ${param}`, () => {
+    assertRefused(from, to, members, param);
+  });
+}
+
+test("a tool that is told twice is offered once", () => {
+  const sent = upstreamBody("messages", body("messages", { tools: [mOwn, { ...mOwn }] }), routeTo("chat"));
+  assert.equal((sent.tools as unknown[]).length, 1);
+});
+
+test("another tool of the same name that came in the middle of a conversation is left out and named", () => {
+  const item = { type: "additional_tools", role: "developer", tools: [doubled(own, "newer")] };
+  const members = { tools: [own], input: [{ role: "user", content: "hi" }, item] };
+  const outcome = translate("responses", members, routeTo("chat"));
+  assert.ok(!isRefusal(outcome));
+  assert.deepEqual(outcome.dropped, ["input.tools"]);
+  const strict = translate("responses", members, routeTo("chat"), { outputLimit: undefined, strict: true });
+  assert.ok(isRefusal(strict));
+  assert.equal(strict.facts.param, "input[1].tools[0]");
+});
+
 test("a named tool that is not among the tools is refused", () => {
   assertRefused(
     "chat",
