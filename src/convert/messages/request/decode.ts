@@ -2,6 +2,7 @@
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
+import { SURPLUS_MAX } from "../../../values/members.ts";
 import type { HubFacts, HubRequest, ReasoningWish, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
@@ -125,6 +126,13 @@ function decodeReasoning(json: JsonObject, lastEffort: unknown): ReasoningWish {
   };
 }
 
+/** What the client's metadata says beside its user's id, up to as many names as are told of any body. */
+function otherMetadata(json: JsonObject): readonly string[] {
+  const metadata = optionalRecord(json.metadata, "metadata") ?? {};
+  const names = Object.keys(metadata).filter((name) => name !== "user_id" && isGiven(metadata[name]));
+  return names.slice(0, SURPLUS_MAX);
+}
+
 /** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[] {
   const rest = restOf(json, {
@@ -138,6 +146,7 @@ function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[
     fallbacks: "meaning",
     safeguards: "meaning",
   }).filter((field) => !(Array.isArray(field.value) && field.value.length === 0));
+  for (const name of otherMetadata(json)) rest.push({ param: `metadata.${name}`, value: true, weight: "hint" });
   if (json.speed === "fast") rest.push({ param: "speed", value: json.speed, weight: "meaning" });
   if (serverTools) rest.push({ param: "server_tool_use", value: true, weight: "meaning" });
   return [...rest, ...unreadOf(json, MESSAGES_READS, ["system", "messages"])];

@@ -88,6 +88,13 @@ const ROWS: readonly Row[] = [
     "lossy; dropped=output_config.task_budget",
   ],
   ["messages", "responses", { ...ASK.messages, fallback_credit_token: "t" }, "lossy; dropped=fallback_credit_token"],
+  [
+    "messages",
+    "chat",
+    { ...ASK.messages, metadata: { user_id: "u", foo: "a", bar: null } },
+    "exact; ignored=metadata.foo,metadata.user_id",
+  ],
+  ["messages", "responses", { ...ASK.messages, metadata: { foo: 0 } }, "exact; ignored=metadata.foo"],
   ["responses", "chat", { ...ASK.responses, reasoning: { context: "all_turns" } }, "lossy; dropped=reasoning.context"],
   [
     "responses",
