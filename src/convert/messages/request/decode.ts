@@ -1,4 +1,5 @@
 /** Anthropic Messages requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
+import { isDeepStrictEqual } from "node:util";
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
@@ -94,8 +95,12 @@ function decodeFormat(json: JsonObject): HubRequest["format"] {
   const config = optionalRecord(json.output_config, "output_config");
   const newer = optionalRecord(config?.format, "output_config.format");
   const param = newer ? "output_config.format" : "output_format";
-  const format = newer ?? optionalRecord(json.output_format, "output_format");
+  const older = optionalRecord(json.output_format, "output_format");
+  const format = newer ?? older;
   if (format === undefined) return undefined;
+  if (older && !isDeepStrictEqual(older, format)) {
+    refuse("unsupported_parameter", "output_format", "output_format says another thing than output_config.format.");
+  }
   optionalWord(format.type, `${param}.type`, ["json_schema"]);
   return {
     type: "json_schema",

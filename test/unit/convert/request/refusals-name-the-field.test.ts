@@ -19,6 +19,7 @@ type Row = readonly [
 ];
 
 const own = { type: "function", function: { name: "f" } };
+const formatOf = (name: string) => ({ type: "json_schema", schema: { type: "object", properties: { [name]: {} } } });
 const hi = { role: "user", content: "hi" };
 const call = { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] };
 const tool = { role: "tool", tool_call_id: "a", content: "1" };
@@ -68,6 +69,13 @@ const ROWS: readonly Row[] = [
     "responses",
     { messages: [hi, use, { role: "user", content: [{ ...result, is_error: 1 }] }] },
     "messages.2.content.0.is_error",
+  ],
+  [
+    "rule 26 two formats",
+    "messages",
+    "chat",
+    { messages: [hi], output_config: { format: formatOf("a") }, output_format: formatOf("b") },
+    "output_format",
   ],
   ["rule 12 unanswered", "messages", "chat", { messages: [hi, use, hi] }, "messages.1.content.0"],
   ["rule 12 orphan", "responses", "chat", { input: [hi, foutput] }, "input[1].call_id"],
