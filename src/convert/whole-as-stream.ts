@@ -9,6 +9,8 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { decodeUtf8 } from "../wire/json.ts";
 import { sseFrame } from "../wire/sse.ts";
+import { messageOf } from "./chat/produced.ts";
+import { deltaOf } from "./chat/reply-decode.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
 import { parseWithDigits } from "./json-exact.ts";
 import { nestsWithin } from "./reply/depth.ts";
@@ -113,19 +115,17 @@ function chatFrames(json: JsonObject): readonly Uint8Array[] {
   if (objectOf(json.error) || !Array.isArray(choices)) return asOneEvent(json, undefined);
   const head = { ...rest, object: "chat.completion.chunk" };
   const chunk = (members: JsonObject) => sseFrame(JSON.stringify({ ...head, ...members }));
-  const said = objectsIn(choices).map(({ message, finish_reason: _, ...choice }) => ({
+  const said = objectsIn(choices).map(({ message, text, finish_reason: _, ...choice }) => ({
     ...choice,
-    delta: deltaOf(objectOf(message) ?? {}),
+    delta: deltaOf(messageOf({ message, text }) ?? {}),
     finish_reason: null,
   }));
-  const ended = objectsIn(choices).map(({ message: _, logprobs: __, ...choice }) => ({ ...choice, delta: {} }));
+  const ended = objectsIn(choices).map(({ message: _, text: __, logprobs: ___, ...choice }) => ({
+    ...choice,
+    delta: {},
+  }));
   const counted = objectOf(usage) ? [chunk({ choices: [], usage })] : [];
   return [chunk({ choices: said }), chunk({ choices: ended }), ...counted, sseFrame("[DONE]")];
-}
-
-function deltaOf(message: JsonObject): JsonObject {
-  if (!Array.isArray(message.tool_calls)) return message;
-  return { ...message, tool_calls: objectsIn(message.tool_calls).map((call, index) => ({ index, ...call })) };
 }
 
 // ----------------------------------------------------------------------------------------------------------- messages

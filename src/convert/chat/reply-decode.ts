@@ -10,7 +10,7 @@ import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } fro
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { madeImage } from "../rules/media.ts";
 import { invalid, reported } from "../watch.ts";
-import { countChoices } from "./produced.ts";
+import { countChoices, messageOf } from "./produced.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { splitThinking } from "./think-tags.ts";
 import { readWholeUsage } from "./usage.ts";
@@ -25,7 +25,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   const error = objectOf(json.error);
   if (error) return reported(error.type, error.code, error.message);
   const choice = objectOf(arrayOf(json.choices)[0]);
-  const message = objectOf(choice?.message);
+  const message = choice && messageOf(choice);
   if (!choice || !message) return invalid("a chat completion without a choice");
   const finish = finishOfChoice(choice) ?? "end";
   if (finish === "failure") return reported(undefined, failureWordOf(choice));
@@ -91,6 +91,12 @@ export function callsOf(message: JsonObject): readonly JsonObject[] {
 export function listedCalls(value: unknown): readonly JsonObject[] {
   const one = objectOf(value);
   return one ? [one] : objectsIn(value);
+}
+
+/** A whole message as the one delta that says it all: calls are known by their places there (rule 54). */
+export function deltaOf(message: JsonObject): JsonObject {
+  if (!Array.isArray(message.tool_calls)) return message;
+  return { ...message, tool_calls: objectsIn(message.tool_calls).map((call, index) => ({ index, ...call })) };
 }
 
 /** A call without a name is none (rule 54). */

@@ -7,6 +7,7 @@ import test from "node:test";
 import { decodePayloads, decodeWhole, gather, outline, planFor, wholeOf } from "./decoding.ts";
 
 const PLAN = planFor("chat");
+const IMAGE = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
 const END = [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"];
 
 /** Decodes one message whole and as one delta, and checks that they say the same. */
@@ -54,6 +55,31 @@ test("probabilities and sources", () => {
       logprobs: content,
     },
   ]);
+});
+
+test("a message or a text in place of a delta is said at once", () => {
+  const tool_calls = ["a", "b"].map((name) => ({ id: name, function: { name, arguments: "{}" } }));
+  const message = { role: "assistant", reasoning: "hm", content: "hi", tool_calls };
+  for (const choice of [{ message }, { text: "hi" }, { message: { role: "assistant" }, text: "hi" }]) {
+    const whole = wholeOf({ choices: [{ index: 0, ...choice, finish_reason: "stop" }] }, PLAN);
+    const { events, decoder } = decodePayloads(
+      [{ choices: [{ index: 0, ...choice, finish_reason: "stop" }] }, "[DONE]"],
+      PLAN,
+    );
+    assert.deepEqual(gather(events).items, whole.items);
+    assert.equal(whole.items.length, "text" in choice ? 1 : 4);
+    assert.ok(decoder.counts().produced.tokens > 0);
+  }
+});
+
+test("a message at the end of deltas repeats them, and says what they have not said", () => {
+  const message = { role: "assistant", content: "hi", reasoning: "hm", images: [IMAGE] };
+  const said = [{ reasoning_content: "hm" }, { content: "h" }, { content: "i" }];
+  const payloads = [...said.map((delta) => ({ choices: [{ index: 0, delta }] })), { choices: [{ index: 0, message }] }];
+  assert.deepEqual(
+    gather(decodePayloads([...payloads, ...END], PLAN).events).items.map((item) => item.type),
+    ["reasoning", "text", "image"],
+  );
 });
 
 test("a refusal in the model's words is no reason to stop of its own", () => {
