@@ -132,21 +132,29 @@ export function reasoningOf(message: JsonObject): string | undefined {
 
 /** Mistral's parts of type `thinking`, whose own content is a text or a list of texts. */
 function thinkingText(content: unknown): string {
-  if (!Array.isArray(content)) return "";
-  const parts = content.map((one) => objectOf(one));
-  return parts.map((part) => (part?.type === "thinking" ? contentText(part.thinking) : "")).join("");
+  const parts = partsOf(content).filter(({ type }) => type === "thinking");
+  return parts.map(({ thinking }) => contentText(thinking)).join("");
 }
 
-/** The text of `content`: a string, or the text parts of a list, which some servers send. */
+/** The parts of `content`, of which some servers send one without a list. */
+function partsOf(content: unknown): readonly JsonObject[] {
+  const one = objectOf(content);
+  return one ? [one] : objectsIn(content);
+}
+
+/** Types of parts that are text: chat's own, and that of responses on servers that answer in either. */
+const TEXT_TYPES: ReadonlySet<unknown> = new Set(["text", "output_text", undefined]);
+
+/** The text of `content`: a string, or the parts that are text. */
 export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
-  const parts = arrayOf(content).map((one) => objectOf(one));
-  return parts.map((part) => (part?.type === "text" ? (textOf(part.text) ?? "") : "")).join("");
+  const texts = partsOf(content).filter(({ type }) => TEXT_TYPES.has(type));
+  return texts.map(({ text }) => textOf(text) ?? "").join("");
 }
 
 /** Images that the model made: beside the text of a message or delta, as OpenRouter sends them, or among its parts. */
 export function imagesOf(message: JsonObject): readonly string[] {
-  const parts = objectsIn(message.content).filter(({ type }) => type === "image_url");
+  const parts = partsOf(message.content).filter(({ type }) => type === "image_url");
   return [...parts, ...objectsIn(message.images)].flatMap((part) => madeImage(part) ?? []);
 }
 

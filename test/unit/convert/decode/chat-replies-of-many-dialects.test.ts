@@ -34,6 +34,17 @@ test("content as a list of parts", () => {
   );
 });
 
+test("content as parts of responses' type, parts without one, and one part in place of the list", () => {
+  const textIn = (content: unknown) => itemsOf({ content }).map((item) => item.type === "text" && item.text);
+  assert.deepEqual(textIn([{ type: "output_text", text: "a" }, { text: "b" }, { type: "audio", text: "c" }]), ["ab"]);
+  assert.deepEqual(textIn({ type: "text", text: "a" }), ["a"]);
+  assert.deepEqual(
+    itemsOf({ content: { type: "thinking", thinking: { text: "hm" } } }).map(({ type }) => type),
+    ["reasoning"],
+  );
+  assert.deepEqual(itemsOf({ content: IMAGE }), [{ type: "image", url: IMAGE.image_url.url }]);
+});
+
 test("empty strings and nulls open nothing", () => {
   assert.deepEqual(
     itemsOf({ role: "assistant", content: "", reasoning_content: "", refusal: null, tool_calls: [] }),
