@@ -10,6 +10,7 @@ import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } fro
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { madeImage } from "../rules/media.ts";
 import { invalid, reported } from "../watch.ts";
+import { ListedReasoning } from "./listed-reasoning.ts";
 import { countChoices, messageOf } from "./produced.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { splitThinking } from "./think-tags.ts";
@@ -45,7 +46,8 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
 /** Reasoning, text, refusal, calls: chat's members have no order of their own (rule 39). */
 function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
   const split = splitThinking(plan.reasoning.inText ?? "none", contentText(message.content));
-  const reasoning = (reasoningOf(message) ?? "") + split.reasoning;
+  const beside = reasoningOf(message) ?? new ListedReasoning().read(message, false);
+  const reasoning = beside + split.reasoning;
   const { text } = split;
   const refusal = textOf(message.refusal);
   const items: ReplyItem[] = [];

@@ -8,6 +8,7 @@ import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { invalid } from "../watch.ts";
+import { ListedReasoning } from "./listed-reasoning.ts";
 import { ChatOutput, messageOf } from "./produced.ts";
 import {
   callIdentity,
@@ -49,6 +50,9 @@ export class ChatStreamDecoder extends StreamDecoder {
   readonly #returned = new ReturnedParts(this.sink);
   /** One choice is asked for in every protocol. */
   readonly #counted = new ChatStreamUsage(1);
+  readonly #listed = new ListedReasoning();
+  /** Whether reasoning has come in a member of its own: the lists repeat it. */
+  #isReasoningNamed = false;
   /** What deltas have said anything of, by their members. */
   readonly #said = new Set<string>();
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
@@ -139,8 +143,8 @@ export class ChatStreamDecoder extends StreamDecoder {
   /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
   #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
     if (this.#isCarried) this.#returned.seeMessage(delta);
-    const reasoning = reasoningOf(delta);
-    if (reasoning !== undefined) this.#reasoning().append(reasoning);
+    const reasoning = this.#reasoningIn(delta);
+    if (reasoning !== "") this.#reasoning().append(reasoning);
     const text = contentText(delta.content);
     if (text !== "") this.#say(text, logprobs);
     const refusal = textOf(delta.refusal);
@@ -156,6 +160,17 @@ export class ChatStreamDecoder extends StreamDecoder {
       this.#sayHeld();
       this.#calls.takeDeprecated(deprecated, () => this.#endProse());
     }
+  }
+
+  /** Words of reasoning, from a list where no other member has had any. */
+  #reasoningIn(delta: JsonObject): string {
+    const named = reasoningOf(delta);
+    if (named !== undefined) {
+      this.#isReasoningNamed = true;
+      return this.#listed.isRepeatedBy(named) ? "" : named;
+    }
+    if (this.#isReasoningNamed) return "";
+    return this.#listed.read(delta, this.#prose?.kind === "reasoning" && !this.#prose.isEmpty);
   }
 
   /** What belongs to a call is sealed before it, so that no reply ends with reasoning where that can be helped. */

@@ -26,6 +26,43 @@ test("reasoning under either name, once", () => {
   }
 });
 
+const thoughts = (body: object) => itemsOf(body).map((item) => item.type === "reasoning" && item.text);
+const detail = (text: string, index?: number) => ({ type: "reasoning.text", text, index });
+
+test("reasoning in a list alone, its blocks parted, and never beside another form", () => {
+  const summary = { type: "reasoning.summary", summary: "b", index: 0 };
+  const sealed = { type: "reasoning.encrypted", data: "x", index: 1 };
+  assert.deepEqual(thoughts({ reasoning_details: [detail("a", 0), summary, sealed] }), ["a\n\nb"]);
+  assert.deepEqual(thoughts({ reasoning_details: [detail("a", 0), detail("b", 0), detail("c", 1)] }), ["ab\n\nc"]);
+  const thinking_blocks = [
+    { type: "thinking", thinking: "a", signature: "s" },
+    { type: "redacted_thinking", data: "x" },
+  ];
+  assert.deepEqual(thoughts({ thinking_blocks }), ["a"]);
+  assert.deepEqual(thoughts({ thinking_blocks: [...thinking_blocks, thinking_blocks[0]] }), ["a\n\na"]);
+  assert.deepEqual(thoughts({ thinking_blocks, reasoning_details: [detail("a")] }), ["a"]);
+  assert.deepEqual(thoughts({ thinking_blocks, reasoning_content: "a" }), ["a"]);
+});
+
+test("deltas of a listed block are one text, whichever form repeats it", () => {
+  const streams = [
+    [{ reasoning_details: [detail("h", 0)] }, { reasoning_details: [detail("m", 0)] }],
+    [{ thinking_blocks: [{ thinking: "h" }] }, { thinking_blocks: [{ thinking: "m" }] }],
+    [{ reasoning_details: [detail("hm")] }, { reasoning: "hm" }],
+    [{ reasoning: "hm" }, { reasoning_details: [detail("hm")] }],
+    [{ reasoning_content: "h", thinking_blocks: [{ thinking: "h" }] }, { reasoning_content: "m" }],
+    [{ reasoning_details: [detail("hm", 0)] }, { thinking_blocks: [{ thinking: "hm" }] }],
+  ];
+  for (const deltas of streams) {
+    const payloads = [...deltas, { content: "x" }].map((delta) => ({ choices: [{ index: 0, delta }] }));
+    const { items } = gather(decodePayloads([...payloads, ...END], PLAN).events);
+    assert.deepEqual(
+      items.map((item) => "text" in item && item.text),
+      ["hm", "x"],
+    );
+  }
+});
+
 test("content as a list of parts", () => {
   const content = [{ type: "text", text: "a" }, { type: "image" }, null, { type: "text", text: "b" }];
   assert.deepEqual(
