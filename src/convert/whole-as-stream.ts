@@ -15,6 +15,7 @@ import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from
 import { parseWithDigits } from "./json-exact.ts";
 import { nestsWithin } from "./reply/depth.ts";
 import type { Emit } from "./responses/item-writer.ts";
+import { UNFINISHED } from "./responses/reply-decode.ts";
 import { beyondLimit, invalid } from "./watch.ts";
 
 /** The longest object that is read in place of a stream; whole replies that were asked for may be as long. */
@@ -179,6 +180,8 @@ function responsesFrames(json: JsonObject): readonly Uint8Array[] {
   };
   const begun = { ...json, status: "in_progress", output: [], usage: null, error: null, incomplete_details: null };
   emit("response.created", { response: begun });
+  // What is not finished is no answer (rule 46), and what there is of it is none either.
+  if (UNFINISHED.has(json.status)) return frames;
   for (const [output_index, item] of objectsIn(json.output).entries()) tellItem(item, output_index, emit);
   const { status } = json;
   const isCut = status === "incomplete" || status === "failed" || status === "cancelled";
