@@ -9,10 +9,13 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { decodeUtf8 } from "../wire/json.ts";
 import { sseFrame } from "../wire/sse.ts";
+import { messageOf } from "./chat/produced.ts";
+import { deltaOf } from "./chat/reply-decode.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
 import { parseWithDigits } from "./json-exact.ts";
 import { nestsWithin } from "./reply/depth.ts";
 import type { Emit } from "./responses/item-writer.ts";
+import { UNFINISHED } from "./responses/reply-decode.ts";
 import { beyondLimit, invalid } from "./watch.ts";
 
 /** The longest object that is read in place of a stream; whole replies that were asked for may be as long. */
@@ -113,19 +116,17 @@ function chatFrames(json: JsonObject): readonly Uint8Array[] {
   if (objectOf(json.error) || !Array.isArray(choices)) return asOneEvent(json, undefined);
   const head = { ...rest, object: "chat.completion.chunk" };
   const chunk = (members: JsonObject) => sseFrame(JSON.stringify({ ...head, ...members }));
-  const said = objectsIn(choices).map(({ message, finish_reason: _, ...choice }) => ({
+  const said = objectsIn(choices).map(({ message, text, finish_reason: _, ...choice }) => ({
     ...choice,
-    delta: deltaOf(objectOf(message) ?? {}),
+    delta: deltaOf(messageOf({ message, text }) ?? {}),
     finish_reason: null,
   }));
-  const ended = objectsIn(choices).map(({ message: _, logprobs: __, ...choice }) => ({ ...choice, delta: {} }));
+  const ended = objectsIn(choices).map(({ message: _, text: __, logprobs: ___, ...choice }) => ({
+    ...choice,
+    delta: {},
+  }));
   const counted = objectOf(usage) ? [chunk({ choices: [], usage })] : [];
   return [chunk({ choices: said }), chunk({ choices: ended }), ...counted, sseFrame("[DONE]")];
-}
-
-function deltaOf(message: JsonObject): JsonObject {
-  if (!Array.isArray(message.tool_calls)) return message;
-  return { ...message, tool_calls: objectsIn(message.tool_calls).map((call, index) => ({ index, ...call })) };
 }
 
 // ----------------------------------------------------------------------------------------------------------- messages
@@ -179,6 +180,8 @@ function responsesFrames(json: JsonObject): readonly Uint8Array[] {
   };
   const begun = { ...json, status: "in_progress", output: [], usage: null, error: null, incomplete_details: null };
   emit("response.created", { response: begun });
+  // What is not finished is no answer (rule 46), and what there is of it is none either.
+  if (UNFINISHED.has(json.status)) return frames;
   for (const [output_index, item] of objectsIn(json.output).entries()) tellItem(item, output_index, emit);
   const { status } = json;
   const isCut = status === "incomplete" || status === "failed" || status === "cancelled";

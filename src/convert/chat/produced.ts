@@ -1,6 +1,6 @@
 /** What chat deltas and messages hold of a model's output. */
 
-import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
 import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
 
@@ -10,9 +10,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"],
   ...["annotations", "citations", "provider_specific_fields", "extra_content", "metadata"],
 ]);
-
-/** Where a choice has its output in place of a delta, on servers that stream whole messages or old completions. */
-const ELSEWHERE = ["message", "text"] as const;
 
 /** Counts a stream, all of its choices. */
 export class ChatOutput implements OutputCounter {
@@ -42,21 +39,23 @@ export class ChatOutput implements OutputCounter {
 export function countChoices(choices: unknown): ProducedCounts {
   const produced = new Produced();
   for (const item of arrayOf(choices)) {
-    const message = objectOf(objectOf(item)?.message);
+    const message = messageOf(objectOf(item) ?? {});
     if (message) countMessage(produced, message);
   }
   return produced.counts();
 }
 
 function countChoice(produced: Produced, choice: JsonObject): boolean {
-  const delta = objectOf(choice.delta);
-  if (delta) return countMessage(produced, delta);
-  let found = false;
-  for (const name of ELSEWHERE) {
-    const message = objectOf(choice[name]);
-    found = (message ? countMessage(produced, message) : produced.text(choice[name])) || found;
-  }
-  return found;
+  const said = objectOf(choice.delta) ?? messageOf(choice);
+  return said !== undefined && countMessage(produced, said);
+}
+
+/** The message of a choice; the `text` that stands in its place on servers of old completions is its content. */
+export function messageOf(choice: JsonObject): JsonObject | undefined {
+  const message = objectOf(choice.message);
+  const text = textOf(choice.text);
+  if (text === undefined) return message;
+  return message?.content ? message : { ...message, content: text };
 }
 
 /** Counts what a delta or a whole message holds. @returns whether it holds any output. */

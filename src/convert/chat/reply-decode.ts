@@ -10,7 +10,8 @@ import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } fro
 import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
 import { madeImage } from "../rules/media.ts";
 import { brokenOff, errorIn, invalid, reported } from "../watch.ts";
-import { countChoices } from "./produced.ts";
+import { ListedReasoning } from "./listed-reasoning.ts";
+import { countChoices, messageOf } from "./produced.ts";
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { splitThinking } from "./think-tags.ts";
 import { readWholeUsage } from "./usage.ts";
@@ -25,7 +26,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   const error = errorIn(json);
   if (error) return reported(error.type, error.code, error.message);
   const choice = objectOf(arrayOf(json.choices)[0]);
-  const message = objectOf(choice?.message);
+  const message = choice && messageOf(choice);
   if (!choice || !message) return invalid("a chat completion without a choice");
   const finish = finishOfChoice(choice) ?? "end";
   if (finish === "failure") return brokenOff(failureWordOf(choice));
@@ -45,7 +46,8 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
 /** Reasoning, text, refusal, calls: chat's members have no order of their own (rule 39). */
 function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
   const split = splitThinking(plan.reasoning.inText ?? "none", contentText(message.content));
-  const reasoning = (reasoningOf(message) ?? "") + split.reasoning;
+  const beside = reasoningOf(message) ?? new ListedReasoning().read(message, false);
+  const reasoning = beside + split.reasoning;
   const { text } = split;
   const refusal = textOf(message.refusal);
   const items: ReplyItem[] = [];
@@ -93,6 +95,12 @@ export function listedCalls(value: unknown): readonly JsonObject[] {
   return one ? [one] : objectsIn(value);
 }
 
+/** A whole message as the one delta that says it all: calls are known by their places there (rule 54). */
+export function deltaOf(message: JsonObject): JsonObject {
+  if (!Array.isArray(message.tool_calls)) return message;
+  return { ...message, tool_calls: objectsIn(message.tool_calls).map((call, index) => ({ index, ...call })) };
+}
+
 /** A call without a name is none (rule 54). */
 function callItem(call: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
   const identity = callIdentity(call);
@@ -126,21 +134,29 @@ export function reasoningOf(message: JsonObject): string | undefined {
 
 /** Mistral's parts of type `thinking`, whose own content is a text or a list of texts. */
 function thinkingText(content: unknown): string {
-  if (!Array.isArray(content)) return "";
-  const parts = content.map((one) => objectOf(one));
-  return parts.map((part) => (part?.type === "thinking" ? contentText(part.thinking) : "")).join("");
+  const parts = partsOf(content).filter(({ type }) => type === "thinking");
+  return parts.map(({ thinking }) => contentText(thinking)).join("");
 }
 
-/** The text of `content`: a string, or the text parts of a list, which some servers send. */
+/** The parts of `content`, of which some servers send one without a list. */
+function partsOf(content: unknown): readonly JsonObject[] {
+  const one = objectOf(content);
+  return one ? [one] : objectsIn(content);
+}
+
+/** Types of parts that are text: chat's own, and that of responses on servers that answer in either. */
+const TEXT_TYPES: ReadonlySet<unknown> = new Set(["text", "output_text", undefined]);
+
+/** The text of `content`: a string, or the parts that are text. */
 export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
-  const parts = arrayOf(content).map((one) => objectOf(one));
-  return parts.map((part) => (part?.type === "text" ? (textOf(part.text) ?? "") : "")).join("");
+  const texts = partsOf(content).filter(({ type }) => TEXT_TYPES.has(type));
+  return texts.map(({ text }) => textOf(text) ?? "").join("");
 }
 
 /** Images that the model made: beside the text of a message or delta, as OpenRouter sends them, or among its parts. */
 export function imagesOf(message: JsonObject): readonly string[] {
-  const parts = objectsIn(message.content).filter(({ type }) => type === "image_url");
+  const parts = partsOf(message.content).filter(({ type }) => type === "image_url");
   return [...parts, ...objectsIn(message.images)].flatMap((part) => madeImage(part) ?? []);
 }
 

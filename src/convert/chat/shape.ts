@@ -1,5 +1,6 @@
 /** The shapes that chat has of its own: tools and choices as it writes them, both ways. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
@@ -17,13 +18,19 @@ import {
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 
-/** `tools`, else the deprecated `functions`. */
+/** `tools`, and the deprecated `functions` beside them. */
 export function decodeTools(json: JsonObject): readonly ToolDefinition[] {
-  const tools = optionalList(json.tools, "tools");
-  if (tools) return tools.map((raw, index) => decodeTool(record(raw, `tools[${index}]`), `tools[${index}]`));
-  return (optionalList(json.functions, "functions") ?? []).map((raw, index) =>
-    functionTool(record(raw, `functions[${index}]`), `functions[${index}]`),
-  );
+  const tools = optionalList(json.tools, "tools") ?? [];
+  const functions = optionalList(json.functions, "functions") ?? [];
+  return [
+    ...tools.map((raw, index) => decodeTool(record(raw, `tools[${index}]`), `tools[${index}]`)),
+    ...functions.map((raw, index) => functionTool(record(raw, `functions[${index}]`), `functions[${index}]`)),
+  ];
+}
+
+/** Whether the tools are in the deprecated form alone, in which the reply's call is then, too (rule 37). */
+export function hasFunctionsOnly({ tools, functions }: JsonObject): boolean {
+  return isGiven(functions) && !(Array.isArray(tools) && tools.length > 0);
 }
 
 function decodeTool(tool: JsonObject, param: string): ToolDefinition {
@@ -63,10 +70,20 @@ function customTool(tool: JsonObject, param: string): CustomTool {
   };
 }
 
-/** `tool_choice`, else the deprecated `function_call`. */
+/**
+ * `tool_choice`, or the deprecated `function_call`. The protocol's own vendor takes the latter beside `functions` alone; of
+ * two that contradict each other neither is more the client's than the other.
+ */
 export function decodeToolChoice(json: JsonObject): ToolChoice | undefined {
-  if (isGiven(json.tool_choice)) return choiceOf(json.tool_choice);
-  const { function_call: call } = json;
+  const choice = isGiven(json.tool_choice) ? choiceOf(json.tool_choice) : undefined;
+  const deprecated = functionCallOf(json);
+  if (choice && deprecated && !isDeepStrictEqual(choice, deprecated)) {
+    refuse("unsupported_parameter", "function_call", "function_call says another thing than tool_choice.");
+  }
+  return choice ?? deprecated;
+}
+
+function functionCallOf({ function_call: call }: JsonObject): ToolChoice | undefined {
   if (!isGiven(call)) return undefined;
   if (call === "auto" || call === "none") return { mode: call };
   const name = text(record(call, "function_call").name, "function_call.name");

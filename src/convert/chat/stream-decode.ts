@@ -8,11 +8,13 @@ import { createdSeconds, logprobList, urlCitation } from "../reply/facts.ts";
 import type { EventSink } from "../reply/sink.ts";
 import type { Ids } from "../reply/tool-call.ts";
 import { errorIn, invalid } from "../watch.ts";
-import { ChatOutput } from "./produced.ts";
+import { ListedReasoning } from "./listed-reasoning.ts";
+import { ChatOutput, messageOf } from "./produced.ts";
 import {
   callIdentity,
   callText,
   contentText,
+  deltaOf,
   failureWordOf,
   finishOfChoice,
   imagesOf,
@@ -24,6 +26,17 @@ import { RETURNED, ReturnedParts } from "./returned.ts";
 import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
 import { saysNothing } from "./watch.ts";
+
+/** Members under which the same reasoning comes. */
+const REASONING: ReadonlySet<string> = new Set([
+  ...["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"],
+]);
+const SAID = ["content", "refusal", "tool_calls", "function_call", "images", ...REASONING] as const;
+
+function isSaid(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return typeof value === "string" ? value !== "" : objectOf(value) !== undefined;
+}
 
 /**
  * Decodes chunks. Text, refusal and reasoning form one block at a time, since chat marks no ends: another kind, or a new
@@ -37,6 +50,11 @@ export class ChatStreamDecoder extends StreamDecoder {
   readonly #returned = new ReturnedParts(this.sink);
   /** One choice is asked for in every protocol. */
   readonly #counted = new ChatStreamUsage(1);
+  readonly #listed = new ListedReasoning();
+  /** Whether reasoning has come in a member of its own: the lists repeat it. */
+  #isReasoningNamed = false;
+  /** What deltas have said anything of, by their members. */
+  readonly #said = new Set<string>();
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
   /** Undefined where all text is text. */
   readonly #splitter: ThinkSplitter | undefined;
@@ -93,8 +111,12 @@ export class ChatStreamDecoder extends StreamDecoder {
   }
 
   #readChoice(choice: JsonObject): void {
+    const logprobs = logprobList(objectOf(choice.logprobs)?.content);
     const delta = objectOf(choice.delta);
-    if (delta) this.#readDelta(delta, logprobList(objectOf(choice.logprobs)?.content));
+    if (delta) {
+      for (const name of SAID) if (isSaid(delta[name])) this.#said.add(REASONING.has(name) ? "reasoning" : name);
+      this.#readDelta(delta, logprobs);
+    } else this.#readWhole(messageOf(choice), logprobs);
     const finish = finishOfChoice(choice);
     if (finish === "failure") this.failAtEnd(String(failureWordOf(choice)));
     else if (finish !== undefined) {
@@ -102,6 +124,13 @@ export class ChatStreamDecoder extends StreamDecoder {
       this.#closeWhole();
       if (this.#calls.areEnded) this.announce(stopOf(finish));
     }
+  }
+
+  /** A message in place of a delta; what deltas have said before is repeated there (rule 55). */
+  #readWhole(message: JsonObject | undefined, logprobs: readonly unknown[] | undefined): void {
+    const isNew = (name: string) => !this.#said.has(REASONING.has(name) ? "reasoning" : name);
+    const said = Object.entries(message ?? {}).filter(([name]) => isNew(name));
+    if (said.length > 0) this.#readDelta(deltaOf(Object.fromEntries(said)), logprobs);
   }
 
   /** Ends what is whole once the upstream has said why it stopped, so that nobody waits for its count, or for its marker. */
@@ -115,8 +144,8 @@ export class ChatStreamDecoder extends StreamDecoder {
   /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
   #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
     if (this.#isCarried) this.#returned.seeMessage(delta);
-    const reasoning = reasoningOf(delta);
-    if (reasoning !== undefined) this.#reasoning().append(reasoning);
+    const reasoning = this.#reasoningIn(delta);
+    if (reasoning !== "") this.#reasoning().append(reasoning);
     const text = contentText(delta.content);
     if (text !== "") this.#say(text, logprobs);
     const refusal = textOf(delta.refusal);
@@ -132,6 +161,17 @@ export class ChatStreamDecoder extends StreamDecoder {
       this.#sayHeld();
       this.#calls.takeDeprecated(deprecated, () => this.#endProse());
     }
+  }
+
+  /** Words of reasoning, from a list where no other member has had any. */
+  #reasoningIn(delta: JsonObject): string {
+    const named = reasoningOf(delta);
+    if (named !== undefined) {
+      this.#isReasoningNamed = true;
+      return this.#listed.isRepeatedBy(named) ? "" : named;
+    }
+    if (this.#isReasoningNamed) return "";
+    return this.#listed.read(delta, this.#prose?.kind === "reasoning" && !this.#prose.isEmpty);
   }
 
   /** What belongs to a call is sealed before it, so that no reply ends with reasoning where that can be helped. */

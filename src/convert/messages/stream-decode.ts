@@ -1,6 +1,6 @@
 /** A messages stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
-import { type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { Citation } from "../hub.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
@@ -33,6 +33,8 @@ export class MessagesStreamDecoder extends StreamDecoder {
   protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
   readonly #counted = new MessageUsage();
+  /** The block of `message_start` that deltas may go on with. */
+  #begun: number | undefined;
   protected override usageIsWhole = false;
 
   protected override read(payload: JsonObject, name: string): void {
@@ -87,6 +89,11 @@ export class MessagesStreamDecoder extends StreamDecoder {
     this.start({ upstreamId: textOf(message.id), serviceTier: serviceTierOf(message.usage), createdS: undefined });
     this.#counted.begin(message.usage);
     this.#tellUsage();
+    // Blocks that are there from the beginning: deltas may go on with the last one, until another begins.
+    for (const [index, one] of arrayOf(message.content).entries()) {
+      this.#startBlock({ index, content_block: one });
+      this.#begun = index;
+    }
   }
 
   #readEnding(payload: JsonObject): void {
@@ -101,6 +108,8 @@ export class MessagesStreamDecoder extends StreamDecoder {
   #startBlock(payload: JsonObject): void {
     const content = objectOf(payload.content_block);
     const index = indexOf(payload);
+    if (this.#begun !== undefined) this.#stopBlock(this.#begun);
+    this.#begun = undefined;
     this.#stopBlock(index);
     this.#open.set(index, content && openBlock(content, this.sink));
     if (this.#open.get(index) === undefined) this.sink.claim(); // What is left out counts, too.

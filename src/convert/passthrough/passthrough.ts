@@ -38,6 +38,7 @@ import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
+import { faultOf } from "../responses/reply-decode.ts";
 import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
 import { WrappingWatcher, withWrappedIds } from "../responses/stored/reply.ts";
 import { WrappedIds } from "../responses/stored/stored.ts";
@@ -192,11 +193,8 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
     return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
-    const error = errorIn(json);
-    if (error || json.status === "failed") return reported(error?.type, error?.code, error?.message);
-    if (!Array.isArray(json.output)) return invalid("a response without output");
-    const incomplete = json.status === "incomplete" ? objectOf(json.incomplete_details)?.reason : undefined;
-    if (finishOf(incomplete) === "failure") return brokenOff(incomplete);
+    const fault = faultOf(json);
+    if (fault) return fault;
     return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };

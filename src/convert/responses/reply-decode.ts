@@ -14,8 +14,8 @@ import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
 /** States of a response in which there is no answer to hand on (rule 46). */
-const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
-const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
+export const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
+export const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
 
 /**
  * Decodes a whole reply.
@@ -24,15 +24,11 @@ const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
  * @returns a fault for an error in a 200 body, a failed or unfinished response (rule 46), one without output.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
-  const error = errorIn(json);
-  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
-  if (!Array.isArray(json.output)) return invalid("a response without output");
-  if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
-  const stop = stopOf(json);
-  if (stop === "failure") return brokenOff(objectOf(json.incomplete_details)?.reason);
+  const [fault, stop] = [faultOf(json), stopOf(json)];
+  if (fault || stop === "failure") return fault ?? invalid("a response that failed");
   const callIds = new ReplyCallIds(plan, ids);
   const items: ReplyItem[] = [];
-  for (const one of json.output) {
+  for (const one of arrayOf(json.output)) {
     const item = objectOf(one);
     if (item?.type === "reasoning" && !nestsWithin(item)) return beyondLimit("a reasoning item nests too deep");
     if (item) items.push(...itemsOf(item, plan, callIds));
@@ -48,6 +44,15 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
     },
     countOutput(json.output),
   );
+}
+
+/** Why a response is no answer (rule 46); undefined: it is one. Nobody waits for an unfinished one: `background` is refused. */
+export function faultOf(json: JsonObject): UpstreamFault | undefined {
+  const error = errorIn(json);
+  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
+  if (!Array.isArray(json.output)) return invalid("a response without output");
+  if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
+  return stopOf(json) === "failure" ? brokenOff(objectOf(json.incomplete_details)?.reason) : undefined;
 }
 
 /** Nothing for items of tools that the server runs (rule 42), but for what one that makes images has made. */

@@ -4,7 +4,7 @@ import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList } from "../reply/facts.ts";
 import { invalid } from "../watch.ts";
 import { ResponsesOutput } from "./produced.ts";
-import { callIdOf, stopOf } from "./reply-decode.ts";
+import { callIdOf, FAILED, stopOf } from "./reply-decode.ts";
 import { CallItem, itemFor, MessageItem, ReasoningItem, type StreamItem } from "./stream-items.ts";
 import { HostedCalls, readUsage } from "./usage.ts";
 
@@ -27,7 +27,6 @@ const CALL_EVENTS: ReadonlySet<string> = new Set([
   "response.custom_tool_call_input.delta",
   "response.custom_tool_call_input.done",
 ]);
-const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
 
 /**
  * Decodes events. Items go by `item_id`, else by `output_index`, and may interleave. What an item's last form says

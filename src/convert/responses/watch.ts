@@ -23,6 +23,7 @@ import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ResponsesOutput } from "./produced.ts";
 import { type Keeping, KeptItems, writeCarrier } from "./references/sealing.ts";
+import { FAILED } from "./reply-decode.ts";
 import { ownIncompleteReason } from "./response.ts";
 import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
 
@@ -31,6 +32,7 @@ const DELTA_MEMBERS: ReadonlySet<string> = new Set([
   ...["type", "delta", "sequence_number", "obfuscation", "logprobs"],
   ...["item_id", "output_index", "content_index", "summary_index"],
 ]);
+const FAILING: ReadonlySet<unknown> = new Set(["response.failed", "response.cancelled"]);
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 
 export class ResponsesWatcher implements Watcher {
@@ -159,12 +161,12 @@ export class ResponsesWatcher implements Watcher {
       this.#failedWithCount = isCounted;
       return this.#refuse(brokenOff(incomplete));
     }
-    if (type === "response.failed") {
+    const terminal = TERMINAL.has(type);
+    if (FAILING.has(type) || (terminal && FAILED.has(response.status))) {
       this.#failedWithCount = isCounted;
       const error = objectOf(response.error);
-      return this.#refuse(reported(undefined, error?.code, error?.message));
+      return this.#refuse(reported(undefined, error?.code ?? (terminal ? response.status : undefined), error?.message));
     }
-    const terminal = TERMINAL.has(type);
     const frames: Uint8Array[] = [];
     // Some servers say all in their last event: the official client wants to hear of the response before its end.
     const begun = terminal && !this.#response ? this.#begin(payload, response.id) : undefined;

@@ -2,6 +2,7 @@
  * Which tools the upstream is offered and which it must use (docs/translation-rules.md rule 33): hosted ones sorted
  * out, allowed ones picked, the choice checked against what is left.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Capabilities } from "../../values/catalog.ts";
 import type { CustomTool, FunctionTool, HostedTool, HubRequest, ToolChoice, ToolRef, TypedTool } from "../hub.ts";
 import type { Losses } from "./losses.ts";
@@ -40,13 +41,35 @@ export function offerTools(hub: HubRequest, target: OfferTarget, names: NameBook
   const carried = hosted.filter((tool) => target.carriesHosted(tool));
   const left = hosted.filter((tool) => !target.carriesHosted(tool));
   leaveHosted(left, hub.toolChoice, usable.length + carried.length, losses);
-  const defined = usable.flatMap((definition) => {
-    const name = names.define(definition.tool);
-    return name === undefined ? [] : [{ definition, name }];
-  });
+  const defined = defineAll(usable, names, losses);
   const offered = pickAllowed(defined, hub.toolChoice, target, names);
   const choice = settleChoice(hub.toolChoice, offered, carried.length, target, names);
   return { tools: offered, hosted: carried, choice };
+}
+
+/** Every tool once, under its upstream name. */
+function defineAll(usable: readonly UsableTool[], names: NameBook, losses: Losses): readonly OfferedTool[] {
+  const defined = new Map<string, OfferedTool>();
+  for (const definition of usable) {
+    const name = names.define(definition.tool);
+    if (name !== undefined) defined.set(name, { definition, name });
+    else leaveDoubled(definition, defined.get(names.nameOf(definition.tool)), losses);
+  }
+  return [...defined.values()];
+}
+
+/**
+ * A second tool of one name. What says the same again is not missed; servers refuse another one (`Tool names must be unique`,
+ * github.com/anthropics/claude-code/issues/10687), but a conversation that has brought one along could never go on.
+ */
+function leaveDoubled(definition: UsableTool, first: OfferedTool | undefined, losses: Losses): void {
+  if (first && isDeepStrictEqual({ ...first.definition, param: "" }, { ...definition, param: "" })) return;
+  if (definition.param.startsWith("input[")) {
+    losses.drop("input.tools", definition.param);
+    return;
+  }
+  const param = definition.type === "typed" ? definition.param : `${definition.param}.name`;
+  refuse("wrong_type", param, "Two tools have the same name.");
 }
 
 function leaveHosted(

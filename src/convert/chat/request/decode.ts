@@ -18,7 +18,7 @@ import {
   text,
 } from "../../rules/read.ts";
 import { unreadOf } from "../../rules/unread.ts";
-import { decodeToolChoice, decodeTools } from "../shape.ts";
+import { decodeToolChoice, decodeTools, hasFunctionsOnly } from "../shape.ts";
 import { decodeMessages } from "./conversation.ts";
 import { CHAT_READS } from "./members.ts";
 import { decodeReasoning } from "./reasoning.ts";
@@ -72,7 +72,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
       includeUsage: streamOptions?.include_usage === true,
       encryptedReasoning: false,
       referable: false,
-      deprecatedFunctions: !isGiven(json.tools) && isGiven(json.functions),
+      deprecatedFunctions: hasFunctionsOnly(json),
       echo: {},
     },
     rest: [...decodeRest(json), ...reasoning.unheeded.map((param) => leftOut(param, json))],

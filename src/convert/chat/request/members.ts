@@ -6,8 +6,11 @@ const MARKS = "prompt_cache_breakpoint cache_control";
 /** A life of 30 minutes is between those of messages, whose shorter one is taken. */
 const MARK = reads({ read: "mode", responses: "ttl", hint: "ttl", unsaid: { ttl: ["12h"] } });
 
+/** A foreign life is the default one, and a type of its own an ordinary breakpoint. */
+const CONTROL = reads({ hint: "type ttl scope", unsaid: { type: ["ephemeral"], ttl: ["5m", "1h"] } });
+
 /** Text where no other protocol but messages can mark a cache. */
-const MARKED = { prompt_cache_breakpoint: MARK };
+const MARKED = { prompt_cache_breakpoint: MARK, cache_control: CONTROL };
 const PLAIN_TEXT = reads({ read: "type text", messages: MARKS, hint: MARKS }, MARKED);
 /** An image, of a user or of a model that made it. */
 const IMAGE = reads(
@@ -52,11 +55,14 @@ const MESSAGE = byMember("role", {
   function: reads({ read: "role content name" }),
 });
 
-const FUNCTION = reads({
-  read: "name description parameters strict",
-  messages: "cache_control",
-  hint: "cache_control defer_loading",
-});
+const FUNCTION = reads(
+  {
+    read: "name description parameters strict",
+    messages: "cache_control",
+    hint: "cache_control defer_loading",
+  },
+  { cache_control: CONTROL },
+);
 
 /** Hosted tools have no table: they are left out, and named, as a whole. */
 const TOOL = byMember(
@@ -64,7 +70,7 @@ const TOOL = byMember(
   {
     function: reads(
       { read: "type", messages: "cache_control", hint: "cache_control defer_loading eager_input_streaming" },
-      { function: FUNCTION },
+      { function: FUNCTION, cache_control: CONTROL },
     ),
     custom: reads(
       { read: "type", hint: "cache_control" },
@@ -91,6 +97,7 @@ export const CHAT_READS = reads(
     messages: MESSAGE,
     tools: TOOL,
     functions: FUNCTION,
+    cache_control: CONTROL,
     stream_options: reads({
       read: "include_usage",
       hint: "include_obfuscation continuous_usage_stats chunk_include_usage",

@@ -6,7 +6,16 @@ import { isObject } from "../../../values/json-object.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
+import {
+  isGiven,
+  optionalFlag,
+  optionalList,
+  optionalRecord,
+  optionalText,
+  record,
+  refuse,
+  text,
+} from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
 
 /** Text without ornaments. */
@@ -207,7 +216,7 @@ function toolResult(block: JsonObject, path: string): ToolResult {
           resultBlock(record(raw, `${path}.content.${index}`), `${path}.content.${index}`),
         ),
     plain,
-    isError: block.is_error === true,
+    isError: optionalFlag(block.is_error, `${path}.is_error`) ?? false,
     cache: breakpoint(block),
     param: path,
   };

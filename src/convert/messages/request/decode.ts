@@ -1,7 +1,9 @@
 /** Anthropic Messages requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
+import { isDeepStrictEqual } from "node:util";
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
+import { SURPLUS_MAX } from "../../../values/members.ts";
 import type { HubFacts, HubRequest, ReasoningWish, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
@@ -93,8 +95,12 @@ function decodeFormat(json: JsonObject): HubRequest["format"] {
   const config = optionalRecord(json.output_config, "output_config");
   const newer = optionalRecord(config?.format, "output_config.format");
   const param = newer ? "output_config.format" : "output_format";
-  const format = newer ?? optionalRecord(json.output_format, "output_format");
+  const older = optionalRecord(json.output_format, "output_format");
+  const format = newer ?? older;
   if (format === undefined) return undefined;
+  if (older && !isDeepStrictEqual(older, format)) {
+    refuse("unsupported_parameter", "output_format", "output_format says another thing than output_config.format.");
+  }
   optionalWord(format.type, `${param}.type`, ["json_schema"]);
   return {
     type: "json_schema",
@@ -125,6 +131,13 @@ function decodeReasoning(json: JsonObject, lastEffort: unknown): ReasoningWish {
   };
 }
 
+/** What the client's metadata says beside its user's id, up to as many names as are told of any body. */
+function otherMetadata(json: JsonObject): readonly string[] {
+  const metadata = optionalRecord(json.metadata, "metadata") ?? {};
+  const names = Object.keys(metadata).filter((name) => name !== "user_id" && isGiven(metadata[name]));
+  return names.slice(0, SURPLUS_MAX);
+}
+
 /** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[] {
   const rest = restOf(json, {
@@ -138,6 +151,7 @@ function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[
     fallbacks: "meaning",
     safeguards: "meaning",
   }).filter((field) => !(Array.isArray(field.value) && field.value.length === 0));
+  for (const name of otherMetadata(json)) rest.push({ param: `metadata.${name}`, value: true, weight: "hint" });
   if (json.speed === "fast") rest.push({ param: "speed", value: json.speed, weight: "meaning" });
   if (serverTools) rest.push({ param: "server_tool_use", value: true, weight: "meaning" });
   return [...rest, ...unreadOf(json, MESSAGES_READS, ["system", "messages"])];

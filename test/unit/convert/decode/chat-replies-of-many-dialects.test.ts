@@ -7,6 +7,7 @@ import test from "node:test";
 import { decodePayloads, decodeWhole, gather, outline, planFor, wholeOf } from "./decoding.ts";
 
 const PLAN = planFor("chat");
+const IMAGE = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
 const END = [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"];
 
 /** Decodes one message whole and as one delta, and checks that they say the same. */
@@ -25,12 +26,60 @@ test("reasoning under either name, once", () => {
   }
 });
 
+const thoughts = (body: object) => itemsOf(body).map((item) => item.type === "reasoning" && item.text);
+const detail = (text: string, index?: number) => ({ type: "reasoning.text", text, index });
+
+test("reasoning in a list alone, its blocks parted, and never beside another form", () => {
+  const summary = { type: "reasoning.summary", summary: "b", index: 0 };
+  const sealed = { type: "reasoning.encrypted", data: "x", index: 1 };
+  assert.deepEqual(thoughts({ reasoning_details: [detail("a", 0), summary, sealed] }), ["a\n\nb"]);
+  assert.deepEqual(thoughts({ reasoning_details: [detail("a", 0), detail("b", 0), detail("c", 1)] }), ["ab\n\nc"]);
+  const thinking_blocks = [
+    { type: "thinking", thinking: "a", signature: "s" },
+    { type: "redacted_thinking", data: "x" },
+  ];
+  assert.deepEqual(thoughts({ thinking_blocks }), ["a"]);
+  assert.deepEqual(thoughts({ thinking_blocks: [...thinking_blocks, thinking_blocks[0]] }), ["a\n\na"]);
+  assert.deepEqual(thoughts({ thinking_blocks, reasoning_details: [detail("a")] }), ["a"]);
+  assert.deepEqual(thoughts({ thinking_blocks, reasoning_content: "a" }), ["a"]);
+});
+
+test("deltas of a listed block are one text, whichever form repeats it", () => {
+  const streams = [
+    [{ reasoning_details: [detail("h", 0)] }, { reasoning_details: [detail("m", 0)] }],
+    [{ thinking_blocks: [{ thinking: "h" }] }, { thinking_blocks: [{ thinking: "m" }] }],
+    [{ reasoning_details: [detail("hm")] }, { reasoning: "hm" }],
+    [{ reasoning: "hm" }, { reasoning_details: [detail("hm")] }],
+    [{ reasoning_content: "h", thinking_blocks: [{ thinking: "h" }] }, { reasoning_content: "m" }],
+    [{ reasoning_details: [detail("hm", 0)] }, { thinking_blocks: [{ thinking: "hm" }] }],
+  ];
+  for (const deltas of streams) {
+    const payloads = [...deltas, { content: "x" }].map((delta) => ({ choices: [{ index: 0, delta }] }));
+    const { items } = gather(decodePayloads([...payloads, ...END], PLAN).events);
+    assert.deepEqual(
+      items.map((item) => "text" in item && item.text),
+      ["hm", "x"],
+    );
+  }
+});
+
 test("content as a list of parts", () => {
   const content = [{ type: "text", text: "a" }, { type: "image" }, null, { type: "text", text: "b" }];
   assert.deepEqual(
     itemsOf({ content }).map((item) => item.type === "text" && item.text),
     ["ab"],
   );
+});
+
+test("content as parts of responses' type, parts without one, and one part in place of the list", () => {
+  const textIn = (content: unknown) => itemsOf({ content }).map((item) => item.type === "text" && item.text);
+  assert.deepEqual(textIn([{ type: "output_text", text: "a" }, { text: "b" }, { type: "audio", text: "c" }]), ["ab"]);
+  assert.deepEqual(textIn({ type: "text", text: "a" }), ["a"]);
+  assert.deepEqual(
+    itemsOf({ content: { type: "thinking", thinking: { text: "hm" } } }).map(({ type }) => type),
+    ["reasoning"],
+  );
+  assert.deepEqual(itemsOf({ content: IMAGE }), [{ type: "image", url: IMAGE.image_url.url }]);
 });
 
 test("empty strings and nulls open nothing", () => {
@@ -54,6 +103,31 @@ test("probabilities and sources", () => {
       logprobs: content,
     },
   ]);
+});
+
+test("a message or a text in place of a delta is said at once", () => {
+  const tool_calls = ["a", "b"].map((name) => ({ id: name, function: { name, arguments: "{}" } }));
+  const message = { role: "assistant", reasoning: "hm", content: "hi", tool_calls };
+  for (const choice of [{ message }, { text: "hi" }, { message: { role: "assistant" }, text: "hi" }]) {
+    const whole = wholeOf({ choices: [{ index: 0, ...choice, finish_reason: "stop" }] }, PLAN);
+    const { events, decoder } = decodePayloads(
+      [{ choices: [{ index: 0, ...choice, finish_reason: "stop" }] }, "[DONE]"],
+      PLAN,
+    );
+    assert.deepEqual(gather(events).items, whole.items);
+    assert.equal(whole.items.length, "text" in choice ? 1 : 4);
+    assert.ok(decoder.counts().produced.tokens > 0);
+  }
+});
+
+test("a message at the end of deltas repeats them, and says what they have not said", () => {
+  const message = { role: "assistant", content: "hi", reasoning: "hm", images: [IMAGE] };
+  const said = [{ reasoning_content: "hm" }, { content: "h" }, { content: "i" }];
+  const payloads = [...said.map((delta) => ({ choices: [{ index: 0, delta }] })), { choices: [{ index: 0, message }] }];
+  assert.deepEqual(
+    gather(decodePayloads([...payloads, ...END], PLAN).events).items.map((item) => item.type),
+    ["reasoning", "text", "image"],
+  );
 });
 
 test("a refusal in the model's words is no reason to stop of its own", () => {

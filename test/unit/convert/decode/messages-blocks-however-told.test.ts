@@ -35,6 +35,24 @@ test("content in the opening event counts", () => {
   assert.deepEqual(wordsOf(events), ["reasoning think", "text hey", 'call {"a":1}']);
 });
 
+test("content in message_start is blocks, the last of which may go on", () => {
+  const begun = (...content: object[]) => ({ type: "message_start", message: { id: "msg_1", content } });
+  const call = { type: "tool_use", id: "c", name: "f", input: { a: 1 } };
+  const saying = (...payloads: object[]) => wordsOf(decodePayloads([...payloads, ENDING, STOP], PLAN).events);
+  const thought = { type: "thinking", thinking: "hm", signature: "s" };
+  const hey = { type: "text", text: "he" };
+  assert.deepEqual(saying(begun(thought, hey, call)), ["reasoning hm", "text he", 'call {"a":1}']);
+  assert.deepEqual(saying(begun(hey), text(0, "y"), close(0)), ["text hey"]);
+  assert.deepEqual(saying(begun(hey), open(0, { type: "text", text: "" }), text(0, "y"), close(0)), [
+    ...["text he", "text y"],
+  ]);
+
+  const { events } = decodePayloads([begun(hey), open(1, { type: "text", text: "" }), text(1, "y")], PLAN);
+  assert.deepEqual(outline(events).slice(0, 6), [
+    ...["reply-start", "text-start", "text-delta", "text-end", "text-start", "text-delta"],
+  ]);
+});
+
 test("input that is streamed wins over that of the opening event", () => {
   const events = decode(
     open(0, { type: "tool_use", id: "c", name: "f", input: { a: 0 } }),

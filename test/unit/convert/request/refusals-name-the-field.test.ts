@@ -18,6 +18,8 @@ type Row = readonly [
   capabilities?: Partial<Capabilities>,
 ];
 
+const own = { type: "function", function: { name: "f" } };
+const formatOf = (name: string) => ({ type: "json_schema", schema: { type: "object", properties: { [name]: {} } } });
 const hi = { role: "user", content: "hi" };
 const call = { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] };
 const tool = { role: "tool", tool_call_id: "a", content: "1" };
@@ -28,6 +30,13 @@ const foutput = { type: "function_call_output", call_id: "a", output: "1" };
 const image = (url: string) => ({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
 
 const ROWS: readonly Row[] = [
+  [
+    "rule 37 two choices",
+    "chat",
+    "messages",
+    { messages: [hi], tools: [own], tool_choice: "auto", function_call: { name: "f" } },
+    "function_call",
+  ],
   ["rule 12 orphan", "chat", "messages", { messages: [hi, tool] }, "messages[1].tool_call_id"],
   [
     "rule 12 orphan behind another",
@@ -46,6 +55,27 @@ const ROWS: readonly Row[] = [
     "responses",
     { messages: [hi, use, { role: "user", content: [result, result] }] },
     "messages.2.content.1",
+  ],
+  [
+    "rule 4 an error told as text",
+    "messages",
+    "chat",
+    { messages: [hi, use, { role: "user", content: [{ ...result, is_error: "true" }] }] },
+    "messages.2.content.0.is_error",
+  ],
+  [
+    "rule 4 an error told as a number",
+    "messages",
+    "responses",
+    { messages: [hi, use, { role: "user", content: [{ ...result, is_error: 1 }] }] },
+    "messages.2.content.0.is_error",
+  ],
+  [
+    "rule 26 two formats",
+    "messages",
+    "chat",
+    { messages: [hi], output_config: { format: formatOf("a") }, output_format: formatOf("b") },
+    "output_format",
   ],
   ["rule 12 unanswered", "messages", "chat", { messages: [hi, use, hi] }, "messages.1.content.0"],
   ["rule 12 orphan", "responses", "chat", { input: [hi, foutput] }, "input[1].call_id"],

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import { closedSchema, isClosed, objectRoot } from "../../../../src/convert/rules/format.ts";
+import { routeTo, upstreamBody } from "./translate.ts";
 
 const SCHEMAS: readonly Record<string, unknown>[] = [
   { type: "object", properties: { n: { type: "integer", minimum: 3, description: "N." } }, required: ["n"] },
@@ -26,6 +27,14 @@ for (const schema of SCHEMAS) {
     assert.equal(JSON.stringify(schema), before);
   });
 }
+
+test("one format under both of the names that messages has for it is carried", () => {
+  const format = { type: "json_schema", schema: { type: "object", properties: { a: { type: "string" } } } };
+  const members = { messages: [{ role: "user", content: "hi" }], max_tokens: 9 };
+  const both = { ...members, output_format: format, output_config: { format } };
+  const sent = upstreamBody("messages", both, routeTo("chat", { structuredOutputs: true }));
+  assert.deepEqual((sent.response_format as { json_schema: { schema: unknown } }).json_schema.schema, format.schema);
+});
 
 test("what has been closed is closed, but for what moved into words", () => {
   for (const schema of SCHEMAS) assert.equal(isClosed(closedSchema(schema)), true, JSON.stringify(schema));

@@ -47,6 +47,67 @@ function assertRefused(
   assert.equal(outcome.facts.param, param);
 }
 
+test("functions beside tools are offered with them; alone, or beside an empty list, they are answered in kind", () => {
+  const members = { tools: [chatOwn], functions: [{ name: "g", parameters: { type: "object", properties: {} } }] };
+  for (const to of ["messages", "responses"] as const) {
+    const sent = upstreamBody("chat", body("chat", members), routeTo(to));
+    assert.deepEqual(
+      (sent.tools as { name: string }[]).map((tool) => tool.name),
+      ["f", "g"],
+    );
+    const inKind = [members, { ...members, tools: [] }, { functions: members.functions }].map((given) => {
+      const outcome = translate("chat", body("chat", given), routeTo(to));
+      return !isRefusal(outcome) && outcome.plan.deprecatedFunctions;
+    });
+    assert.deepEqual(inKind, [false, true, true]);
+  }
+});
+
+test("a function_call that says what tool_choice says, or stands beside tools alone, is followed", () => {
+  const tool_choice = { type: "function", function: { name: "f" } };
+  for (const choice of [{ tool_choice }, {}]) {
+    const members = { tools: [chatOwn], function_call: { name: "f" }, ...choice };
+    const sent = upstreamBody("chat", body("chat", members), routeTo("messages"));
+    assert.deepEqual(sent.tool_choice, { type: "tool", name: "f" });
+  }
+});
+
+const doubled = (one: object, description: string) => ({ ...one, description });
+const DOUBLED: readonly (readonly [Protocol, Protocol, Body, string])[] = [
+  [
+    "chat",
+    "messages",
+    { tools: [chatOwn, { type: "function", function: doubled(chatOwn.function, "x") }] },
+    "tools[1].function.name",
+  ],
+  ["chat", "responses", { tools: [chatOwn], functions: [doubled(chatOwn.function, "x")] }, "functions[0].name"],
+  ["chat", "messages", { tools: [chatOwn, { type: "custom", custom: { name: "f" } }] }, "tools[1].custom.name"],
+  ["messages", "chat", { tools: [mOwn, doubled(mOwn, "x")] }, "tools.1.name"],
+  ["responses", "chat", { tools: [own, doubled(own, "x")] }, "tools[1].name"],
+];
+
+for (const [from, to, members, param] of DOUBLED) {
+  test(`${from} to ${to}: two tools of one name are refused at ${param}`, () => {
+    assertRefused(from, to, members, param);
+  });
+}
+
+test("a tool that is told twice is offered once", () => {
+  const sent = upstreamBody("messages", body("messages", { tools: [mOwn, { ...mOwn }] }), routeTo("chat"));
+  assert.equal((sent.tools as unknown[]).length, 1);
+});
+
+test("another tool of the same name that came in the middle of a conversation is left out and named", () => {
+  const item = { type: "additional_tools", role: "developer", tools: [doubled(own, "newer")] };
+  const members = { tools: [own], input: [{ role: "user", content: "hi" }, item] };
+  const outcome = translate("responses", members, routeTo("chat"));
+  assert.ok(!isRefusal(outcome));
+  assert.deepEqual(outcome.dropped, ["input.tools"]);
+  const strict = translate("responses", members, routeTo("chat"), { outputLimit: undefined, strict: true });
+  assert.ok(isRefusal(strict));
+  assert.equal(strict.facts.param, "input[1].tools[0]");
+});
+
 test("a named tool that is not among the tools is refused", () => {
   assertRefused(
     "chat",

@@ -45,6 +45,33 @@ const ROWS: readonly Row[] = [
   ],
   ["responses", "chat", { input: [{ role: "user", content: "a", zq: 1 }] }, "lossy; dropped=input.zq", 1],
   ["responses", "messages", { input: [{ role: "user", content: "a", id: "msg_1" }] }, "exact; ignored=input.id"],
+  [
+    "chat",
+    "messages",
+    { messages: text([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "2h" } }]) },
+    "exact; ignored=messages.content.cache_control.ttl",
+  ],
+  [
+    "chat",
+    "messages",
+    {
+      ...ASK.chat,
+      tools: [{ type: "function", function: { name: "f", cache_control: { type: "kept", scope: "org" } } }],
+    },
+    "exact; ignored=tools.function.cache_control.type,tools.function.cache_control.scope",
+  ],
+  [
+    "chat",
+    "messages",
+    { ...ASK.chat, cache_control: { type: "ephemeral", ttl: "1h", scope: "org" } },
+    "exact; ignored=cache_control.scope",
+  ],
+  [
+    "chat",
+    "messages",
+    { messages: text([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }]) },
+    "exact",
+  ],
   ["chat", "messages", { ...ASK.chat, min_p: 0.1, metadata: { a: "b" } }, "lossy; dropped=min_p; ignored=metadata"],
   ["chat", "messages", { ...ASK.chat, thinking: { type: "enabled" } }, "lossy; dropped=thinking.type"],
   ["chat", "messages", { ...ASK.chat, include_reasoning: false }, "lossy; dropped=include_reasoning"],
@@ -61,6 +88,13 @@ const ROWS: readonly Row[] = [
     "lossy; dropped=output_config.task_budget",
   ],
   ["messages", "responses", { ...ASK.messages, fallback_credit_token: "t" }, "lossy; dropped=fallback_credit_token"],
+  [
+    "messages",
+    "chat",
+    { ...ASK.messages, metadata: { user_id: "u", foo: "a", bar: null } },
+    "exact; ignored=metadata.foo,metadata.user_id",
+  ],
+  ["messages", "responses", { ...ASK.messages, metadata: { foo: 0 } }, "exact; ignored=metadata.foo"],
   ["responses", "chat", { ...ASK.responses, reasoning: { context: "all_turns" } }, "lossy; dropped=reasoning.context"],
   [
     "responses",
