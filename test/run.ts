@@ -86,6 +86,12 @@ await runAll(
   CONCURRENCY,
 );
 if (passed + failed === 0) console.error(`No test ran (${files.length} files).`);
+// A process that ends by itself, or before all is loaded, takes its other files along; with status 0 nothing else tells.
+const done = new Set(timings.map(({ file }) => file));
+for (const file of files.filter((one) => !done.has(one))) {
+  failed++;
+  console.error(`${file} was not run to its end.`);
+}
 if (passed === 0 || failed > 0) process.exitCode = 1;
 if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length }));
 if (skipped.length > 0) console.log(`\n${skipped.length} skipped\n  ${skipped.join("\n  ")}`);
@@ -130,20 +136,33 @@ async function runAll(wanted: readonly string[], concurrency: number, flags: rea
   });
   // A file is a suite of its process (rig/together.ts); a process without any test passes as a test of its own.
   const isProcess = ({ name, nesting }: Ended) => nesting === 0 && name.endsWith(".mjs");
+  /** Tests that were told of since the last file was done: those of the next one. */
+  let told = 0;
   const suiteDone = ({ name, nesting, details }: Ended) => {
-    if (nesting === 0) fileDone(name, details.duration_ms);
+    if (nesting > 0) return;
+    if (told === 0) {
+      failed++;
+      console.error(`${name} has no test.`);
+    }
+    told = 0;
+    fileDone(name, details.duration_ms);
   };
   stream.on("test:pass", (event) => {
-    if (event.details.type === "suite") suiteDone(event);
-    else if (isProcess(event)) return;
-    else if (event.skip === undefined) passed++;
-    else skipped.push(`${event.name}: ${event.skip}`);
+    const reason = event.skip ?? event.todo;
+    if (event.details.type === "suite" && reason === undefined) return suiteDone(event);
+    if (isProcess(event)) return;
+    told++;
+    if (reason === undefined) passed++;
+    else skipped.push(`${event.name}: ${reason}`);
   });
   stream.on("test:fail", (event) => {
-    if (event.details.type === "suite") suiteDone(event);
     // A suite fails with its tests, which are counted, or by itself: in a hook.
     const { failureType } = event.details.error as { failureType?: string };
-    if (event.details.type !== "suite" || failureType !== "subtestsFailed") failed++;
+    if (event.details.type !== "suite" || failureType !== "subtestsFailed") {
+      failed++;
+      told++;
+    }
+    if (event.details.type === "suite") suiteDone(event);
   });
   const report = stream.compose(spec);
   report.pipe(process.stdout, { end: false });

@@ -1,15 +1,22 @@
-/** `npm test` on two small files: progress after each, what reads the traces, the slowest, the counts last. */
+/** `npm test` on small files: progress after each, what reads the traces, the slowest, the counts last; and nothing is lost. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
-import { promisify } from "node:util";
 
 const FILES = ["test/unit/values/amounts-as-people-type-them.test.ts", "test/unit/values/lookups-are-exact.test.ts"];
 
-test("a run shows how far it is, and ends with the slowest files and the counts", async () => {
+function runOf(files: readonly string[]) {
   // Inside of a run Node passes over another one.
   const { NODE_TEST_CONTEXT: _inner, ...env } = process.env;
-  const ran = await promisify(execFile)(process.execPath, ["test/run.ts", ...FILES], { env, encoding: "utf8" });
+  return spawnSync(process.execPath, ["test/run.ts", ...files], { env, encoding: "utf8" });
+}
+
+test("a run shows how far it is, and ends with the slowest files and the counts", () => {
+  const ran = runOf(FILES);
+  assert.equal(ran.status, 0, ran.stderr);
   const lines = ran.stdout.trimEnd().split("\n");
   assert.match(
     lines[0] ?? "",
@@ -22,4 +29,27 @@ test("a run shows how far it is, and ends with the slowest files and the counts"
   assert.deepEqual(slowest.map((found) => found?.[2]).sort(), [...FILES].sort());
   assert.ok(Number(slowest[0]?.[1]) >= Number(slowest[1]?.[1]));
   assert.match(lines.at(-1) ?? "", /^[1-9]\d* passed, 0 failed$/);
+});
+
+test("a file without a test, one whose process leaves with status 0, and a hook that fails: each fails the run", (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-run-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const imports = 'import test, { after, describe } from "node:test";\n';
+  const written = (name: string, code: string) => {
+    const file = join(dir, `${name}.test.ts`);
+    writeFileSync(file, imports + code);
+    return file;
+  };
+  const empty = written("empty", "");
+  const leaves = written("leaves", 'test("leaves", () => process.exit(0));\ntest("is lost", () => { throw 1; });\n');
+  const hook = written("hook", 'after(() => { throw new Error("in a hook"); });\ntest("good", () => {});\n');
+  const later = written("later", 'describe.skip("all of it", () => {});\ntest.todo("some day");\n');
+  const ran = runOf([...FILES, empty, leaves, hook, later]);
+  assert.equal(ran.status, 1);
+  assert.deepEqual(
+    ran.stderr.split("\n").filter((line) => line.includes(dir)),
+    [`${empty} has no test.`, `${leaves} was not run to its end.`],
+  );
+  assert.match(ran.stdout, /\n2 skipped\n {2}all of it: true\n {2}some day: true\n/);
+  assert.match(ran.stdout, /\n[1-9]\d* passed, 3 failed\n$/);
 });
