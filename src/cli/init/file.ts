@@ -16,8 +16,8 @@ export interface FirstSettings {
   readonly sealingKey: string;
 }
 
-/** A text as the loader reads it back: quoted, and `${` not taken for a reference. */
-const quoted = (text: string): string => JSON.stringify(text.replaceAll("${", "$${"));
+/** A text as the loader reads it back: quoted, and `${` not taken for a reference. In a replacement `$$` is one `$`. */
+const quoted = (text: string): string => JSON.stringify(text.replaceAll("${", "$$$${"));
 
 export function configurationText(answers: FirstSettings): string {
   const { baseUrl, protocol, model, apiKeyEnv, listen, admin, store, sealingKey } = answers;

@@ -1,0 +1,71 @@
+/** `tollgate init` with somebody at a keyboard: what is asked, how answers are read, what is said at the end. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import test, { type TestContext } from "node:test";
+import { formatProblem, loadConfig } from "../../../src/config/config.ts";
+import { type Ran, run } from "./captured-run.ts";
+
+const FLAGS = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m-1"];
+
+/** Runs `init` for a file in a folder of its own. @param options.typed what stands on the keyboard's lines. */
+async function init(
+  t: TestContext,
+  argv: readonly string[],
+  options: { typed?: string; onAsked?: (file: string) => void } = {},
+): Promise<Ran & { file: string; asked: string }> {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-init-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, "first.yaml");
+  let asked = "";
+  const screen = {
+    write(text: string) {
+      asked += text;
+      if (text.endsWith(": ")) options.onAsked?.(file);
+    },
+  };
+  const stdin = Object.assign(Readable.from([options.typed ?? ""]), { isTTY: true });
+  return { ...(await run(["init", "--config", file, ...argv], { stdin, stderr: screen })), file, asked };
+}
+
+/** The settings that a file has. */
+function read(file: string) {
+  const loaded = loadConfig({ text: readFileSync(file, "utf8"), env: {} });
+  if ("problems" in loaded) assert.fail(loaded.problems.map(formatProblem).join("\n"));
+  return loaded.settings;
+}
+
+test("who has given what must be given is asked nothing, also on a terminal", async (t) => {
+  const ran = await init(t, FLAGS);
+  assert.deepEqual([ran.status, ran.asked], [0, ""]);
+});
+
+test("blanks around an answer are none of it", async (t) => {
+  const ran = await init(t, [], { typed: "  http://127.0.0.1:9/v1 \n\tm-1 \n  \n" });
+  assert.equal(ran.status, 0, ran.asked);
+  assert.deepEqual([...read(ran.file).catalog.models.keys()], ["m-1"]);
+});
+
+test("a file that came while questions were asked stays as it is", async (t) => {
+  const onAsked = (file: string) => writeFileSync(file, "somebody else's");
+  const ran = await init(t, [], { typed: "http://127.0.0.1:9/v1\nm-1\n\n", onAsked });
+  assert.equal(ran.status, 1);
+  assert.ok(ran.asked.includes(`${ran.file} is there already and stays as it is.`), ran.asked);
+  assert.equal(readFileSync(ran.file, "utf8"), "somebody else's");
+});
+
+test("the commands that come next name the file where it is not the one that is found by itself", async (t) => {
+  const { out, file } = await init(t, FLAGS);
+  assert.ok(out.includes(`\n  tollgate check --config ${file}\n  tollgate serve --config ${file}\n`), out);
+});
+
+test("what is given is in the file as it was given: the protocol, and a text with what the file takes for a reference", async (t) => {
+  const dir = "/srv/a$" + "{HOME}#\"b':c";
+  const ran = await init(t, [...FLAGS, "--protocol", "messages", "--store", `embedded:${dir}`]);
+  assert.equal(ran.status, 0, ran.asked);
+  const { catalog, store } = read(ran.file);
+  assert.deepEqual(store, { kind: "embedded", dir });
+  assert.equal(catalog.models.get("m-1")?.routes[0]?.protocol, "messages");
+});
