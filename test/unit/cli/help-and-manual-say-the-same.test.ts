@@ -38,6 +38,23 @@ test("the manual page has every command and option that help has, and groff take
   }
 });
 
+test("the manual page says of an option what it may be, what it is when left out, and whether it is needed", async () => {
+  const page = (await run(["man"])).out.replaceAll("\\-", "-");
+  assert.ok(
+    page.includes("\nWhat the model server speaks (one of chat, messages, responses; chat when left out).\n"),
+    page,
+  );
+  assert.ok(page.includes("\nThe account that pays (needed).\n"), page);
+});
+
+test("the manual page has the sections that every one has, and each exit status", async () => {
+  const { out } = await run(["man"]);
+  const sections = [...out.matchAll(/^\.SH (.*)$/gm)].map(([, name]) => name);
+  const usual = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXAMPLES", "ENVIRONMENT", "EXIT STATUS"];
+  assert.deepEqual(sections, usual);
+  for (const status of [0, 1, 2]) assert.match(out, new RegExp(`\n\\.B ${status}\n[A-Z]`));
+});
+
 test("every example is a command line that is understood, and stands in the help of its command and in the manual", async () => {
   const page = (await run(["man"])).out.replaceAll("\\-", "-");
   for (const [path, lines] of Object.entries(EXAMPLES)) {

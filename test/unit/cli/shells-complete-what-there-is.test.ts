@@ -67,6 +67,21 @@ for (const shell of ["bash", "zsh", "fish"] as const) {
   });
 }
 
+test("zsh offers also where the script lies in a folder of functions, from the first time on", async (t) => {
+  const dir = folder(t);
+  writeFileSync(join(dir, "_tollgate"), (await run(["completion", "zsh"])).out);
+  const asked = `
+    compdef() { :; }
+    compadd() { shift; print -rl -- "$@"; }
+    fpath=(${dir} $fpath); autoload -Uz _tollgate
+    words=(tollgate ledger ''); CURRENT=3
+    _tollgate; print again; _tollgate`;
+  const { stdout, stderr } = await promisify(execFile)("zsh", [...ARGS.zsh, asked], { encoding: "utf8" });
+  const [first, second] = stdout.split("again\n");
+  assert.deepEqual([stderr, second], ["", first]);
+  assert.ok(first?.split("\n").includes("verify"), stdout);
+});
+
 test("a shell that is none is misuse, and says which there are", async () => {
   for (const argv of [["completion", "tcsh"], ["completion"]]) assert.equal((await run(argv)).status, 2);
   assert.match((await run(["completion", "tcsh"])).err, /Allowed choices are bash, zsh, fish\./);
