@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import test from "node:test";
+import { AdminRefusal } from "../../../src/console/refusal.ts";
+import { assertConfigured } from "../../../src/console/suggest.ts";
 import { startConsole } from "./running-console.ts";
 
 test("an unknown member is named, not removed", async (t) => {
@@ -104,4 +106,21 @@ test("bytes that are not HTTP get 400 and the connection closed", async (t) => {
   await once(socket, "close");
   assert.match(text, /^HTTP\/1\.1 400 Bad Request\r\n/);
   assert.equal(JSON.parse(text.split("\r\n\r\n")[1] as string).error.code, "framing");
+});
+
+test("a name that the configuration lacks is answered with those that it has, the first twenty, or where to write one", () => {
+  const remedyFor = (known: readonly string[]) => {
+    try {
+      assertConfigured("card", "weekly", known);
+    } catch (error) {
+      if (error instanceof AdminRefusal) return error.remedy;
+      throw error;
+    }
+    return undefined;
+  };
+  assert.equal(remedyFor([]), "The configuration names no card at all; add one under `cards:`.");
+  const many = Array.from({ length: 21 }, (_, index) => `card-${index}`);
+  const listed = "The configuration has these cards (exact, case-sensitive): ";
+  assert.equal(remedyFor(many.slice(1)), `${listed}${many.slice(1).join(", ")}.`);
+  assert.equal(remedyFor(many), `${listed}${many.slice(0, 20).join(", ")}, ....`);
 });

@@ -1,7 +1,7 @@
 // The embedded store's folder: one process, private, and what lasts in it.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -92,6 +92,10 @@ test("folder and files are private (0700, 0600)", () =>
     assert.equal(statSync(dir).mode & 0o777, 0o700);
     for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
     await store.close();
+    // As a copy that was put back may leave them.
+    for (const file of readdirSync(dir)) chmodSync(join(dir, file), 0o644);
+    await (await openStore({ kind: "embedded", dir })).close();
+    for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
   }));
 
 test("a folder of the version without codes is taken over with everything in it", () =>

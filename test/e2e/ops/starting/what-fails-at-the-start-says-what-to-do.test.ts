@@ -164,6 +164,19 @@ test("a data folder that cannot be written, or never made: which, why, which set
   );
 });
 
+test("a folder that cannot be written, without a configuration: start it elsewhere", async (t) => {
+  const dir = folder(t);
+  chmodSync(dir, 0o500);
+  const env = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
+  const said = await refusalOf([], { cwd: dir, env, unprivileged: true });
+  assert.match(said, /EACCES.*\. Without a tollgate\.yaml the data goes below this folder: start it elsewhere\n$/);
+});
+
+test("a file that is not there is named, and the option that names another", async (t) => {
+  const said = await refusalOf(["--config", "no-such.yaml"], { cwd: folder(t) });
+  assert.equal(said, "tollgate: no-such.yaml cannot be read (ENOENT); name another with --config\n");
+});
+
 test("Redis away at the start: one line says so, one that it is back, and none in between", async (t) => {
   const dir = folder(t);
   const redis = await startRedis();

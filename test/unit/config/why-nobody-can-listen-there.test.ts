@@ -1,0 +1,71 @@
+/** What a listener fails with, in words: failures of real ones, each with another address that would do. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer, type ListenOptions } from "node:net";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { ListenFailure, listenFailure } from "../../../src/config/listen-failure.ts";
+import type { Address } from "../../../src/values/settings.ts";
+
+async function listening(t: TestContext, options: ListenOptions): Promise<number> {
+  const server = createServer().listen(options);
+  await once(server, "listening");
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** What is said of an address at which nobody can listen. */
+async function failureAt(address: Address, cause?: unknown): Promise<ListenFailure> {
+  const options = address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port };
+  const found = cause ?? (await once(createServer().listen(options), "listening").catch((error: unknown) => error));
+  const failure = await listenFailure("listen", address, found);
+  assert.ok(failure instanceof ListenFailure, String(failure));
+  return failure;
+}
+
+const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+const isHere = (host: string) => addresses.some(({ address }) => address === host);
+
+for (const host of ["127.0.0.1", "::1"]) {
+  const skip = !isHere(host) && `this machine has no ${host}`;
+  test(`of ${host} another port is named that nobody has`, { skip }, async (t) => {
+    const port = await listening(t, { host, port: 0 });
+    // Where it fails, somebody else has that one.
+    await listening(t, { host, port: port + 1 }).catch(() => {});
+    const { instead = "" } = await failureAt({ kind: "tcp", host, port });
+    const shown = host === "::1" ? "[::1]" : host;
+    assert.ok(instead.startsWith(`${shown}:`), instead);
+    assert.ok(Number(instead.slice(shown.length + 1)) > port + 1, instead);
+  });
+}
+
+test("a socket that is in use, and one whose path is too long", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-listen-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const path = join(dir, "s");
+  const server = createServer().listen(path);
+  await once(server, "listening");
+  t.after(() => server.close());
+  assert.equal(
+    (await failureAt({ kind: "unix", path })).message,
+    `another program listens on the socket ${path}, or a file is in its place (setting listen); ` +
+      `stop that program, or name another file, such as listen: unix:${path}.2`,
+  );
+  const long = join(dir, "s".repeat(200));
+  assert.equal(
+    (await failureAt({ kind: "unix", path: long })).message,
+    `the path of the socket is too long: ${long} (setting listen); name a shorter one, of at most 107 bytes`,
+  );
+});
+
+test("a name that has no address", async () => {
+  for (const code of ["ENOTFOUND", "EAI_AGAIN"]) {
+    const { message } = await failureAt({ kind: "tcp", host: "gate", port: 8787 }, { code });
+    assert.equal(
+      message,
+      "the name gate has no address (setting listen); write an address of this machine, such as listen: 127.0.0.1:8787",
+    );
+  }
+});
