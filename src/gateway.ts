@@ -175,7 +175,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     metrics,
   });
   const seenKeys = createSeenKeys(clock);
-  const keyUses = new KeyUses({ clock, store, bucketOf: addressBucket });
+  const keyUses = new KeyUses({ clock, log, store, bucketOf: addressBucket });
   const left = new LeftStreams();
   const dataDir = dataDirOf(settings);
   const parts: PipelineParts = {

@@ -2,8 +2,9 @@
  * When each key was last used, from where and by which program: noted in memory with each request, and given to the store now
  * and then, so that no request waits for it. What a crash takes is a minute of it.
  */
-import { type Store, StoreError } from "../store/contract.ts";
+import { type Store, StoreAwayError } from "../store/contract.ts";
 import type { KeyUse } from "../store/records.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { Clock } from "../values/time.ts";
 
@@ -24,6 +25,7 @@ interface Noted {
 
 interface KeyUsesParts {
   readonly clock: Clock;
+  readonly log: Log;
   readonly store: Pick<Store, "noteKeyUses">;
   /** Whom an address stands for: of IPv6 its network. */
   readonly bucketOf: (address: string) => string;
@@ -48,7 +50,7 @@ export class KeyUses {
     });
   }
 
-  /** Gives what is noted to the store; what it does not take waits for the next time. */
+  /** Gives what is noted to the store; where the store is away the rest waits for the next time. Never rejects. */
   async flush(): Promise<void> {
     for (const [tag, uses] of Map.groupBy(this.#waiting.values(), (use) => use.tag)) {
       try {
@@ -57,8 +59,9 @@ export class KeyUses {
           uses.map((use) => this.#shown(use)),
         );
       } catch (error) {
-        if (error instanceof StoreError) return;
-        throw error;
+        if (error instanceof StoreAwayError) return;
+        // One account's own trouble keeps no other waiting, and ends no process.
+        this.#parts.log.warn({ reason: String(error) }, "the last use of an account's keys was not noted");
       }
       for (const use of uses) if (this.#waiting.get(use.keyId) === use) this.#waiting.delete(use.keyId);
     }

@@ -22,6 +22,7 @@ const WRITES = [
   "changeKey",
   "rotateKey",
   "revokeKey",
+  "noteKeyUses",
   "credit",
   "grant",
   "createCodes",

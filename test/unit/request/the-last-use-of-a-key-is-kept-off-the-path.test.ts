@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { KeyUses } from "../../../src/request/key-uses.ts";
-import { StoreError } from "../../../src/store/contract.ts";
+import { StoreAwayError, StoreError } from "../../../src/store/contract.ts";
 import type { KeyUse } from "../../../src/store/records.ts";
+import type { Log } from "../../../src/telemetry/log.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { addressBucket } from "../../../src/wire/address.ts";
 import { FakeClock } from "../dispatch/rig.ts";
@@ -16,19 +17,24 @@ function started() {
   const clock = new FakeClock();
   const taken: (readonly [AccountTag, readonly KeyUse[]])[] = [];
   let isAway = false;
+  const broken = new Map<AccountTag, Error>();
+  const warned: unknown[] = [];
+  const log = { warn: (facts: unknown) => void warned.push(facts) } as unknown as Log;
   const store = {
     async noteKeyUses(tag: AccountTag, uses: readonly KeyUse[]) {
-      if (isAway) throw new StoreError("unavailable", "away");
+      if (isAway) throw new StoreAwayError("unavailable", "away");
+      const error = broken.get(tag);
+      if (error) throw error;
       taken.push([tag, uses]);
     },
   };
-  const uses = new KeyUses({ clock, store, bucketOf: addressBucket });
+  const uses = new KeyUses({ clock, log, store, bucketOf: addressBucket });
   const note = (keyId: string, atMs: number, more: { address?: string; userAgent?: string; tag?: AccountTag } = {}) =>
     uses.note({ tag: TAGS[0] as AccountTag, keyId, atMs, address: "192.0.2.7", userAgent: "curl/8.1 (x)", ...more });
   const away = (is: boolean) => {
     isAway = is;
   };
-  return { clock, taken, uses, note, away };
+  return { clock, taken, uses, note, away, broken, warned };
 }
 
 test("once a minute each account's keys are noted, with their latest use", async () => {
@@ -77,4 +83,21 @@ test("memory is bounded: of more keys than it holds the later ones are not noted
   const noted = taken.flatMap(([, some]) => some);
   assert.equal(noted.length, 10_000);
   assert.equal(noted.find(({ keyId }) => keyId === "key_5")?.atMs, 99_999);
+});
+
+test("an account whose record is damaged, or a defect, keeps no other account waiting and rejects nothing", async () => {
+  for (const error of [new StoreError("unavailable", "damaged", { outcome: "refused" }), new RangeError("a defect")]) {
+    const { taken, uses, note, broken, warned } = started();
+    broken.set(TAGS[0] as AccountTag, error);
+    note("key_1", 1);
+    note("key_3", 2, { tag: TAGS[1] as AccountTag });
+    await uses.flush();
+    assert.deepEqual(
+      taken.map(([tag]) => tag),
+      [TAGS[1]],
+    );
+    assert.equal(warned.length, 1);
+    await uses.close();
+    assert.equal(warned.length, 1, "it is not tried for ever");
+  }
 });
