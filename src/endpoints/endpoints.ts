@@ -15,6 +15,7 @@ import { serveModel } from "../request/serve.ts";
 import type { Store } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
+import { addressBits } from "../values/address-bits.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { pooled } from "../values/key.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
@@ -167,7 +168,7 @@ function unknownResponse({ request, reply, record }: SideRun, why: NotFound): Si
 async function keyView(request: AcceptedRequest, parts: PipelineParts): Promise<KeyView | Refusal> {
   const key = presentedKey(request, parts);
   if (isRefusal(key)) return key;
-  return parts.overload.at("headers", key) ?? readKeyView(key, parts.admit);
+  return parts.overload.at("headers", key) ?? readKeyView(key, addressBits(request.clientAddress ?? ""), parts.admit);
 }
 
 /** What is read from the store, or the refusal that says that it does not answer. */

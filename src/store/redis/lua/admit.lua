@@ -1,13 +1,13 @@
 -- Decides a request: key, plan, group, funds, limits, hold. embedded/admit.ts decides the same.
 -- KEYS account holds expiries settled, and the idempotency key's where the request has one
--- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey, and where there are
---      such the holdFull and holdMin of an account that is held at the dearest), input tokens,
+-- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey, the holdFull and
+--      holdMin of an account that is held at the dearest or two '', '1' where the balance pays when no card does), input tokens,
 --      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
---      fingerprint under the idempotency key or ''
+--      fingerprint under the idempotency key or '', the model's name, bits of the client's address or ''
 
 local holds, expiries, settled, idem = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local rid, input_tokens, ttl = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[6])
-local fingerprint = ARGV[9]
+local fingerprint, model, address = ARGV[9], ARGV[10], ARGV[11]
 
 local plans = {}
 for _, plan in ipairs(cjson.decode(ARGV[3])) do plans[plan] = true end
@@ -19,16 +19,18 @@ local function refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
 end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over'))
+  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim'))
 end
 
 local now = clock()
-local todo, stored_key, plan, listed, bal, held, conc, over = read()
+local todo, stored_key, plan, listed, bal, held, conc, over, account_limits = read()
 if not stored_key then return refused('unknown_key') end
 local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
 local barred = key_barred(key, now)
 if barred then return refused(barred, group) end
+local limits = limits_of(key, account_limits)
+if limits and not allows_address(limits, address) then return refused('address_not_allowed', group) end
 if todo then finish(todo) end
 
 local before = redis.call('HGET', holds, rid)
@@ -59,7 +61,8 @@ for _, g in ipairs(cjson.decode(ARGV[4])) do
   if g[1] == group and not terms then
     terms = { kind = g[2], full = amount(g[3]), least = amount(g[4]), rpm = tonumber(g[5]), tpm = tonumber(g[6]),
       concurrency = tonumber(g[7]), per_key = g[8] == '1' }
-    dear = dear and g[9]
+    terms.fallback = g[11] == '1'
+    dear = dear and g[9] ~= '' and g[9]
     if dear then terms.full, terms.least = amount(g[9]), amount(g[10]) end
     if not terms.full or not terms.least or not (terms.least <= terms.full) then return bad('hold') end
     if not terms.concurrency then return bad('concurrency') end
@@ -73,75 +76,142 @@ for _, card in ipairs(listed_cards(account, listed)) do
     if plans[card.plan] then planned = true end
   end
 end
-if terms and terms.kind == 'time_card' and of_group == 0 then return refused('no_entitlement', group) end
+if terms and terms.kind == 'time_card' and not terms.fallback and of_group == 0 then return refused('no_entitlement', group) end
 if not planned then return refused('not_in_plan', group) end
 if not terms then return refused('group_mismatch', group) end
 
--- Funds: who pays, what of it is held already, and what the request holds.
-local payer, entitlement, unmetered, free = 'held', '', '0', nil
-local held_before, hold = stored_number(held, account .. ' held'), nil
+if limits and not allows_model(limits, model) then return refused('model_not_allowed', group) end
+
+-- Funds: who pays, what of it is held already, and what it has left.
+local payer, entitlement, unmetered = 'held', '', '0'
+local held_before, available = stored_number(held, account .. ' held'), nil
 if terms.kind == 'time_card' then
   local cause = 'no_entitlement'
   for _, card in ipairs(running) do
-    if not hold and card.group == group and plans[card.plan] then
+    if not available and card.group == group and plans[card.plan] then
       cause = 'quota_used'
       if not card.quota then
-        hold, entitlement, unmetered = 0, card.id, '1'
+        available, entitlement, unmetered = 0, card.id, '1'
       else
         local rest = card.quota - card.spent - card.held
         if rest >= terms.least then
-          hold, entitlement, payer, held_before = math.min(rest, terms.full), card.id, 'eh:' .. card.id, card.held
-          free = rest - hold
+          available, entitlement, payer, held_before = rest, card.id, 'eh:' .. card.id, card.held
         end
       end
     end
   end
-  if not hold then return refused(cause, group) end
-else
-  local available = stored_number(bal, account .. ' bal') - held_before
+  if not available and not terms.fallback then return refused(cause, group) end
+end
+if not available then
+  available = stored_number(bal, account .. ' bal') - held_before
   if not (available >= terms.least) then return refused('insufficient_balance', group) end
+end
+
+-- Budgets of the key and of its account, and what the request holds within them.
+local budgets, hold, free = {}, 0, nil
+if unmetered == '0' then
+  if limits then budgets = open_budgets(limits, key_id, now) end
+  for _, budget in ipairs(budgets) do
+    if budget.rest < terms.least then
+      local cause, ends = 'key_budget', period_end(budget.letter, budget.figures[1])
+      if budget.letter == string.upper(budget.letter) then cause = 'account_budget' end
+      local reply = refused(cause, group)
+      reply[11], reply[12], reply[13], reply[14] = '', budget.letter, '', ends and text(ends) or ''
+      return reply
+    end
+  end
+  for _, budget in ipairs(budgets) do available = math.min(available, budget.rest) end
   hold = math.min(available, terms.full)
   free = available - hold
 end
 
--- Limits. What the request bucket has counted stays although the request is refused.
+-- Rate limits, the key's own before its group's. What request buckets have counted stays although the request is refused.
 local scope = group
 if terms.per_key then scope = group .. '/' .. key_id end
-local requests_field, tokens_field, scope_field = 'tb:' .. scope .. ':r', 'tb:' .. scope .. ':t', 'c:' .. scope
-local found = redis.call('HMGET', account, scope_field, requests_field, tokens_field)
-local requests = terms.rpm and drain(found[2], terms.rpm, now)
-local tokens = terms.tpm and drain(found[3], terms.tpm, now)
+local rates = { { scope = scope, rpm = terms.rpm, tpm = terms.tpm } }
+if limits and #limits.sets > 0 then
+  table.insert(rates, 1, { scope = '*/' .. key_id, rpm = limits.rpm, tpm = limits.tpm, own = true })
+end
+local scope_field, key_field = 'c:' .. scope, 'kc:' .. key_id
+local names = { scope_field, key_field }
+for _, rate in ipairs(rates) do
+  names[#names + 1] = 'tb:' .. rate.scope .. ':r'
+  names[#names + 1] = 'tb:' .. rate.scope .. ':t'
+end
+local found = redis.call('HMGET', account, unpack(names))
+for i, rate in ipairs(rates) do
+  rate.requests_field, rate.tokens_field = names[2 * i + 1], names[2 * i + 2]
+  rate.requests = rate.rpm and drain(found[2 * i + 1], rate.rpm, now)
+  rate.tokens = rate.tpm and drain(found[2 * i + 2], rate.tpm, now)
+end
 local fields = {}
 
-local function refused_by(cause, wait)
-  if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
-  local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
-  local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
-  return refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
+-- What a client is told: of each kind the bucket that has less left.
+local function states()
+  local r1, r2, r3, t1, t2, t3 = '', '', '', '', '', ''
+  for _, rate in ipairs(rates) do
+    local x1, x2, x3 = bucket_texts(rate.requests, rate.rpm, now)
+    if x1 ~= '' and (r1 == '' or tonumber(x2) < tonumber(r2)) then r1, r2, r3 = x1, x2, x3 end
+    x1, x2, x3 = bucket_texts(rate.tokens, rate.tpm, now)
+    if x1 ~= '' and (t1 == '' or tonumber(x2) < tonumber(t2)) then t1, t2, t3 = x1, x2, x3 end
+  end
+  return r1, r2, r3, t1, t2, t3
 end
 
-if requests and ARGV[7] ~= '1' then
-  local wait = wait_ms(requests, terms.rpm, 1, now)
-  if wait > 0 then return refused_by('requests', text(wait)) end
-  fields = { requests_field, take(requests, 1) }
+-- `own`: the figure of the key's own limit, where that is what refuses.
+local function refused_by(cause, wait, own)
+  if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
+  local reply = refused(cause, group, wait, states())
+  if own then reply[11], reply[12], reply[13] = '', '', text(own) end
+  return reply
 end
-if tokens then
-  local wait = wait_ms(tokens, terms.tpm, input_tokens, now)
-  if wait > 0 then return refused_by('tokens', text(wait)) end
+
+if ARGV[7] ~= '1' then
+  for _, rate in ipairs(rates) do
+    local wait = rate.requests and wait_ms(rate.requests, rate.rpm, 1, now) or 0
+    if wait > 0 then return refused_by('requests', text(wait), rate.own and rate.rpm) end
+  end
+  for _, rate in ipairs(rates) do
+    if rate.requests then
+      fields[#fields + 1] = rate.requests_field
+      fields[#fields + 1] = take(rate.requests, 1)
+    end
+  end
+end
+for _, rate in ipairs(rates) do
+  local wait = rate.tokens and wait_ms(rate.tokens, rate.tpm, input_tokens, now) or 0
+  if wait > 0 then return refused_by('tokens', text(wait), rate.own and rate.tpm) end
 end
 local of_scope, of_account = stored_number(found[1], scope_field), stored_number(conc, account .. ' conc')
+local of_key = stored_number(found[2], key_field)
+if limits and limits.par and of_key >= limits.par then return refused_by('concurrency', nil, limits.par) end
 if of_scope >= terms.concurrency or of_account >= tonumber(ARGV[8]) then return refused_by('concurrency') end
-if tokens then
-  fields[#fields + 1] = tokens_field
-  fields[#fields + 1] = take(tokens, input_tokens)
+for _, rate in ipairs(rates) do
+  if rate.tokens then
+    fields[#fields + 1] = rate.tokens_field
+    fields[#fields + 1] = take(rate.tokens, input_tokens)
+  end
 end
 
 -- The hold.
-local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
-local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
+local r1, r2, r3, t1, t2, t3 = states()
 local expires = text(now + ttl)
+local counted = {}
+if limits then
+  if limits.par then counted[1] = 'c' end
+  if limits.tpm then counted[#counted + 1] = 'k' end
+  for _, budget in ipairs(budgets) do counted[#counted + 1] = budget.letter .. text(budget.figures[1]) end
+end
 local record = cjson.encode({ text(hold), expires, scope, entitlement, key_id, group, unmetered, text(now),
-  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '' })
+  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '', table.concat(counted, ' ') })
+if hold > 0 then
+  for _, budget in ipairs(budgets) do budget.at = 2 end
+  move_budgets(fields, budgets, 0, hold)
+end
+if limits and limits.par then
+  fields[#fields + 1] = key_field
+  fields[#fields + 1] = text(of_key + 1)
+end
 local n = #fields
 fields[n + 1], fields[n + 2] = 'conc', text(of_account + 1)
 fields[n + 3], fields[n + 4] = scope_field, text(of_scope + 1)

@@ -33,8 +33,12 @@ else
   local card = read_card(account, entitlement)
   if card and card.quota then free, held_before = card.quota - card.spent - card.held, card.held end
 end
+local budgets = counted_budgets(record[17] or '', record[5])
+if #budgets > 0 then free = math.min(free, rest_of(budgets, limits_now(record[5]), 0) or free) end
 local more = math.min(target - held, free)
 if not (more > 0) then return { 'held', record[1] } end
 record[1] = text(held + more)
-change({ payer, text(held_before + more) }, { { 'HSET', holds, rid, cjson.encode(record) } }, {}, {})
+local fields = { payer, text(held_before + more) }
+move_budgets(fields, budgets, 0, more)
+change(fields, { { 'HSET', holds, rid, cjson.encode(record) } }, {}, {})
 return { 'held', record[1] }
