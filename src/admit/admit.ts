@@ -33,7 +33,7 @@ export interface AdmitInput {
   readonly protocol: Protocol;
   /** The key as accept read it. */
   readonly key: WellFormedKey;
-  /** The client's address as bits (`values/address-bits.ts`). */
+  /** The client's address as bits (`store/address-bits.ts`). */
   readonly address: string;
   /** The body's facts, or its fault: a bad key is answered before a bad body. */
   readonly facts: Envelope | Refusal;

@@ -13,8 +13,8 @@ import { CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "../settle/charge.ts";
 import { CheckpointPace } from "../settle/journal.ts";
 import { BRAKE, COMPLETE } from "../settle/memo.ts";
+import { addressBits } from "../store/address-bits.ts";
 import type { KeyView } from "../store/records.ts";
-import { addressBits } from "../values/address-bits.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
@@ -351,6 +351,7 @@ function replyHeaders(
   const headers = limitHeaders(protocol, permit.limits, clock.wallMs());
   headers["x-tollgate-origin"] = "upstream";
   if (permit.clamped) headers["x-tollgate-clamped"] = permit.clamped;
+  if (permit.group.fallback) headers["x-tollgate-paid-by"] = permit.entitlement === undefined ? "balance" : "card";
   if (token.exchange.translation) headers["x-tollgate-translation"] = token.exchange.translation;
   return headers;
 }

@@ -34,7 +34,7 @@ export interface AdmitAsk {
   readonly keyHash: KeyHash;
   /** The model's name in the catalog, for keys that may use some models only. */
   readonly model: string;
-  /** The client's address as bits (`values/address-bits.ts`), for keys that have a list of them; empty: it is not known. */
+  /** The client's address as bits (`address-bits.ts`), for keys that have a list of them; empty: it is not known. */
   readonly address: string;
   /** Plans that list the model. */
   readonly plans: readonly string[];

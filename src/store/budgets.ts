@@ -73,7 +73,7 @@ export function added(counts: BudgetCounts, place: keyof BudgetCounts, spent: bi
 }
 
 /** What a request counts in beside the limits of its group, as its hold says it. */
-export interface CountedIn {
+interface CountedIn {
   /** Among its key's requests at once, and in its key's tokens per minute. */
   readonly inFlight: boolean;
   readonly tokens: boolean;
@@ -86,7 +86,7 @@ const SPANS = Object.fromEntries(BUDGET_SPANS.map((span) => [LETTERS[span], span
 >;
 
 /** The letter of a budget: `d`, `w`, `m`, `t`, of an account `D` and so on. */
-export function letterOf({ span, ofAccount }: BudgetName): string {
+function letterOf({ span, ofAccount }: BudgetName): string {
   return ofAccount ? LETTERS[span].toUpperCase() : LETTERS[span];
 }
 

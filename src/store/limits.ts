@@ -3,8 +3,9 @@
  * `redis/lua/limits.lua` reads that text and decides the same. A key has two sets, its owner's and the operator's caps; what
  * both allow is allowed, so the stricter figure of each counts.
  */
-import { addressBits, blockBits } from "../values/address-bits.ts";
+
 import { type NanoUsd, parseNano } from "../values/money.ts";
+import { blockBits } from "./address-bits.ts";
 
 /** Spans of a budget: a UTC day, a week from Monday, a calendar month, and without an end. */
 export const BUDGET_SPANS = ["day", "week", "month", "total"] as const;
@@ -100,11 +101,6 @@ export function allowsModel({ models }: LimitSet, model: string): boolean {
 export function allowsAddress({ addresses }: LimitSet, bits: string): boolean {
   if (addresses === undefined) return true;
   return bits !== "" && addresses.some((block) => bits.startsWith(blockBits(block) ?? "-"));
-}
-
-/** The same for an address as it is written. */
-export function allowsFrom(sets: readonly LimitSet[], address: string | undefined): boolean {
-  return sets.every((limits) => allowsAddress(limits, addressBits(address ?? "")));
 }
 
 /** The figures of several sets, of each the strictest. */

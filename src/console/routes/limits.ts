@@ -1,4 +1,6 @@
 /** Limits of keys and accounts: a key's own, which its owner may set, the operator's caps of it, and an account's budgets. */
+
+import { blockBits } from "../../store/address-bits.ts";
 import {
   allowsModel,
   BUDGET_SPANS,
@@ -7,7 +9,6 @@ import {
   limitsText,
   readLimitsText,
 } from "../../store/limits.ts";
-import { blockBits } from "../../values/address-bits.ts";
 import { type Catalog, groupServes } from "../../values/catalog.ts";
 import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { holdFor } from "../../values/price.ts";

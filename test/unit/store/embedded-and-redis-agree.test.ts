@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { addressBits } from "../../../src/store/address-bits.ts";
 import type { Admitted } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { type LimitSet, limitsText } from "../../../src/store/limits.ts";
 import { keyScope } from "../../../src/store/names.ts";
 import { SETTLED_MARK_MS, type UpstreamCost } from "../../../src/store/settlement.ts";
-import { addressBits } from "../../../src/values/address-bits.ts";
 import type { IdempotentRequest } from "../../../src/values/idempotency.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
