@@ -4,7 +4,13 @@ import { after, before, test } from "node:test";
 import { budgetField } from "../../../../src/store/budgets.ts";
 import { type LimitSet, limitsText } from "../../../../src/store/limits.ts";
 import { parseUsd } from "../../../../src/values/money.ts";
-import { type ConfigPlaces, type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import {
+  type ConfigPlaces,
+  type GatewayHere,
+  startGatewayHere,
+  type TestAccount,
+  testConfig,
+} from "../../../rig/gateway.ts";
 import { ask, assertAtRest, errorOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
 import { card, sell } from "../cards/house.ts";
 
