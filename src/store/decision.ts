@@ -235,99 +235,102 @@ function refusedForBudget({ name: { span, ofAccount }, counts }: OpenBudget, sta
 
 type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free" | "dear" | "budgets">;
 
-/** A rate limit of the group or of the key, with its buckets as they stand. */
+/** The rate limits of a group or of a key, with their buckets as they stand. */
 interface Rate {
   readonly scope: string;
-  readonly requestsPerMinute: number | undefined;
-  readonly tokensPerMinute: number | undefined;
-  readonly requests: Bucket | undefined;
-  readonly tokens: Bucket | undefined;
-  /** Whether it is the key's own. */
-  readonly ofKey: boolean;
+  readonly limits: Pick<LimitSet, "requestsPerMinute" | "tokensPerMinute">;
+  requests: Bucket | undefined;
+  tokens: Bucket | undefined;
 }
 
-function rateOf(
-  scope: string,
-  limits: Pick<LimitSet, "requestsPerMinute" | "tokensPerMinute">,
-  { limits: usageOf, nowMs }: AccountStanding,
-  ofKey: boolean,
-): Rate {
+function rateOf(scope: string, limits: Rate["limits"], { limits: usageOf, nowMs }: AccountStanding): Rate {
   const { requestsPerMinute, tokensPerMinute } = limits;
   const usage = usageOf(scope);
-  const requests = requestsPerMinute === undefined ? undefined : drain(usage?.requests, requestsPerMinute, nowMs);
-  const tokens = tokensPerMinute === undefined ? undefined : drain(usage?.tokens, tokensPerMinute, nowMs);
-  return { scope, requestsPerMinute, tokensPerMinute, requests, tokens, ofKey };
+  return {
+    scope,
+    limits,
+    requests: requestsPerMinute === undefined ? undefined : drain(usage?.requests, requestsPerMinute, nowMs),
+    tokens: tokensPerMinute === undefined ? undefined : drain(usage?.tokens, tokensPerMinute, nowMs),
+  };
 }
 
 function withinLimits(
   { inputTokens, again }: Pick<AdmitAsk, "inputTokens" | "again">,
-  { requestsPerMinute, tokensPerMinute, concurrency, perKey }: GroupTerms,
+  terms: GroupTerms,
   funds: Funds,
   standing: AccountStanding,
 ): Decision {
   const { key, nowMs } = standing;
-  const scope = limitScope(key.group, key.id, perKey);
+  const scope = limitScope(key.group, key.id, terms.perKey);
   const usage = standing.limits(scope);
   const sets = limitsOf(key);
   const own = sets.length === 0 ? NO_LIMITS_SET : strictest(sets);
-  const counted = countedText({
-    inFlight: own.concurrency !== undefined,
-    tokens: own.tokensPerMinute !== undefined,
-    budgets: funds.budgets.map(({ name, counts }) => ({ ...name, period: counts.now.period })),
-  });
-  const granted = { outcome: "granted", scope, ...funds, counted } as const;
+  const granted = { outcome: "granted", scope, ...funds, counted: countedBy(own, funds.budgets) } as const;
   if (!usage) return { answer: { ...granted, limits: NO_LIMITS }, buckets: [] };
-  let rates = [rateOf(scope, { requestsPerMinute, tokensPerMinute } as LimitSet, standing, false)];
-  if (sets.length > 0) rates.unshift(rateOf(keyScope(key.id), own, standing, true));
+  const ofGroup = rateOf(scope, terms, standing);
+  const ofKey = sets.length === 0 ? undefined : rateOf(keyScope(key.id), own, standing);
+  // The key's own come first: what they refuse takes nothing from the group's.
+  const rates = ofKey ? [ofKey, ofGroup] : [ofGroup];
   const buckets: [string, Bucket][] = [];
-  const refused = (cause: AdmitRefusalCause, limitOfKey: number | undefined, retryAfterMs?: number): Decision => ({
-    answer: {
-      outcome: "refused",
-      cause,
-      group: key.group,
-      retryAfterMs,
-      limits: statesOf(rates, nowMs),
-      ...(limitOfKey === undefined ? {} : { limitOfKey }),
-    },
-    buckets,
-  });
+  const refused = (cause: AdmitRefusalCause, limitOfKey: number | undefined, retryAfterMs?: number): Decision => {
+    const limits = statesOf(rates, nowMs);
+    const answer = { outcome: "refused", cause, group: key.group, retryAfterMs, limits } as const;
+    return { answer: limitOfKey === undefined ? answer : { ...answer, limitOfKey }, buckets };
+  };
   if (!again) {
-    for (const { requests, requestsPerMinute: limit, ofKey } of rates) {
-      const wait = requests && limit !== undefined ? waitMs(requests, limit, 1, nowMs) : 0;
-      if (wait > 0) return refused("requests", ofKey ? limit : undefined, wait);
+    for (const rate of rates) {
+      const limit = rate.limits.requestsPerMinute;
+      const wait = rate.requests && limit !== undefined ? waitMs(rate.requests, limit, 1, nowMs) : 0;
+      if (wait > 0) return refused("requests", rate === ofKey ? limit : undefined, wait);
     }
-    rates = rates.map((rate) => ({ ...rate, requests: rate.requests && take(rate.requests, 1) }));
-    for (const rate of rates) if (rate.requests) buckets.push([requestBucket(rate.scope), rate.requests]);
+    for (const rate of rates) {
+      if (!rate.requests) continue;
+      rate.requests = take(rate.requests, 1);
+      buckets.push([requestBucket(rate.scope), rate.requests]);
+    }
   }
-  for (const { tokens, tokensPerMinute: limit, ofKey } of rates) {
-    const wait = tokens && limit !== undefined ? waitMs(tokens, limit, inputTokens, nowMs) : 0;
-    if (wait > 0) return refused("tokens", ofKey ? limit : undefined, wait);
+  for (const rate of rates) {
+    const limit = rate.limits.tokensPerMinute;
+    const wait = rate.tokens && limit !== undefined ? waitMs(rate.tokens, limit, inputTokens, nowMs) : 0;
+    if (wait > 0) return refused("tokens", rate === ofKey ? limit : undefined, wait);
   }
   if (own.concurrency !== undefined && standing.inFlightOfKey >= own.concurrency) {
     return refused("concurrency", own.concurrency);
   }
-  if (usage.inFlight >= concurrency || usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX) {
+  if (usage.inFlight >= terms.concurrency || usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX) {
     return refused("concurrency", undefined);
   }
-  rates = rates.map((rate) => ({ ...rate, tokens: rate.tokens && take(rate.tokens, inputTokens) }));
-  for (const rate of rates) if (rate.tokens) buckets.push([tokenBucket(rate.scope), rate.tokens]);
+  for (const rate of rates) {
+    if (!rate.tokens) continue;
+    rate.tokens = take(rate.tokens, inputTokens);
+    buckets.push([tokenBucket(rate.scope), rate.tokens]);
+  }
   return { answer: { ...granted, limits: statesOf(rates, nowMs) }, buckets };
+}
+
+function countedBy(own: Pick<LimitSet, "concurrency" | "tokensPerMinute">, budgets: readonly OpenBudget[]): string {
+  if (own === NO_LIMITS_SET && budgets.length === 0) return "";
+  return countedText({
+    inFlight: own.concurrency !== undefined,
+    tokens: own.tokensPerMinute !== undefined,
+    budgets: budgets.map(({ name, counts }) => ({ ...name, period: counts.now.period })),
+  });
 }
 
 /** What a client is told: of each kind the bucket that has less left, the key's where both have as much. */
 function statesOf(rates: readonly Rate[], nowMs: number): LimitStates {
-  const least = (states: readonly (BucketState | undefined)[]): BucketState | undefined =>
-    states.reduce((a, b) => (a === undefined || (b !== undefined && b.remaining < a.remaining) ? b : a), undefined);
-  return {
-    requests: least(
-      rates.map(
-        ({ requests, requestsPerMinute }) => requests && bucketState(requests, requestsPerMinute as number, nowMs),
-      ),
-    ),
-    tokens: least(
-      rates.map(({ tokens, tokensPerMinute }) => tokens && bucketState(tokens, tokensPerMinute as number, nowMs)),
-    ),
-  };
+  let requests: BucketState | undefined;
+  let tokens: BucketState | undefined;
+  for (const rate of rates) {
+    const { requestsPerMinute, tokensPerMinute } = rate.limits;
+    requests = lesserOf(requests, rate.requests && bucketState(rate.requests, requestsPerMinute as number, nowMs));
+    tokens = lesserOf(tokens, rate.tokens && bucketState(rate.tokens, tokensPerMinute as number, nowMs));
+  }
+  return { requests, tokens };
+}
+
+function lesserOf(one: BucketState | undefined, other: BucketState | undefined): BucketState | undefined {
+  return one === undefined || (other !== undefined && other.remaining < one.remaining) ? other : one;
 }
 
 function refusedBy(cause: AdmitRefusalCause, { key }: AccountStanding): Decision & { readonly answer: AdmitRefused } {

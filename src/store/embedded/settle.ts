@@ -63,7 +63,7 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
     : { keyId: ask.keyId, counted: ask.counted ?? "" };
   const shares = shareOut(context, ask, request, account);
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  const undo = memoryOf(live, ask);
+  const undo = memoryOf(live, ask, request);
   return db.commitTogether(() => {
     const after = post(context, ask, { account, shares, hold, nowMs });
     spend(context, tag, request, shares.charged);
@@ -189,11 +189,11 @@ function charged(account: AccountRow, ask: SettleAsk, shares: Shares, lines: num
 }
 
 /** What a settlement changes in memory. @returns puts it back. */
-function memoryOf(live: Live, ask: SettleAsk): () => void {
+function memoryOf(live: Live, ask: SettleAsk, request: CountedRequest): () => void {
   const { requestId } = ask;
   const held = live.holds.get(requestId);
-  const ofKey = tokenBucket(keyScope(held ? holdKey(held) : ask.keyId));
-  const names = [LEFT_BUCKET, OVERRUN_BUCKET, tokenBucket(scopeOf(ask, held)), ofKey];
+  const names = [LEFT_BUCKET, OVERRUN_BUCKET, tokenBucket(scopeOf(ask, held))];
+  if (request.counted !== "") names.push(tokenBucket(keyScope(request.keyId)));
   const buckets = names.map((name) => [name, live.buckets.get(name)] as const);
   return () => {
     if (held && !live.holds.has(requestId)) addHold(live, requestId, held);

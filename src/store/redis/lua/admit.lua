@@ -29,8 +29,9 @@ local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
 local barred = key_barred(key, now)
 if barred then return refused(barred, group) end
-local limits = limits_of(key, account_limits)
-if limits and not allows_address(limits, address) then return refused('address_not_allowed', group) end
+local kit = has_limits(key, account_limits) and limit_kit()
+local limits = kit and kit.limits_of(key, account_limits)
+if limits and not kit.allows_address(limits, address) then return refused('address_not_allowed', group) end
 if todo then finish(todo) end
 
 local before = redis.call('HGET', holds, rid)
@@ -80,7 +81,7 @@ if terms and terms.kind == 'time_card' and not terms.fallback and of_group == 0 
 if not planned then return refused('not_in_plan', group) end
 if not terms then return refused('group_mismatch', group) end
 
-if limits and not allows_model(limits, model) then return refused('model_not_allowed', group) end
+if limits and not kit.allows_model(limits, model) then return refused('model_not_allowed', group) end
 
 -- Funds: who pays, what of it is held already, and what it has left.
 local payer, entitlement, unmetered = 'held', '', '0'
@@ -108,19 +109,22 @@ if not available then
 end
 
 -- Budgets of the key and of its account, and what the request holds within them.
-local budgets, hold, free = {}, 0, nil
+local budgets, purse, hold, free = {}, nil, 0, nil
 if unmetered == '0' then
-  if limits then budgets = open_budgets(limits, key_id, now) end
-  for _, budget in ipairs(budgets) do
-    if budget.rest < terms.least then
-      local cause, ends = 'key_budget', period_end(budget.letter, budget.figures[1])
-      if budget.letter == string.upper(budget.letter) then cause = 'account_budget' end
-      local reply = refused(cause, group)
-      reply[11], reply[12], reply[13], reply[14] = '', budget.letter, '', ends and text(ends) or ''
-      return reply
+  if limits then
+    purse = budget_kit()
+    budgets = purse.open(limits, key_id, now)
+    for _, budget in ipairs(budgets) do
+      if budget.rest < terms.least then
+        local cause, ends = 'key_budget', purse.ends(budget.letter, budget.figures[1])
+        if budget.letter == string.upper(budget.letter) then cause = 'account_budget' end
+        local reply = refused(cause, group)
+        reply[11], reply[12], reply[13], reply[14] = '', budget.letter, '', ends and text(ends) or ''
+        return reply
+      end
     end
+    for _, budget in ipairs(budgets) do available = math.min(available, budget.rest) end
   end
-  for _, budget in ipairs(budgets) do available = math.min(available, budget.rest) end
   hold = math.min(available, terms.full)
   free = available - hold
 end
@@ -128,87 +132,96 @@ end
 -- Rate limits, the key's own before its group's. What request buckets have counted stays although the request is refused.
 local scope = group
 if terms.per_key then scope = group .. '/' .. key_id end
-local rates = { { scope = scope, rpm = terms.rpm, tpm = terms.tpm } }
-if limits and #limits.sets > 0 then
-  table.insert(rates, 1, { scope = '*/' .. key_id, rpm = limits.rpm, tpm = limits.tpm, own = true })
+local requests_field, tokens_field, scope_field = 'tb:' .. scope .. ':r', 'tb:' .. scope .. ':t', 'c:' .. scope
+local own_requests_field, own_tokens_field, key_field
+local found
+if limits then
+  own_requests_field, own_tokens_field = 'tb:*/' .. key_id .. ':r', 'tb:*/' .. key_id .. ':t'
+  key_field = 'kc:' .. key_id
+  found = redis.call('HMGET', account, scope_field, requests_field, tokens_field, own_requests_field, own_tokens_field,
+    key_field)
+else
+  found = redis.call('HMGET', account, scope_field, requests_field, tokens_field)
 end
-local scope_field, key_field = 'c:' .. scope, 'kc:' .. key_id
-local names = { scope_field, key_field }
-for _, rate in ipairs(rates) do
-  names[#names + 1] = 'tb:' .. rate.scope .. ':r'
-  names[#names + 1] = 'tb:' .. rate.scope .. ':t'
-end
-local found = redis.call('HMGET', account, unpack(names))
-for i, rate in ipairs(rates) do
-  rate.requests_field, rate.tokens_field = names[2 * i + 1], names[2 * i + 2]
-  rate.requests = rate.rpm and drain(found[2 * i + 1], rate.rpm, now)
-  rate.tokens = rate.tpm and drain(found[2 * i + 2], rate.tpm, now)
-end
+local requests = terms.rpm and drain(found[2], terms.rpm, now)
+local tokens = terms.tpm and drain(found[3], terms.tpm, now)
+local own = limits or {}
+local own_requests = own.rpm and drain(found[4], own.rpm, now)
+local own_tokens = own.tpm and drain(found[5], own.tpm, now)
 local fields = {}
 
--- What a client is told: of each kind the bucket that has less left.
+-- What a client is told: of each kind the bucket that has less left, the key's where both have as much.
 local function states()
-  local r1, r2, r3, t1, t2, t3 = '', '', '', '', '', ''
-  for _, rate in ipairs(rates) do
-    local x1, x2, x3 = bucket_texts(rate.requests, rate.rpm, now)
-    if x1 ~= '' and (r1 == '' or tonumber(x2) < tonumber(r2)) then r1, r2, r3 = x1, x2, x3 end
-    x1, x2, x3 = bucket_texts(rate.tokens, rate.tpm, now)
-    if x1 ~= '' and (t1 == '' or tonumber(x2) < tonumber(t2)) then t1, t2, t3 = x1, x2, x3 end
+  local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
+  local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
+  if own_requests then
+    local x1, x2, x3 = bucket_texts(own_requests, own.rpm, now)
+    if r1 == '' or tonumber(x2) <= tonumber(r2) then r1, r2, r3 = x1, x2, x3 end
+  end
+  if own_tokens then
+    local x1, x2, x3 = bucket_texts(own_tokens, own.tpm, now)
+    if t1 == '' or tonumber(x2) <= tonumber(t2) then t1, t2, t3 = x1, x2, x3 end
   end
   return r1, r2, r3, t1, t2, t3
 end
 
--- `own`: the figure of the key's own limit, where that is what refuses.
-local function refused_by(cause, wait, own)
+-- `figure`: of the key's own limit, where that is what refuses.
+local function refused_by(cause, wait, figure)
   if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
-  local reply = refused(cause, group, wait, states())
-  if own then reply[11], reply[12], reply[13] = '', '', text(own) end
+  local reply = refused(cause, group, wait and text(wait), states())
+  if figure then reply[11], reply[12], reply[13] = '', '', text(figure) end
   return reply
 end
 
+-- How long a bucket keeps the request waiting; 0 without one.
+local function wait_of(bucket, limit, count)
+  return bucket and wait_ms(bucket, limit, count, now) or 0
+end
+
+-- Takes from a bucket, where there is one.
+local function take_from(field, bucket, count)
+  if not bucket then return end
+  local n = #fields
+  fields[n + 1], fields[n + 2] = field, take(bucket, count)
+end
+
 if ARGV[7] ~= '1' then
-  for _, rate in ipairs(rates) do
-    local wait = rate.requests and wait_ms(rate.requests, rate.rpm, 1, now) or 0
-    if wait > 0 then return refused_by('requests', text(wait), rate.own and rate.rpm) end
-  end
-  for _, rate in ipairs(rates) do
-    if rate.requests then
-      fields[#fields + 1] = rate.requests_field
-      fields[#fields + 1] = take(rate.requests, 1)
-    end
-  end
+  local wait = wait_of(own_requests, own.rpm, 1)
+  if wait > 0 then return refused_by('requests', wait, own.rpm) end
+  wait = wait_of(requests, terms.rpm, 1)
+  if wait > 0 then return refused_by('requests', wait) end
+  take_from(own_requests_field, own_requests, 1)
+  take_from(requests_field, requests, 1)
 end
-for _, rate in ipairs(rates) do
-  local wait = rate.tokens and wait_ms(rate.tokens, rate.tpm, input_tokens, now) or 0
-  if wait > 0 then return refused_by('tokens', text(wait), rate.own and rate.tpm) end
-end
+local wait = wait_of(own_tokens, own.tpm, input_tokens)
+if wait > 0 then return refused_by('tokens', wait, own.tpm) end
+wait = wait_of(tokens, terms.tpm, input_tokens)
+if wait > 0 then return refused_by('tokens', wait) end
 local of_scope, of_account = stored_number(found[1], scope_field), stored_number(conc, account .. ' conc')
-local of_key = stored_number(found[2], key_field)
-if limits and limits.par and of_key >= limits.par then return refused_by('concurrency', nil, limits.par) end
+local of_key = own.par and stored_number(found[6], key_field)
+if of_key and of_key >= own.par then return refused_by('concurrency', nil, own.par) end
 if of_scope >= terms.concurrency or of_account >= tonumber(ARGV[8]) then return refused_by('concurrency') end
-for _, rate in ipairs(rates) do
-  if rate.tokens then
-    fields[#fields + 1] = rate.tokens_field
-    fields[#fields + 1] = take(rate.tokens, input_tokens)
-  end
-end
+take_from(own_tokens_field, own_tokens, input_tokens)
+take_from(tokens_field, tokens, input_tokens)
 
 -- The hold.
 local r1, r2, r3, t1, t2, t3 = states()
 local expires = text(now + ttl)
-local counted = {}
+local counted = ''
 if limits then
-  if limits.par then counted[1] = 'c' end
-  if limits.tpm then counted[#counted + 1] = 'k' end
-  for _, budget in ipairs(budgets) do counted[#counted + 1] = budget.letter .. text(budget.figures[1]) end
+  local words = {}
+  if own.par then words[1] = 'c' end
+  if own.tpm then words[#words + 1] = 'k' end
+  for _, budget in ipairs(budgets) do words[#words + 1] = budget.letter .. text(budget.figures[1]) end
+  counted = table.concat(words, ' ')
 end
 local record = cjson.encode({ text(hold), expires, scope, entitlement, key_id, group, unmetered, text(now),
-  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '', table.concat(counted, ' ') })
-if hold > 0 then
+  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '', counted })
+if hold > 0 and purse then
   for _, budget in ipairs(budgets) do budget.at = 2 end
-  move_budgets(fields, budgets, 0, hold)
+  purse.move(fields, budgets, 0, hold)
 end
-if limits and limits.par then
+if of_key then
   fields[#fields + 1] = key_field
   fields[#fields + 1] = text(of_key + 1)
 end

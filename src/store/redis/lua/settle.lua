@@ -74,8 +74,11 @@ local scope, own, key_of_hold = ARGV[10], 0, key_id
 if record then scope, key_of_hold, counted = record[3], record[5], record[17] or '' end
 local bucket = 'tb:' .. scope .. ':t'
 local found = redis.call('HMGET', account, 'c:' .. scope, bucket)
-local budgets, limits = {}, nil
-if counted ~= '' then budgets, limits = counted_budgets(counted, key_of_hold), limits_now(key_of_hold) end
+local kit, budgets, limits
+if counted ~= '' then
+  kit = budget_kit()
+  budgets, limits = kit.counted(counted, key_of_hold), kit.limits_now(key_of_hold)
+end
 if hold then
   local of_scope = stored_number(found[1], account .. ' c:' .. scope) - 1
   if of_scope <= 0 then
@@ -148,7 +151,7 @@ if not voided then
       free = card.quota - card.spent - (card.held - own)
     end
   end
-  local within = rest_of(budgets, limits, hold or 0)
+  local within = kit and kit.rest(budgets, limits, hold or 0)
   if within then free = math.min(free, math.max(within, hold or 0)) end
   charged = math.min(owed, math.max(0, free))
   rest = owed - charged
@@ -166,7 +169,7 @@ if not voided then
   end
 end
 
-move_budgets(fields, budgets, charged, -(hold or 0))
+if kit then kit.move(fields, budgets, charged, -(hold or 0)) end
 
 if hold and not voided and is_overrun(owed, hold) then
   fields[#fields + 1] = 'tb:over'

@@ -11,7 +11,7 @@ local function sweep(account, holds, expiries, now)
     sizes[name] = (sizes[name] or 0) + size
   end
   take_off('conc', 0)
-  local released, found_by = {}, {}
+  local released, found_by, kit = {}, {}, nil
   for i, rid in ipairs(expired) do
     if records[i] then
       local record, held = hold_of(rid, records[i])
@@ -20,19 +20,18 @@ local function sweep(account, holds, expiries, now)
       take_off('c:' .. record[3], 1)
       local counted = record[17] or ''
       if string.sub(counted, 1, 1) == 'c' then take_off('kc:' .. record[5], 1) end
-      for _, budget in ipairs(held > 0 and counted_budgets(counted, record[5]) or {}) do
-        -- Several holds of one budget: the figures that were read first.
-        local known = found_by[budget.field]
-        if known and budget.period <= known.figures[1] then
-          known.at = budget_place(known.figures, budget.period)
-        elseif known then
-          known.figures = budget_of(budget_text(known.figures), budget.period, budget.field)
-          known.at = budget_place(known.figures, budget.period)
-        else
-          known, found_by[budget.field] = budget, budget
-          released[#released + 1] = budget
+      if counted ~= '' and held > 0 then
+        kit = kit or budget_kit()
+        for _, budget in ipairs(kit.counted(counted, record[5])) do
+          -- Several holds of one budget: the figures that were read first.
+          local known = found_by[budget.field]
+          if not known then
+            known, found_by[budget.field] = budget, budget
+            released[#released + 1] = budget
+          end
+          kit.at(known, budget.period)
+          if known.at then known.figures[known.at + 1] = math.max(0, known.figures[known.at + 1] - held) end
         end
-        if known.at then known.figures[known.at + 1] = math.max(0, known.figures[known.at + 1] - held) end
       end
     end
   end
@@ -48,7 +47,7 @@ local function sweep(account, holds, expiries, now)
   end
   for _, budget in ipairs(released) do
     fields[#fields + 1] = budget.field
-    fields[#fields + 1] = budget_text(budget.figures)
+    fields[#fields + 1] = kit.text(budget.figures)
   end
   change(fields, { { 'HDEL', holds, unpack(expired) }, { 'ZREM', expiries, unpack(expired) } }, zeros, {})
   return true
