@@ -8,7 +8,7 @@ import type { ReplyHeaders } from "./reply.ts";
 const PREFLIGHT_AGE_S = 600;
 const REQUEST_HEADERS_CHARS_MAX = 1_024;
 const EXPOSED =
-  "x-request-id, request-id, retry-after, x-should-retry, x-tollgate-origin, x-tollgate-hint, x-tollgate-clamped, x-tollgate-translation";
+  "x-request-id, request-id, retry-after, x-should-retry, x-tollgate-origin, x-tollgate-hint, x-tollgate-clamped, x-tollgate-budget-reset, x-tollgate-paid-by, x-tollgate-translation";
 
 const NONE: ReplyHeaders = Object.freeze({});
 

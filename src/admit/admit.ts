@@ -10,6 +10,7 @@ import {
   isKeyRefusal,
 } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
+import type { BudgetSpan } from "../store/limits.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
@@ -32,6 +33,8 @@ export interface AdmitInput {
   readonly protocol: Protocol;
   /** The key as accept read it. */
   readonly key: WellFormedKey;
+  /** The client's address as bits (`store/address-bits.ts`). */
+  readonly address: string;
   /** The body's facts, or its fault: a bad key is answered before a bad body. */
   readonly facts: Envelope | Refusal;
   /** How long the hold must live: the request's deadline and a minute. */
@@ -66,6 +69,8 @@ export interface AdmitParts {
 const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCause>([
   "insufficient_balance",
   "quota_used",
+  "key_budget",
+  "account_budget",
   "concurrency",
   "idempotency_in_progress",
 ]);
@@ -101,7 +106,7 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
 
 /** The refusal of a request that fails anyway: a bad key comes first, then the other fault. */
 async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: string) => Refusal): Promise<Refusal> {
-  const view = input.view ?? (await readKeyView(input.key, parts));
+  const view = input.view ?? (await readKeyView(input.key, input.address, parts));
   return isRefusal(view) ? view : otherwise(view.key.group);
 }
 
@@ -111,6 +116,8 @@ async function ask(input: AdmitInput, { terms, groups }: Quote, parts: AdmitPart
     requestId: input.requestId,
     tag: input.key.tag,
     keyHash: input.key.hash,
+    model: terms.model.name,
+    address: input.address,
     plans: terms.plans,
     groups,
     inputTokens: terms.inputTokens,
@@ -184,6 +191,7 @@ function permitOf(
     hold: answer.hold,
     heldDear: answer.dear === true,
     entitlement: answer.entitlement,
+    counted: answer.counted,
     unmetered: answer.unmetered,
     storeTimeMs: answer.storeTimeMs,
     catalogVersion: catalog.version,
@@ -228,7 +236,8 @@ function refusedBy(
   const { cause, group, first } = answer;
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
   const param = first === undefined ? undefined : "Idempotency-Key";
-  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers });
+  const said = { ...headers, ...budgetHeaders(answer) };
+  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers: said });
 }
 
 function keyHolder(cause: AdmitRefusalCause, first: string): string {
@@ -236,7 +245,34 @@ function keyHolder(cause: AdmitRefusalCause, first: string): string {
   return `The request that has the key is ${first}.`;
 }
 
-function detailOf({ cause, group: groupName, first }: AdmitRefused, catalog: Catalog): string | undefined {
+/** When a budget begins anew, to the second. */
+const resetTime = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+
+/** No `retry-after`: nobody waits for a month. */
+function budgetHeaders({ resetsAtMs }: AdmitRefused): Readonly<Record<string, string>> {
+  return resetsAtMs === undefined ? {} : { "x-tollgate-budget-reset": resetTime(resetsAtMs) };
+}
+
+const BUDGET_WORDS: Readonly<Record<BudgetSpan, string>> = {
+  day: "daily budget",
+  week: "weekly budget",
+  month: "monthly budget",
+  total: "total budget",
+};
+
+function budgetDetail({ cause, span, resetsAtMs }: AdmitRefused): string {
+  const whose = cause === "key_budget" ? "key's" : "account's";
+  const left = `What is left of the ${whose} ${BUDGET_WORDS[span ?? "total"]} does not cover the least that this request can cost`;
+  return resetsAtMs === undefined ? `${left}.` : `${left}; it begins anew at ${resetTime(resetsAtMs)}.`;
+}
+
+/** A limit in words: the key's own, where that is what refuses, or its group's. */
+function limitDetail(ofKey: number | undefined, ofGroup: number | undefined, what: string): string {
+  return `The limit${ofKey === undefined ? "" : " of this key"} is ${ofKey ?? ofGroup ?? 0} ${what}.`;
+}
+
+function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
+  const { cause, group: groupName, first, limitOfKey } = answer;
   // A client that lost the answer finds what it cost in the ledger, under the first request's id.
   if (first !== undefined) return keyHolder(cause, printRequestId(first));
   const group = groupName === undefined ? undefined : catalog.groups.get(groupName);
@@ -245,8 +281,10 @@ function detailOf({ cause, group: groupName, first }: AdmitRefused, catalog: Cat
   if (cause === "no_entitlement") return "No time card of this group that includes the model is running.";
   if (cause === "quota_used") return "The running time card does not have enough quota left for this request.";
   if (cause === "insufficient_balance") return "The balance does not cover the least that this request can cost.";
-  if (cause === "requests") return `The limit is ${group?.limits.requestsPerMinute ?? 0} requests per minute.`;
-  if (cause === "tokens") return `The limit is ${group?.limits.tokensPerMinute ?? 0} tokens per minute.`;
-  if (cause === "concurrency") return `The limit is ${group?.limits.concurrency ?? 0} requests at once.`;
+  if (cause === "model_not_allowed") return "The key may use other models only.";
+  if (cause === "key_budget" || cause === "account_budget") return budgetDetail(answer);
+  if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "requests per minute");
+  if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "tokens per minute");
+  if (cause === "concurrency") return limitDetail(limitOfKey, group?.limits.concurrency, "requests at once");
   return undefined;
 }

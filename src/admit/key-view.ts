@@ -1,7 +1,7 @@
 /** What a key may see, or why it is refused: for callers that need to know that without admitting a request. */
 import type { KeyRefusalCause } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
-import { keyBarredBy } from "../store/decision.ts";
+import { addressBarredBy, keyBarredBy } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { WellFormedKey } from "../values/key.ts";
@@ -14,9 +14,14 @@ interface KeyParts {
 
 /**
  * Reads a key in one round trip to the store, or in none where it was refused a moment ago.
+ * @param address of the client, as bits.
  * @returns a refusal: why the key is refused, or what `storeRefusal` makes of a store that does not answer.
  */
-export async function readKeyView(key: WellFormedKey, { store, seenKeys }: KeyParts): Promise<KeyView | Refusal> {
+export async function readKeyView(
+  key: WellFormedKey,
+  address: string,
+  { store, seenKeys }: KeyParts,
+): Promise<KeyView | Refusal> {
   const known = seenKeys.bad(key.hash);
   if (known) return refusal(known);
   let view: KeyView | undefined;
@@ -25,7 +30,7 @@ export async function readKeyView(key: WellFormedKey, { store, seenKeys }: KeyPa
   } catch (error) {
     return storeRefusal(error);
   }
-  const cause = view ? keyBarredBy(view.key, view.storeTimeMs) : "unknown_key";
+  const cause = view ? (keyBarredBy(view.key, view.storeTimeMs) ?? addressBarredBy(view.key, address)) : "unknown_key";
   if (view && cause === undefined) {
     seenKeys.noteGood(key.hash);
     return view;

@@ -247,6 +247,7 @@ function termsOf(group: Group, terms: Terms, dearestInput: number): OfferedTerms
     tokensPerMinute: group.limits.tokensPerMinute,
     concurrency: group.limits.concurrency,
     perKey: group.limits.perKey,
+    fallback: group.fallback === "money",
     inputTokens: terms.inputTokens,
     inputEstimate: terms.inputEstimate,
   };

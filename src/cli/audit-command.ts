@@ -20,6 +20,7 @@ type FactOf = (name: string) => string;
 const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>> = {
   "account.create": (name, of) => `create the account ${name} with the plan ${of("plan")}`,
   "account.set_plan": (name, of) => `give the account ${name} the plan ${of("plan")}`,
+  "account.set_limits": (name) => `limit what ${name} spends`,
   "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
   topup: (name, of) => `top up ${name} by ${of("usd")} USD (payment ${of("id")})`,
   "key.create": (name, of) => `create a key for ${name} in the group ${of("group")}`,
@@ -29,6 +30,8 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "key.set_expiry": (id, of) =>
     of("expires_at") === "never" ? `let the key ${id} have no end` : `let the key ${id} end at ${of("expires_at")}`,
   "key.rotate": (id, of) => `rotate the key ${id} with an overlap of ${of("overlap_seconds")} s`,
+  "key.set_limits": (id) => `limit the key ${id}`,
+  "key.set_caps": (id) => `cap the limits of the key ${id}`,
   "key.suspend": (id) => `suspend the key ${id}`,
   "key.resume": (id) => `resume the key ${id}`,
   "key.revoke": (id) => `revoke the key ${id}`,

@@ -21,6 +21,7 @@ import { type InitOptions, writeConfiguration } from "./init/init.ts";
 import type { Keyboard } from "./init/questions.ts";
 import * as keys from "./key-commands.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
+import { type AccountLimitOptions, type KeyLimitOptions, limitAccount, limitKey } from "./limits/limit-commands.ts";
 import { LISTING_FORMATS, type ListingOptions } from "./output/listing.ts";
 import { bold, type ProgressOut, showsColours, Terminal } from "./output/terminal.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
@@ -302,7 +303,7 @@ const NOTHING_CHANGED = "Interrupted; nothing was changed.";
 const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
 
 function addAccountCommands(program: Command, ask: Ask): void {
-  const account = program.command("account").description("accounts: create, list, show, set-plan, adjust");
+  const account = program.command("account").description("accounts: create, list, show, set-plan, limit, adjust");
   account
     .command("create <name>")
     .description("create an account; harmless to repeat")
@@ -327,6 +328,13 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .description("change an account's base plan, from the next request on")
     .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
   account
+    .command("limit <name>")
+    .description("limit what all keys of an account spend; what is not named stays as it is, none takes a limit away")
+    .option("--day <usd>", "the most in a UTC day")
+    .option("--month <usd>", "the most in a calendar month, UTC")
+    .option("--clear", "take away all that is not named")
+    .action((name: string, options: AccountLimitOptions) => ask((c) => limitAccount(c, name, options)));
+  account
     .command("adjust <name>")
     .description("correct a balance either way; counts once per id")
     .requiredOption("--usd <amount>", "US dollars, such as -1.50")
@@ -338,7 +346,7 @@ function addAccountCommands(program: Command, ask: Ask): void {
 }
 
 function addKeyCommands(program: Command, ask: Ask): void {
-  const key = program.command("key").description("keys: create, list, change, rotate, suspend, resume, revoke");
+  const key = program.command("key").description("keys: create, list, change, limit, rotate, suspend, resume, revoke");
   key
     .command("create")
     .description("create a key and show it, this once; repeating makes another key, or with an id none")
@@ -369,6 +377,7 @@ function addKeyCommands(program: Command, ask: Ask): void {
     .command("expire <key-id> <when>")
     .description(`let a key end: ${END}, or never`)
     .action((id: string, when: string) => ask((c) => keys.setKeyExpiry(c, id, when)));
+  addKeyLimitCommand(key, ask);
   key
     .command("rotate <key-id>")
     .description("give a key a new value and show it, this once; the old one works on for a while")
@@ -386,6 +395,24 @@ function addKeyCommands(program: Command, ask: Ask): void {
     .command("revoke <key-id>")
     .description("revoke a key for good, from its next request on")
     .action((id: string) => ask((c) => keys.revokeKey(c, id)));
+}
+
+function addKeyLimitCommand(key: Command, ask: Ask): void {
+  key
+    .command("limit <key-id>")
+    .description("limit a key beside its group; what is not named stays as it is, none takes a limit away")
+    .option("--day <usd>", "the most that it spends in a UTC day")
+    .option("--week <usd>", "the most in a week from Monday, UTC")
+    .option("--month <usd>", "the most in a calendar month, UTC")
+    .option("--total <usd>", "the most in all")
+    .option("--requests <count>", "requests per minute")
+    .option("--tokens <count>", "tokens per minute")
+    .option("--concurrency <count>", "requests at once")
+    .option("--models <names>", "models that it may use, with commas; a final * stands for any ending")
+    .option("--from <addresses>", "addresses and CIDR blocks that it may be used from, with commas")
+    .option("--cap", "change the operator's caps: what the owner sets counts within them")
+    .option("--clear", "take away all that is not named")
+    .action((id: string, options: KeyLimitOptions) => ask((c) => limitKey(c, id, options)));
 }
 
 function addFundsCommands(program: Command, ask: Ask): void {

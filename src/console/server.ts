@@ -24,6 +24,7 @@ import { type Explainer, explainRoutes } from "./routes/explain.ts";
 import { fundsRoutes } from "./routes/funds.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { ledgerRoutes } from "./routes/ledger.ts";
+import { limitRoutes } from "./routes/limits.ts";
 import { markRoutes } from "./routes/marks.ts";
 import { type StoreKeeper, storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
@@ -126,6 +127,7 @@ function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: 
   const routes = [
     accountRoutes,
     keyRoutes,
+    limitRoutes,
     fundsRoutes,
     codeRoutes,
     usageRoutes,

@@ -12,6 +12,7 @@ import type { RequestRecord } from "../request/record.ts";
 import { presentedKey, refuseBadKey, render } from "../request/refuse.ts";
 import type { ModelEndpoint, PipelineParts } from "../request/run.ts";
 import { serveModel } from "../request/serve.ts";
+import { addressBits } from "../store/address-bits.ts";
 import type { Store } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -167,7 +168,7 @@ function unknownResponse({ request, reply, record }: SideRun, why: NotFound): Si
 async function keyView(request: AcceptedRequest, parts: PipelineParts): Promise<KeyView | Refusal> {
   const key = presentedKey(request, parts);
   if (isRefusal(key)) return key;
-  return parts.overload.at("headers", key) ?? readKeyView(key, parts.admit);
+  return parts.overload.at("headers", key) ?? readKeyView(key, addressBits(request.clientAddress ?? ""), parts.admit);
 }
 
 /** What is read from the store, or the refusal that says that it does not answer. */

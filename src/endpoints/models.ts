@@ -1,7 +1,7 @@
 /** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read. */
-import { barredBy, runningCards } from "../store/decision.ts";
+import { barredBy, keyAllows, runningCards } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
-import { type Catalog, groupServes, type Model } from "../values/catalog.ts";
+import { type Catalog, type Group, groupServes, type Model } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 
 /** Page size of the messages shape, and the most that a client may ask for. */
@@ -21,13 +21,13 @@ export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
     for (const card of catalog.cards.values()) if (card.group === group.name) plans.add(card.plan);
   }
   return [...catalog.models.values()].filter(
-    (model) => groupServes(group, model.name) && model.plans.some((one) => plans.has(one)),
+    ({ name, plans: of }) => groupServes(group, name) && of.some((one) => plans.has(one)) && keyAllows(view.key, name),
   );
 }
 
 /**
  * The model of this name for a key, judged as admission would but without funds and limits.
- * @returns a refusal: `unknown_model`, `not_in_plan`, `group_mismatch`.
+ * @returns a refusal: `unknown_model`, `not_in_plan`, `group_mismatch`, `model_not_allowed`.
  */
 export function modelFor(view: KeyView, name: string, catalog: Catalog): Model | Refusal {
   const facts = { model: name, group: view.key.group };
@@ -35,14 +35,20 @@ export function modelFor(view: KeyView, name: string, catalog: Catalog): Model |
   if (!model) return refusal("unknown_model", facts);
   const group = catalog.groups.get(view.key.group);
   const serving = group && groupServes(group, name) ? group : undefined;
-  const barred = barredBy(model.plans, serving?.kind, standingOf(view));
+  const barred = barredBy(model.plans, serving && offerOf(serving), standingOf(view));
   // Without a running card the plan is not tested: a request would be refused for the missing card.
-  if (barred === undefined || barred === "no_entitlement") return model;
+  if (barred === undefined || barred === "no_entitlement") {
+    return keyAllows(view.key, name) ? model : refusal("model_not_allowed", facts);
+  }
   const detail =
     barred === "not_in_plan"
       ? "The model exists, but not in the plan of this account."
       : "The key's group does not serve this model.";
   return refusal(barred, { ...facts, detail });
+}
+
+function offerOf({ kind, fallback }: Group) {
+  return { kind, fallback: fallback === "money" };
 }
 
 function standingOf({ key, account, entitlements, storeTimeMs }: KeyView) {

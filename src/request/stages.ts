@@ -13,6 +13,7 @@ import { CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "../settle/charge.ts";
 import { CheckpointPace } from "../settle/journal.ts";
 import { BRAKE, COMPLETE } from "../settle/memo.ts";
+import { addressBits } from "../store/address-bits.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
@@ -64,7 +65,9 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   let view: KeyView | undefined;
   let refused: Refusal | undefined;
   const gate: BodyGate = async () => {
-    const found = parts.journal.health().usable ? await readKeyView(key, parts.admit) : refusal("journal_full");
+    const found = parts.journal.health().usable
+      ? await readKeyView(key, addressOf(run), parts.admit)
+      : refusal("journal_full");
     if (isRefusal(found)) refused = found;
     else view = found;
     return refused;
@@ -78,6 +81,11 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   if (refused) return refused;
   const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
   return shedLater ?? { read, view };
+}
+
+/** The client's address, for keys that may be used from some only. */
+function addressOf({ request }: Run): string {
+  return addressBits(request.clientAddress ?? "");
 }
 
 /** Asks whether the request may run, and who pays. */
@@ -97,6 +105,7 @@ export async function admitRequest(
       requestId: run.request.id,
       protocol: run.protocol,
       key,
+      address: addressOf(run),
       view,
       facts,
       holdTtlMs: longestTotalMs(parts, facts) + HOLD_GRACE_MS,
@@ -342,6 +351,7 @@ function replyHeaders(
   const headers = limitHeaders(protocol, permit.limits, clock.wallMs());
   headers["x-tollgate-origin"] = "upstream";
   if (permit.clamped) headers["x-tollgate-clamped"] = permit.clamped;
+  if (permit.group.fallback) headers["x-tollgate-paid-by"] = permit.entitlement === undefined ? "balance" : "card";
   if (token.exchange.translation) headers["x-tollgate-translation"] = token.exchange.translation;
   return headers;
 }

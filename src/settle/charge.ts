@@ -3,7 +3,7 @@
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import { type AbsorbedAttempt, CUT_OVER_HOLD, type SettleAsk, type UpstreamCost } from "../store/settlement.ts";
 import { tokenSumsOf } from "../store/sums/token-sums.ts";
-import type { Route } from "../values/catalog.ts";
+import type { GroupKind, Route } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
@@ -324,6 +324,11 @@ function memo(terms: ChargeTerms, ending: Ending, figures: Snapped): string {
 
 /* Settlements that charge nobody and name no cost: the hold goes back. */
 
+/** A card's group whose request the balance pays for is paid as any other is (docs/money.md). */
+function kindOfPayer({ group, entitlement }: ChargeTerms): GroupKind {
+  return entitlement === undefined ? "pay_per_use" : group.kind;
+}
+
 /** The settlement of a request that never reached an upstream: its hold is given back. */
 export function voidOf(terms: ChargeTerms): SettleAsk {
   return {
@@ -331,8 +336,9 @@ export function voidOf(terms: ChargeTerms): SettleAsk {
     tag: terms.tag,
     admittedAtMs: terms.storeTimeMs,
     group: terms.group.name,
-    kind: terms.group.kind,
+    kind: kindOfPayer(terms),
     entitlement: terms.entitlement,
+    counted: terms.counted,
     keyId: terms.keyId,
     perKey: terms.group.limits.perKey,
     model: terms.model.name,

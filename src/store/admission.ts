@@ -4,6 +4,7 @@ import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
+import type { BudgetSpan } from "./limits.ts";
 
 /** What one group that serves the model would ask of this request; the script picks the key's group's. */
 export interface GroupTerms {
@@ -23,12 +24,18 @@ export interface GroupTerms {
   readonly concurrency: number;
   /** Whether the limits above count per key instead of per account. */
   readonly perKey: boolean;
+  /** Of a time-card group: where no card pays, the balance does. */
+  readonly fallback?: boolean | undefined;
 }
 
 export interface AdmitAsk {
   readonly requestId: RequestId;
   readonly tag: AccountTag;
   readonly keyHash: KeyHash;
+  /** The model's name in the catalog, for keys that may use some models only. */
+  readonly model: string;
+  /** The client's address as bits (`address-bits.ts`), for keys that have a list of them; empty: it is not known. */
+  readonly address: string;
   /** Plans that list the model. */
   readonly plans: readonly string[];
   /** Every group that serves the model. */
@@ -78,22 +85,37 @@ export interface Admitted {
   /** The store's clock at admission, milliseconds since the epoch: the charge's day and the limit of its replay. */
   readonly storeTimeMs: number;
   readonly limits: LimitStates;
+  /** What the request counts in beside its group's limits (`readCounted` of budgets.ts); empty: nothing. */
+  readonly counted: string;
 }
 
-/** Why a key itself is refused, whatever it asks for: all are 401. */
-export type KeyRefusalCause = "unknown_key" | "revoked_key" | "suspended" | "expired_key";
+/** Why a key itself is refused, whatever it asks for. */
+export type KeyRefusalCause = "unknown_key" | "revoked_key" | "suspended" | "expired_key" | "address_not_allowed";
+
+const KEY_REFUSALS: ReadonlySet<string> = new Set<KeyRefusalCause>([
+  "unknown_key",
+  "revoked_key",
+  "suspended",
+  "expired_key",
+  "address_not_allowed",
+]);
 
 export function isKeyRefusal(cause: AdmitRefusalCause): cause is KeyRefusalCause {
-  return cause === "unknown_key" || cause === "revoked_key" || cause === "suspended" || cause === "expired_key";
+  return KEY_REFUSALS.has(cause);
 }
 
 export type AdmitRefusalCause =
   | KeyRefusalCause
   | "not_in_plan"
   | "group_mismatch"
+  /** The key may use other models only. */
+  | "model_not_allowed"
   | "no_entitlement"
   | "quota_used"
   | "insufficient_balance"
+  /** The rest of a budget of the key, or of the account, is below the least hold. */
+  | "key_budget"
+  | "account_budget"
   | "requests"
   | "tokens"
   | "concurrency"
@@ -111,6 +133,11 @@ export interface AdmitRefused {
   /** For requests and tokens: milliseconds until the same ask would pass, exact; else undefined. */
   readonly retryAfterMs: number | undefined;
   readonly limits: LimitStates;
+  /** The budget, when the cause is one, and when it begins anew, milliseconds since the epoch: never, where it has no end. */
+  readonly span?: BudgetSpan | undefined;
+  readonly resetsAtMs?: number | undefined;
+  /** The figure of the key's own limit, when that is what refuses requests, tokens or concurrency, not its group's. */
+  readonly limitOfKey?: number | undefined;
   /** The request that has the idempotency key, when that is the cause. */
   readonly first?: RequestId | undefined;
 }

@@ -13,6 +13,7 @@ import {
   checkGrant,
   checkKeyChange,
   checkKeyHash,
+  checkLimits,
   checkName,
   checkRotation,
   checkSettle,
@@ -62,6 +63,11 @@ const CHECKS: Checks = {
     checkTag(tag);
     checkName(plan, "a plan");
   },
+  setAccountLimits(tag, limits) {
+    checkTag(tag);
+    checkLimits(limits);
+  },
+  readAccountBudgets: checkTag,
   createKey(tag, { id, hash, group, name, expiresAtMs }) {
     checkTag(tag);
     checkKeyHash(hash);

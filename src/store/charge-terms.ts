@@ -35,6 +35,8 @@ export interface ChargeTerms {
   /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
   readonly outputMost: number;
   readonly entitlement: string | undefined;
+  /** What the request counts in beside its group's limits (Admitted.counted). */
+  readonly counted?: string | undefined;
   readonly unmetered: boolean;
   readonly storeTimeMs: number;
   readonly catalogVersion: string;

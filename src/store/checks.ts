@@ -10,6 +10,7 @@ import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
+import { limitsText, readLimitsText } from "./limits.ts";
 import type { KeyChange, KeyRotation, KeyUse } from "./records.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
@@ -50,8 +51,21 @@ export function checkName(value: string, what: string): void {
   demand(isName(value), `${what} is 1 to ${NAME_CHARS_MAX} characters`);
 }
 
+/** A text of `limitsText`, of sensible length. */
+export function checkLimits(text: string): void {
+  demand(text.length <= TEXT_CHARS_MAX && limitsText(readLimitsText(text)) === text, "limits are a text of limits.ts");
+  const { budgets = {}, requestsPerMinute = 1, tokensPerMinute = 1, concurrency = 1 } = readLimitsText(text);
+  demand(Object.values(budgets).every(isAmount), "a budget is an amount");
+  for (const limit of [requestsPerMinute, tokensPerMinute, concurrency]) {
+    demand(limit >= 1 && isCount(limit, TOKEN_COUNT_MAX), "a limit is a whole number above 0");
+  }
+}
+
 /** Of a new key, or of a change to one. */
-export function checkKeyChange({ group, name = "", status = "normal", expiresAtMs = "never" }: KeyChange): void {
+export function checkKeyChange(change: KeyChange): void {
+  const { group, name = "", status = "normal", expiresAtMs = "never", limits = "", caps = "" } = change;
+  checkLimits(limits);
+  checkLimits(caps);
   if (group !== undefined) checkName(group, "a group");
   demand(name.length <= NAME_CHARS_MAX, `a key's name is at most ${NAME_CHARS_MAX} characters`);
   demand(status === "normal" || status === "suspended", "a key becomes normal or suspended");
@@ -104,6 +118,10 @@ export function checkAdmit(ask: AdmitAsk): void {
   demand(isCount(ask.inputTokens, TOKENS_MAX), "inputTokens is a whole number");
   demand(isCount(ask.holdTtlMs, 1e12) && ask.holdTtlMs > 0, "holdTtlMs is a whole number above 0");
   for (const terms of ask.groups) checkTerms(terms);
+  demand(
+    ask.model.length <= NAME_CHARS_MAX && /^[01]{0,128}$/.test(ask.address),
+    "a model has a name, an address bits",
+  );
   if (ask.idempotency) checkIdempotency(ask.idempotency);
 }
 

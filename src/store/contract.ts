@@ -12,6 +12,7 @@ import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { LimitUsage } from "./buckets.ts";
+import type { BudgetCounts } from "./budgets.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type { AccountFigures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
@@ -113,6 +114,13 @@ interface OperatorStore {
   /** Accounts by name, `limit` at most 200 a page. */
   listAccounts(cursor: string | undefined, limit: number): Promise<Page<Account>>;
   setPlan(tag: AccountTag, plan: string, revision?: number): Promise<Account | undefined>;
+  /**
+   * Sets the limits of an account, a text of `limits.ts`, from the next request on; revisions as for the plan. Undefined when
+   * there is no such account.
+   */
+  setAccountLimits(tag: AccountTag, limits: string, revision?: number): Promise<Account | undefined>;
+  /** What is spent and held of the account's budgets, by `budgetField`. Undefined when there is no such account. */
+  readAccountBudgets(tag: AccountTag): Promise<AccountBudgets | undefined>;
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: NewKeyRecord): Promise<Key | undefined>;
@@ -261,5 +269,8 @@ interface UpkeepStore extends Epochs {
   check(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Budgets by `budgetField`; those that were never used are not there. */
+export type AccountBudgets = ReadonlyMap<string, BudgetCounts>;
 
 export interface Store extends RequestStore, OperatorStore, UpkeepStore {}

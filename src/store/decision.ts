@@ -9,36 +9,71 @@ import type {
   AdmitRefusalCause,
   AdmitRefused,
   Admitted,
+  BucketState,
   GroupTerms,
   KeyRefusalCause,
   LimitStates,
 } from "./admission.ts";
 import { type Bucket, bucketState, drain, isHeldDear, type LimitUsage, take, waitMs } from "./buckets.ts";
-import { limitScope, requestBucket, tokenBucket } from "./names.ts";
+import {
+  type BudgetCounts,
+  type BudgetName,
+  budgetField,
+  countedText,
+  movedOn,
+  periodEndMs,
+  periodOf,
+} from "./budgets.ts";
+import {
+  allowsAddress,
+  allowsModel,
+  BUDGET_SPANS,
+  type LimitSet,
+  NO_LIMITS_SET,
+  readLimitsText,
+  strictest,
+} from "./limits.ts";
+import { keyScope, limitScope, requestBucket, tokenBucket } from "./names.ts";
 import type { Entitlement, Key } from "./records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
 /** What a decision is taken by, all of one instant. */
 export interface AccountStanding {
-  readonly key: Pick<Key, "id" | "group" | "status" | "expiresAtMs">;
+  readonly key: Pick<Key, "id" | "group" | "status" | "expiresAtMs" | "limits" | "caps">;
   /** The account's plan. */
   readonly plan: string;
   /** Cards that run now, earliest to expire first. */
   readonly running: readonly Entitlement[];
   /** What of the balance no running request holds. */
   readonly free: NanoUsd;
+  /** Limits of the account, a text of `limits.ts`. */
+  readonly accountLimits: string;
+  /** The figures of a budget, by `budgetField`; undefined: nothing was spent of it. */
+  readonly budget: (field: string) => BudgetCounts | undefined;
   /** How much of a scope's limits is used; undefined: not read, and taken to allow it. */
   readonly limits: (scope: string) => Omit<LimitUsage, "overrun" | "storeTimeMs"> | undefined;
+  /** Requests at once of the key itself. */
+  readonly inFlightOfKey: number;
   /** How often charges were above their holds lately. */
   readonly overrun: Bucket | undefined;
   readonly nowMs: number;
 }
 
 /** The request may run. */
-export interface Granted extends Pick<Admitted, "entitlement" | "unmetered" | "hold" | "free" | "limits"> {
+export interface Granted extends Pick<Admitted, "entitlement" | "unmetered" | "hold" | "free" | "limits" | "counted"> {
   readonly outcome: "granted";
   readonly scope: string;
   readonly dear: boolean;
+  /** Budgets that it holds of, each moved on to the period of now. */
+  readonly budgets: readonly OpenBudget[];
+}
+
+/** A budget as a request finds it. */
+interface OpenBudget {
+  readonly name: BudgetName;
+  readonly field: string;
+  readonly counts: BudgetCounts;
+  readonly limit: NanoUsd;
 }
 
 interface Decision {
@@ -49,22 +84,36 @@ interface Decision {
 
 export const NO_LIMITS: LimitStates = Object.freeze({ requests: undefined, tokens: undefined });
 
-/** Decides, in the order of docs/errors.md: key, card, plan, group, funds, limits. */
+/** Decides, in the order of docs/errors.md: key, card, plan, group, models, funds, budgets, limits. */
 export function decide(
-  ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "again">,
+  ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "again" | "model"> & {
+    readonly address: string | undefined;
+  },
   standing: AccountStanding,
 ): Decision {
-  const { key, running, overrun, nowMs } = standing;
-  const barredKey = keyBarredBy(key, nowMs);
+  const { key, overrun, nowMs } = standing;
+  const barredKey = keyBarredBy(key, nowMs) ?? addressBarredBy(key, ask.address);
   if (barredKey !== undefined) return refusedBy(barredKey, standing);
   const offered = ask.groups.find(({ group }) => group === key.group);
-  const barred = barredBy(ask.plans, offered?.kind, standing);
+  const barred = barredBy(ask.plans, offered, standing);
   if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", standing);
+  if (!keyAllows(key, ask.model)) return refusedBy("model_not_allowed", standing);
   const dear = isHeldDear(overrun, nowMs) ? offered.dear : undefined;
   const terms = { ...offered, ...dear };
-  const funds = terms.kind === "time_card" ? cardFunds(running, ask.plans, terms) : balanceFunds(standing.free, terms);
-  if (typeof funds === "string") return refusedBy(funds, standing);
-  return withinLimits(ask, terms, { ...funds, dear: dear !== undefined }, standing);
+  const payer = payerOf(ask.plans, terms, standing);
+  if (typeof payer === "string") return refusedBy(payer, standing);
+  const budgets = payer.unmetered ? [] : openBudgets(standing);
+  const short = budgets.find((budget) => restOf(budget) < terms.holdMin);
+  if (short) return refusedForBudget(short, standing);
+  const funds = { entitlement: payer.entitlement, unmetered: payer.unmetered, ...heldOf(payer, budgets, terms) };
+  return withinLimits(ask, terms, { ...funds, dear: dear !== undefined, budgets }, standing);
+}
+
+const NO_SETS: readonly LimitSet[] = [];
+
+/** Both sets of a key's limits; none where it has neither. */
+function limitsOf({ limits, caps }: Pick<Key, "limits" | "caps">): readonly LimitSet[] {
+  return limits === "" && caps === "" ? NO_SETS : [readLimitsText(limits), readLimitsText(caps)];
 }
 
 /** Why a key that the store has is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */
@@ -77,20 +126,35 @@ export function keyBarredBy(
   return expiresAtMs !== undefined && expiresAtMs <= nowMs ? "expired_key" : undefined;
 }
 
+/** The same for the address that a key is used from. @param address as bits; undefined: nobody asks from anywhere. */
+export function addressBarredBy(
+  key: Pick<Key, "limits" | "caps">,
+  address: string | undefined,
+): KeyRefusalCause | undefined {
+  if (address === undefined) return undefined;
+  return limitsOf(key).every((limits) => allowsAddress(limits, address)) ? undefined : "address_not_allowed";
+}
+
 /**
  * Whether card, plan or group forbid a model, its price aside.
  * @param plans that list the model.
- * @param kind of the key's group; undefined where the group does not serve the model.
+ * @param offered what the key's group offers; undefined where the group does not serve the model.
  */
 export function barredBy(
   plans: readonly string[],
-  kind: GroupTerms["kind"] | undefined,
-  { key, plan, running }: Pick<AccountStanding, "key" | "plan" | "running">,
+  offered: Pick<GroupTerms, "kind" | "fallback"> | undefined,
+  { key, plan, running }: Pick<AccountStanding, "plan" | "running"> & { readonly key: Pick<Key, "group"> },
 ): "no_entitlement" | "not_in_plan" | "group_mismatch" | undefined {
-  if (kind === "time_card" && !running.some(({ group }) => group === key.group)) return "no_entitlement";
+  const needsCard = offered?.kind === "time_card" && !offered.fallback;
+  if (needsCard && !running.some(({ group }) => group === key.group)) return "no_entitlement";
   // The plans of all running cards count, also of cards of another group.
   if (!plans.includes(plan) && !running.some((card) => plans.includes(card.plan))) return "not_in_plan";
-  return kind === undefined ? "group_mismatch" : undefined;
+  return offered === undefined ? "group_mismatch" : undefined;
+}
+
+/** Whether a model may be used by a key, its group and plans aside. */
+export function keyAllows(key: Pick<Key, "limits" | "caps">, model: string): boolean {
+  return limitsOf(key).every((limits) => allowsModel(limits, model));
 }
 
 /** Cards that have begun and not ended at this time, in the order in which they are given. */
@@ -98,73 +162,178 @@ export function runningCards(cards: readonly Entitlement[], nowMs: number): Enti
   return cards.filter(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
 }
 
-type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free">;
+/** Who pays, and what it has for this request and others; nothing is held of a card without quota. */
+interface Payer {
+  readonly entitlement: string | undefined;
+  readonly unmetered: boolean;
+  readonly rest: NanoUsd;
+}
+
+function payerOf(
+  plans: readonly string[],
+  terms: GroupTerms,
+  { running, free }: AccountStanding,
+): Payer | AdmitRefusalCause {
+  const card = terms.kind === "time_card" ? cardThatPays(running, plans, terms) : undefined;
+  if (card !== undefined && (typeof card !== "string" || !terms.fallback)) return card;
+  return free < terms.holdMin ? "insufficient_balance" : { entitlement: undefined, unmetered: false, rest: free };
+}
 
 /** The earliest card to expire of the key's group whose plan lists the model and whose rest covers the least hold. */
-function cardFunds(
+function cardThatPays(
   running: readonly Entitlement[],
   plans: readonly string[],
   terms: GroupTerms,
-): Funds | AdmitRefusalCause {
+): Payer | AdmitRefusalCause {
   const listed = running.filter(({ group, plan }) => group === terms.group && plans.includes(plan));
   if (listed.length === 0) return "no_entitlement";
   for (const { id, quota, spent, held } of listed) {
-    if (quota === undefined) return { entitlement: id, unmetered: true, hold: ZERO };
+    if (quota === undefined) return { entitlement: id, unmetered: true, rest: ZERO };
     const rest = nanoUsd(quota - spent - held);
-    if (rest >= terms.holdMin) return { entitlement: id, unmetered: false, ...heldOf(rest, terms) };
+    if (rest >= terms.holdMin) return { entitlement: id, unmetered: false, rest };
   }
   return "quota_used";
 }
 
-function balanceFunds(free: NanoUsd, terms: GroupTerms): Funds | AdmitRefusalCause {
-  if (free < terms.holdMin) return "insufficient_balance";
-  return { entitlement: undefined, unmetered: false, ...heldOf(free, terms) };
-}
-
-function heldOf(available: NanoUsd, { holdFull }: GroupTerms): Pick<Granted, "hold" | "free"> {
+/** What is held: as far as the payer and every budget reach. */
+function heldOf(
+  { unmetered, rest }: Payer,
+  budgets: readonly OpenBudget[],
+  { holdFull }: GroupTerms,
+): Pick<Granted, "hold" | "free"> {
+  if (unmetered) return { hold: ZERO };
+  const available = budgets.map(restOf).reduce(leastNano, rest);
   const hold = leastNano(available, holdFull);
   return { hold, free: nanoUsd(available - hold) };
 }
 
+/** The budgets of the key and of its account, as they stand now: the key's first, the shortest first. */
+function openBudgets({ key, accountLimits, budget, nowMs }: AccountStanding): readonly OpenBudget[] {
+  if (key.limits === "" && key.caps === "" && accountLimits === "") return [];
+  const ofKey = strictest(limitsOf(key)).budgets;
+  const ofAccount = readLimitsText(accountLimits).budgets;
+  const open = (name: BudgetName, limit: NanoUsd | undefined): OpenBudget[] => {
+    if (limit === undefined) return [];
+    const field = budgetField(name, key.id);
+    return [{ name, field, limit, counts: movedOn(budget(field), periodOf(name.span, nowMs)) }];
+  };
+  return [
+    ...BUDGET_SPANS.flatMap((span) => open({ span, ofAccount: false }, ofKey?.[span])),
+    ...BUDGET_SPANS.flatMap((span) => open({ span, ofAccount: true }, ofAccount?.[span])),
+  ];
+}
+
+function restOf({ limit, counts: { now } }: OpenBudget): NanoUsd {
+  return nanoUsd(limit - now.spent - now.held);
+}
+
+function refusedForBudget({ name: { span, ofAccount }, counts }: OpenBudget, standing: AccountStanding): Decision {
+  const { answer, buckets } = refusedBy(ofAccount ? "account_budget" : "key_budget", standing);
+  const resetsAtMs = periodEndMs(span, counts.now.period);
+  return { answer: { ...answer, span, ...(resetsAtMs !== undefined && { resetsAtMs }) }, buckets };
+}
+
+type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free" | "dear" | "budgets">;
+
+/** The rate limits of a group or of a key, with their buckets as they stand. */
+interface Rate {
+  readonly scope: string;
+  readonly limits: Pick<LimitSet, "requestsPerMinute" | "tokensPerMinute">;
+  requests: Bucket | undefined;
+  tokens: Bucket | undefined;
+}
+
+function rateOf(scope: string, limits: Rate["limits"], { limits: usageOf, nowMs }: AccountStanding): Rate {
+  const { requestsPerMinute, tokensPerMinute } = limits;
+  const usage = usageOf(scope);
+  return {
+    scope,
+    limits,
+    requests: requestsPerMinute === undefined ? undefined : drain(usage?.requests, requestsPerMinute, nowMs),
+    tokens: tokensPerMinute === undefined ? undefined : drain(usage?.tokens, tokensPerMinute, nowMs),
+  };
+}
+
 function withinLimits(
   { inputTokens, again }: Pick<AdmitAsk, "inputTokens" | "again">,
-  { requestsPerMinute, tokensPerMinute, concurrency, perKey }: GroupTerms,
-  funds: Funds & Pick<Granted, "dear">,
+  terms: GroupTerms,
+  funds: Funds,
   standing: AccountStanding,
 ): Decision {
   const { key, nowMs } = standing;
-  const scope = limitScope(key.group, key.id, perKey);
+  const scope = limitScope(key.group, key.id, terms.perKey);
   const usage = standing.limits(scope);
-  if (!usage) return { answer: { outcome: "granted", scope, ...funds, limits: NO_LIMITS }, buckets: [] };
-  let requests = requestsPerMinute === undefined ? undefined : drain(usage.requests, requestsPerMinute, nowMs);
-  let tokens = tokensPerMinute === undefined ? undefined : drain(usage.tokens, tokensPerMinute, nowMs);
+  const sets = limitsOf(key);
+  const own = sets.length === 0 ? NO_LIMITS_SET : strictest(sets);
+  const granted = { outcome: "granted", scope, ...funds, counted: countedBy(own, funds.budgets) } as const;
+  if (!usage) return { answer: { ...granted, limits: NO_LIMITS }, buckets: [] };
+  const ofGroup = rateOf(scope, terms, standing);
+  const ofKey = sets.length === 0 ? undefined : rateOf(keyScope(key.id), own, standing);
+  // The key's own come first: what they refuse takes nothing from the group's.
+  const rates = ofKey ? [ofKey, ofGroup] : [ofGroup];
   const buckets: [string, Bucket][] = [];
-  const limits = (): LimitStates => ({
-    requests: requests && bucketState(requests, requestsPerMinute as number, nowMs),
-    tokens: tokens && bucketState(tokens, tokensPerMinute as number, nowMs),
-  });
-  const refused = (cause: AdmitRefusalCause, retryAfterMs?: number): Decision => ({
-    answer: { outcome: "refused", cause, group: key.group, retryAfterMs, limits: limits() },
-    buckets,
-  });
-  if (requests && !again) {
-    const wait = waitMs(requests, requestsPerMinute as number, 1, nowMs);
-    if (wait > 0) return refused("requests", wait);
-    requests = take(requests, 1);
-    buckets.push([requestBucket(scope), requests]);
+  const refused = (cause: AdmitRefusalCause, limitOfKey: number | undefined, retryAfterMs?: number): Decision => {
+    const limits = statesOf(rates, nowMs);
+    const answer = { outcome: "refused", cause, group: key.group, retryAfterMs, limits } as const;
+    return { answer: limitOfKey === undefined ? answer : { ...answer, limitOfKey }, buckets };
+  };
+  if (!again) {
+    for (const rate of rates) {
+      const limit = rate.limits.requestsPerMinute;
+      const wait = rate.requests && limit !== undefined ? waitMs(rate.requests, limit, 1, nowMs) : 0;
+      if (wait > 0) return refused("requests", rate === ofKey ? limit : undefined, wait);
+    }
+    for (const rate of rates) {
+      if (!rate.requests) continue;
+      rate.requests = take(rate.requests, 1);
+      buckets.push([requestBucket(rate.scope), rate.requests]);
+    }
   }
-  const wait = tokens ? waitMs(tokens, tokensPerMinute as number, inputTokens, nowMs) : 0;
-  if (wait > 0) return refused("tokens", wait);
-  if (usage.inFlight >= concurrency || usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX)
-    return refused("concurrency");
-  if (tokens) {
-    tokens = take(tokens, inputTokens);
-    buckets.push([tokenBucket(scope), tokens]);
+  for (const rate of rates) {
+    const limit = rate.limits.tokensPerMinute;
+    const wait = rate.tokens && limit !== undefined ? waitMs(rate.tokens, limit, inputTokens, nowMs) : 0;
+    if (wait > 0) return refused("tokens", rate === ofKey ? limit : undefined, wait);
   }
-  return { answer: { outcome: "granted", scope, ...funds, limits: limits() }, buckets };
+  if (own.concurrency !== undefined && standing.inFlightOfKey >= own.concurrency) {
+    return refused("concurrency", own.concurrency);
+  }
+  if (usage.inFlight >= terms.concurrency || usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX) {
+    return refused("concurrency", undefined);
+  }
+  for (const rate of rates) {
+    if (!rate.tokens) continue;
+    rate.tokens = take(rate.tokens, inputTokens);
+    buckets.push([tokenBucket(rate.scope), rate.tokens]);
+  }
+  return { answer: { ...granted, limits: statesOf(rates, nowMs) }, buckets };
 }
 
-function refusedBy(cause: AdmitRefusalCause, { key }: AccountStanding): Decision {
+function countedBy(own: Pick<LimitSet, "concurrency" | "tokensPerMinute">, budgets: readonly OpenBudget[]): string {
+  if (own === NO_LIMITS_SET && budgets.length === 0) return "";
+  return countedText({
+    inFlight: own.concurrency !== undefined,
+    tokens: own.tokensPerMinute !== undefined,
+    budgets: budgets.map(({ name, counts }) => ({ ...name, period: counts.now.period })),
+  });
+}
+
+/** What a client is told: of each kind the bucket that has less left, the key's where both have as much. */
+function statesOf(rates: readonly Rate[], nowMs: number): LimitStates {
+  let requests: BucketState | undefined;
+  let tokens: BucketState | undefined;
+  for (const rate of rates) {
+    const { requestsPerMinute, tokensPerMinute } = rate.limits;
+    requests = lesserOf(requests, rate.requests && bucketState(rate.requests, requestsPerMinute as number, nowMs));
+    tokens = lesserOf(tokens, rate.tokens && bucketState(rate.tokens, tokensPerMinute as number, nowMs));
+  }
+  return { requests, tokens };
+}
+
+function lesserOf(one: BucketState | undefined, other: BucketState | undefined): BucketState | undefined {
+  return one === undefined || (other !== undefined && other.remaining < one.remaining) ? other : one;
+}
+
+function refusedBy(cause: AdmitRefusalCause, { key }: AccountStanding): Decision & { readonly answer: AdmitRefused } {
   const answer = { outcome: "refused", cause, group: key.group, retryAfterMs: undefined, limits: NO_LIMITS } as const;
   return { answer, buckets: [] };
 }

@@ -10,8 +10,8 @@ import { accountId } from "./names.ts";
 /**
  * amount, expires at, limit scope, entitlement or "", key id, group, unmetered "1" or "0", store time, then limit,
  * remaining and reset of the request bucket and of the token bucket (each "" without such a limit), "1" where the account
- * is held at the dearest, and what the payer had free beside the hold ("" where nothing is held). Records of earlier
- * versions end before the last two.
+ * is held at the dearest, what the payer had free beside the hold ("" where nothing is held), and what the request counts in
+ * beside its group's limits. Records of earlier versions end before the last three.
  */
 export type HoldRecord = readonly string[];
 
@@ -22,6 +22,8 @@ export const holdExpiresAtMs = (record: HoldRecord): number => Number(field(reco
 export const holdScope = (record: HoldRecord): string => field(record, 2);
 export const holdEntitlement = (record: HoldRecord): string | undefined => field(record, 3) || undefined;
 
+export const holdKey = (record: HoldRecord): string => field(record, 4);
+export const holdCounted = (record: HoldRecord): string => field(record, 16);
 export const holdUnmetered = (record: HoldRecord): boolean => field(record, 6) === "1";
 /** The same hold with another amount. */
 export const withAmount = (record: HoldRecord, amount: bigint): HoldRecord => [`${amount}`, ...record.slice(1)];
@@ -51,5 +53,6 @@ export function admittedOf(tag: AccountTag, record: HoldRecord): Admitted {
     unmetered: holdUnmetered(record),
     storeTimeMs: Number(field(record, 7)),
     limits: { requests: bucketOfTexts(record.slice(8, 11)), tokens: bucketOfTexts(record.slice(11, 14)) },
+    counted: holdCounted(record),
   };
 }

@@ -12,6 +12,12 @@ export function limitScope(group: string, keyId: string, perKey: boolean): strin
   return perKey ? `${group}/${keyId}` : group;
 }
 
+/** Where the rate limits of a key itself count; no group is called so. */
+export const keyScope = (keyId: string): string => `*/${keyId}`;
+
+/** Whose scope it is; undefined for that of a group. */
+export const keyOfScope = (scope: string): string | undefined => (scope.startsWith("*/") ? scope.slice(2) : undefined);
+
 export const requestBucket = (scope: string): string => `${scope}:r`;
 export const tokenBucket = (scope: string): string => `${scope}:t`;
 

@@ -3,6 +3,7 @@ import type { CodeHash } from "../values/code.ts";
 import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
+import type { BudgetCounts } from "./budgets.ts";
 import type { UsageCounts } from "./sums/token-sums.ts";
 
 export interface Account {
@@ -12,6 +13,9 @@ export interface Account {
   readonly plan: string;
   /** From 1; grows with every change of the plan, as Key.revision does. */
   readonly planRevision: number;
+  /** Limits of all its keys together, a text of `limits.ts` with budgets alone; empty: none. And their revision, from 0. */
+  readonly limits: string;
+  readonly limitsRevision: number;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
   /** Everything ever charged to the balance, and everything ever topped up or adjusted. */
@@ -46,6 +50,9 @@ export interface Key {
    * with a lower one changes nothing. A store that has lost changes so gives the next one a higher revision than they had.
    */
   readonly revision: number;
+  /** Limits that its owner has set, and caps that the operator has, as texts of `limits.ts`; empty: none. */
+  readonly limits: string;
+  readonly caps: string;
   /** The same of its last rotation, 0 before the first: a change and a rotation that are done again do not outdo each other. */
   readonly rotation: number;
 }
@@ -64,6 +71,8 @@ export interface KeyUse {
 /** A key in a listing; without `lastUse` it was not used, as far as is known. */
 export interface ListedKey extends Key {
   readonly lastUse?: KeyUse;
+  /** What is spent and held of its budgets, by `budgetField`. */
+  readonly budgets: ReadonlyMap<string, BudgetCounts>;
 }
 
 /** What a key is made of. */
@@ -85,6 +94,9 @@ export interface KeyChange {
   readonly status?: "normal" | "suspended";
   /** "never": it has no end any more. */
   readonly expiresAtMs?: number | "never";
+  /** Each replaces the whole set; empty: none. */
+  readonly limits?: string;
+  readonly caps?: string;
 }
 
 export interface Entitlement {
@@ -126,9 +138,17 @@ export interface LedgerLine {
 /** What a key may see and use: read without side effects, for `GET /v1/models` and for body faults. */
 export interface KeyView {
   readonly key: Key;
-  readonly account: { readonly id: string; readonly name: string; readonly plan: string; readonly balance: NanoUsd };
+  readonly account: {
+    readonly id: string;
+    readonly name: string;
+    readonly plan: string;
+    readonly balance: NanoUsd;
+    readonly limits: string;
+  };
   /** Entitlements that have not ended, earliest to expire first. */
   readonly entitlements: readonly Entitlement[];
+  /** What is spent and held of its budgets and of the account's, by `budgetField`; those that were never used are not there. */
+  readonly budgets: ReadonlyMap<string, BudgetCounts>;
   readonly storeTimeMs: number;
 }
 
@@ -231,6 +251,10 @@ export interface AccountState {
     readonly scope: string;
     readonly entitlement: string | undefined;
   }[];
+  /** Requests at once of keys that have a limit of them, by key id. */
+  readonly inFlightByKey: Readonly<Record<string, number>>;
+  /** Figures of budgets, by `budgetField`. */
+  readonly budgets: Readonly<Record<string, BudgetCounts>>;
   /** Buckets by name, as stored: debt in tokens x 60,000, and the instant it was true. */
   readonly buckets: Readonly<Record<string, { readonly debt: number; readonly atMs: number }>>;
   readonly settled: readonly string[];

@@ -77,6 +77,8 @@ export interface SettleAsk {
   readonly tokensTaken: number;
   readonly tokensUsed: number;
   readonly tokensPerMinute: number | undefined;
+  /** Admitted.counted; asks of earlier versions have none. */
+  readonly counted?: string | undefined;
   /** What a charged request read and wrote, for the sums per day; asks of earlier versions have none. */
   readonly tokens?: TokenSums | undefined;
   /** True when the request was refused or failed before anything was delivered: the tokens go back whole. */

@@ -147,6 +147,8 @@ export interface Group {
   readonly models: readonly string[];
   readonly multiplier: Multiplier;
   readonly limits: Limits;
+  /** Of a time_card group: who pays where no card does. */
+  readonly fallback?: "money" | undefined;
   /** What the operator has changed in requests of the group's keys, before all other rules. */
   readonly rules: readonly Rule[];
   /** Bytes by which they can lengthen a body. */

@@ -169,6 +169,13 @@ export const ERROR_ROWS = {
     "Create a new key, or have the end of this one moved.",
     { shouldRetry: false },
   ),
+  address_not_allowed: row(
+    403,
+    "permission_error",
+    "The API key may not be used from this address",
+    "Use the key from an address that it is allowed for, or have this one added to its limits.",
+    { shouldRetry: false },
+  ),
   body_too_large: row(413, "invalid_request_error", "The request body is too large", "Send a smaller body.", {
     close: true,
   }),
@@ -216,6 +223,12 @@ export const ERROR_ROWS = {
     "Use a model that is in the plan, or change to a plan that has it.",
   ),
   group_mismatch: row(403, "permission_error", SPEC_403, "Change the key's group to one that serves this model."),
+  model_not_allowed: row(
+    403,
+    "permission_error",
+    SPEC_403,
+    "Use a model that the key's limits allow (GET /v1/models), or have this one added to them.",
+  ),
   no_entitlement: row(
     403,
     "permission_error",
@@ -235,6 +248,20 @@ export const ERROR_ROWS = {
     "permission_error",
     SPEC_403,
     "Top up the balance, or change the key to a time-card group.",
+    { detailFirst: true },
+  ),
+  key_budget: row(
+    403,
+    "permission_error",
+    SPEC_403,
+    "Wait until the key's budget begins anew (x-tollgate-budget-reset), or have it raised.",
+    { detailFirst: true },
+  ),
+  account_budget: row(
+    403,
+    "permission_error",
+    SPEC_403,
+    "Wait until the account's budget begins anew (x-tollgate-budget-reset), or have it raised.",
     { detailFirst: true },
   ),
   requests: row(429, "rate_limit_error", "The limit of requests per minute is reached", BACK_OFF),

@@ -17,6 +17,14 @@ const documented = readFileSync("docs/errors.md", "utf8")
       .map((cell) => cell.replace(/^`|`$/g, "")),
   );
 
+const FUNDS: readonly string[] = [
+  "no_entitlement",
+  "quota_used",
+  "insufficient_balance",
+  "key_budget",
+  "account_budget",
+];
+
 test("docs/errors.md lists every row of the table in its order, and no other", () => {
   const inCode = ROWS.map(([cause, row]) => [cause, String(row.status), row.identifier, `${row.summary}.`, row.remedy]);
   assert.deepEqual(documented, inCode);
@@ -35,7 +43,7 @@ for (const protocol of PROTOCOL_NAMES) {
       if (protocol === "messages") {
         assert.equal(body.type, "error");
         assert.equal(body.request_id, "req_1");
-        const funds = ["no_entitlement", "quota_used", "insufficient_balance"].includes(cause);
+        const funds = FUNDS.includes(cause);
         assert.equal(body.error.type, funds ? "billing_error" : row.identifier);
       } else {
         assert.equal(body.error.request_id, "req_1");

@@ -224,9 +224,21 @@ function readGroup(reader: Reader, path: ConfigPath, name: string, group: GroupF
     models: patterns.filter((pattern) => pattern !== undefined),
     multiplier: readMultiplier(reader, [...path, "multiplier"], group.multiplier),
     limits,
+    fallback: fallbackOf(reader, path, group),
     rules,
     addedInputBytes: addedBytes(rules.map((rule) => rule.action)),
   };
+}
+
+/** Whom a group's requests are paid by once its cards are not: a group that the balance pays for has nothing to fall back on. */
+function fallbackOf(
+  reader: Reader,
+  path: ConfigPath,
+  { kind, fallback }: { readonly kind?: string; readonly fallback?: string },
+): "money" | undefined {
+  if (fallback !== "money") return undefined;
+  if (kind !== "time_card") reader.refuse([...path, "fallback"], "is for a group of the kind time_card");
+  return fallback;
 }
 
 /** A pattern that serves nothing is a misspelling, and its group would answer 403 to everybody. */

@@ -266,6 +266,16 @@ export const groups = mapOf(
         "time_card",
         "pay_per_use",
       ]),
+      fallback: optional(
+        oneOf(
+          {
+            description:
+              "Of a time_card group. none: without a card that covers it a request fails; money: then the balance pays.",
+            default: "none",
+          },
+          ["none", "money"],
+        ),
+      ),
       models: listOf(
         { description: "Models it serves.", min: 1, max: LIMITS.modelsPerGroupMax, examples: [["big-1", "small-*"]] },
         text({

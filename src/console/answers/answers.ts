@@ -1,5 +1,6 @@
 /** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
 import { type Static, Type, USAGE_BY, type UsageBy } from "../schema.ts";
+import { ACCOUNT_LIMITS, BUDGET_USES, KEY_LIMITS } from "./limits.ts";
 import { count, day, flag, instant, keyStatus, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");
@@ -19,6 +20,7 @@ const ACCOUNT = {
   available_usd: usd("What a new request may still hold: the balance less what is held", "9.75"),
   spent_usd: usd("Everything ever charged to the balance", "2.50"),
   topped_up_usd: usd("Everything ever topped up or adjusted", "12.50"),
+  limits: ACCOUNT_LIMITS,
   created_at: instant("When it was created."),
 };
 
@@ -42,6 +44,7 @@ export type TimeCardAnswer = Static<typeof TimeCard>;
 
 export const AccountWithCards = object("AccountWithCards", {
   ...ACCOUNT,
+  budgets: BUDGET_USES,
   entitlements: list(object("ListedTimeCard", { ...CARD, running: flag("Whether it has begun.") })),
 });
 
@@ -52,13 +55,16 @@ const KEY = {
   group,
   status: keyStatus,
   expires_at: orNull(instant("From when on it is refused; null: it has no end.")),
+  limits: KEY_LIMITS,
+  caps: KEY_LIMITS,
   previous_until: orNull(instant("Until when the value before its last rotation works; null: it was never rotated.")),
   created_at: instant("When it was created."),
 };
 export const KeyShape = object("Key", KEY);
 export type KeyAnswer = Static<typeof KeyShape>;
-const ListedKeyShape = object("ListedKey", {
+export const ListedKeyShape = object("ListedKey", {
   ...KEY,
+  budgets: BUDGET_USES,
   last_used: orNull(
     object("KeyUse", {
       at: instant("When its last request was admitted, known some minutes later at the latest."),

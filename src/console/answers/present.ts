@@ -17,6 +17,7 @@ import type {
   TimeCardAnswer,
 } from "./answers.ts";
 import type { AttemptAnswer, LedgerLineAnswer } from "./ledger.ts";
+import { showAccountLimits, showKeyBudgets, showKeyLimits } from "./limits.ts";
 
 /** An account. `available_usd` is what a new request may still hold: balance less holds. */
 export function showAccount(account: Account): AccountAnswer {
@@ -29,6 +30,7 @@ export function showAccount(account: Account): AccountAnswer {
     available_usd: formatUsd(account.balance - account.held),
     spent_usd: formatUsd(account.spent),
     topped_up_usd: formatUsd(account.topped),
+    limits: showAccountLimits(account.limits),
     created_at: showInstant(account.createdAtMs),
   };
 }
@@ -41,17 +43,20 @@ export function showKey(key: Key, accountName: string): KeyAnswer {
     name: key.name === "" ? null : key.name,
     group: key.group,
     status: key.status,
+    limits: showKeyLimits(key.limits),
+    caps: showKeyLimits(key.caps),
     previous_until: key.previousUntilMs === undefined ? null : showInstant(key.previousUntilMs),
     expires_at: key.expiresAtMs === undefined ? null : showInstant(key.expiresAtMs),
     created_at: showInstant(key.createdAtMs),
   };
 }
 
-/** The same in a listing, with its last use. */
-export function showListedKey(key: ListedKey, accountName: string): ListedKeyAnswer {
+/** The same in a listing, with its last use and what is used of its budgets. */
+export function showListedKey(key: ListedKey, accountName: string, nowMs: number): ListedKeyAnswer {
   const { lastUse } = key;
   const shown = lastUse && { at: showInstant(lastUse.atMs), from: lastUse.from || null, by: lastUse.by || null };
-  return { ...showKey(key, accountName), last_used: shown ?? null };
+  const budgets = showKeyBudgets(key, key.budgets, nowMs);
+  return { ...showKey(key, accountName), budgets, last_used: shown ?? null };
 }
 
 /** How requests are referred to in the store: 32 hex digits. */

@@ -6,6 +6,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Account, AccountName, Page } from "../../store/records.ts";
 import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
+import { showAccountBudgets } from "../answers/limits.ts";
 import { showAccount, showEntitlement } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "../schema.ts";
@@ -126,7 +127,9 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const account = await accountNamed(store, params.name);
         const { cards, storeTimeMs } = (await store.listCards(account.tag)) ?? { cards: [], storeTimeMs: 0 };
         const entitlements = cards.map((card) => ({ ...showEntitlement(card), running: card.fromMs <= storeTimeMs }));
-        return { status: 200, body: { ...showAccount(account), entitlements } };
+        const used = (await store.readAccountBudgets(account.tag)) ?? new Map();
+        const budgets = showAccountBudgets(account.limits, used, storeTimeMs);
+        return { status: 200, body: { ...showAccount(account), budgets, entitlements } };
       },
     }),
     route({

@@ -4,10 +4,10 @@
 
 import { type Store, StoreError } from "../../store/contract.ts";
 import { KEY_VALUES_MAX } from "../../store/names.ts";
-import type { Account, Key, KeyChange, Page } from "../../store/records.ts";
+import type { Account, Key, KeyChange, ListedKey, Page } from "../../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import { KeyPage, KeyShape, NewKeyShape } from "../answers/answers.ts";
+import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import {
@@ -86,8 +86,25 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const { items, next } = pageOf(found, query.cursor, limit);
         return {
           status: 200,
-          body: { items: items.map((key) => showListedKey(key, account.name)), next: next ?? null },
+          body: {
+            items: items.map((key) => showListedKey(key, account.name, parts.clock.wallMs())),
+            next: next ?? null,
+          },
         };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/keys/:id",
+      id: "showKey",
+      summary: "Show a key, its limits and what is used of its budgets",
+      answers: { 200: ListedKeyShape },
+      refusals: { 404: "`unknown_key`." },
+      params: KeyPath,
+      async handle({ params }) {
+        const account = await ownerOf(store, params.id);
+        const key = await keyNamed(store, account.tag, params.id);
+        return { status: 200, body: showListedKey(key, account.name, parts.clock.wallMs()) };
       },
     }),
     ...changeRoutes(parts),
@@ -273,7 +290,14 @@ function pageOf<K extends Key>(keys: readonly K[], cursor: string | undefined, l
   return { items, next: from + limit < keys.length ? items.at(-1)?.id : undefined };
 }
 
-async function keyOf(store: Store, tag: AccountTag, id: string): Promise<Key | undefined> {
+/** The key of this id. @throws AdminRefusal 404 */
+export async function keyNamed(store: Store, tag: AccountTag, id: string): Promise<ListedKey> {
+  const key = await keyOf(store, tag, id);
+  if (key === undefined) throw noSuchKey(id);
+  return key;
+}
+
+async function keyOf(store: Store, tag: AccountTag, id: string): Promise<ListedKey | undefined> {
   return (await store.listKeys(tag)).find((key) => key.id === id);
 }
 
@@ -310,14 +334,15 @@ async function twice<T>(write: () => Promise<T>): Promise<T> {
 }
 
 /** The account that a key's id names. @throws AdminRefusal 404 */
-async function ownerOf(store: Store, keyId: string): Promise<Account> {
+export async function ownerOf(store: Store, keyId: string): Promise<Account> {
   const tag = tagOfId(keyId);
   const account = tag === undefined ? undefined : await store.getAccount(tag);
   if (account === undefined) throw noSuchKey(keyId);
   return account;
 }
 
-function revoked(key: Key): AdminRefusal {
+/** 409: a revoked key stays as it is. */
+export function revoked(key: Key): AdminRefusal {
   return new AdminRefusal(
     409,
     "key_revoked",

@@ -5,7 +5,13 @@ import { tooLongSentence } from "../../values/upstream-refusals.ts";
 const TOO_LONG = "context_length_exceeded";
 
 /** Refusals for want of money: this protocol has a type of its own for them, others must do with that of the status. */
-const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>(["no_entitlement", "quota_used", "insufficient_balance"]);
+const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
+  "no_entitlement",
+  "quota_used",
+  "insufficient_balance",
+  "key_budget",
+  "account_budget",
+]);
 
 /** The body of an answer that is not 2xx. */
 export function renderError(answer: ErrorAnswer, requestId: string): string {

@@ -15,6 +15,7 @@ import type { PipelineParts } from "../../request/run.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../../store/admission.ts";
 import type { LimitUsage } from "../../store/buckets.ts";
 import { decide, runningCards } from "../../store/decision.ts";
+import { keyScope } from "../../store/names.ts";
 import type { KeyView } from "../../store/records.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
@@ -37,6 +38,8 @@ export interface SeenAccount {
   readonly held: NanoUsd;
   /** The limits of the key's scope; undefined: not read, and taken to allow it. */
   readonly limits?: LimitUsage | undefined;
+  /** The same of the key's own rate limits, where it has such. */
+  readonly limitsOfKey?: LimitUsage | undefined;
 }
 
 /** A request that nobody sends. */
@@ -116,7 +119,7 @@ async function permitFor(
   const facts: Envelope | Refusal = isRefusal(read) ? read : read.envelope;
   const key = { tag: seen.view.key.tag, hash: "" as KeyHash };
   return admit(
-    { requestId: "" as RequestId, protocol, key, facts, holdTtlMs: 0, idempotency: undefined },
+    { requestId: "" as RequestId, protocol, key, facts, address: "", holdTtlMs: 0, idempotency: undefined },
     {
       store: { admit: async (ask) => foresee(seen, ask), readKey: async () => seen.view },
       catalog: () => catalog,
@@ -130,8 +133,8 @@ async function permitFor(
 
 /** The answer that `Store.admit` would give. */
 export function foresee(
-  { view: { key, account, entitlements, storeTimeMs }, held, limits }: SeenAccount,
-  ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens">,
+  { view: { key, account, entitlements, budgets, storeTimeMs }, held, limits, limitsOfKey }: SeenAccount,
+  ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "model">,
 ): Admitted | AdmitRefused {
   const nowMs = Math.max(storeTimeMs, limits?.storeTimeMs ?? 0);
   const standing = {
@@ -140,12 +143,15 @@ export function foresee(
     running: runningCards(entitlements, nowMs),
     free: nanoUsd(account.balance - held),
     overrun: limits?.overrun,
-    limits: () => limits,
+    accountLimits: account.limits,
+    budget: (field: string) => budgets.get(field),
+    limits: (scope: string) => (scope === keyScope(key.id) ? limitsOfKey : limits),
+    inFlightOfKey: limitsOfKey?.inFlight ?? 0,
     nowMs,
   };
-  const { answer } = decide({ ...ask, again: false }, standing);
+  const { answer } = decide({ ...ask, address: undefined, again: false }, standing);
   if (answer.outcome === "refused") return answer;
-  const { scope: _scope, dear, ...granted } = answer;
+  const { scope: _scope, budgets: _budgets, dear, ...granted } = answer;
   return {
     ...granted,
     outcome: "admitted",

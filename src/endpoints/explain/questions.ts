@@ -5,7 +5,7 @@ import { TURNS } from "../../accept/turns.ts";
 import type { ExplainAsk, ExplanationAnswer } from "../../console/routes/explain.ts";
 import { withReferences } from "../../request/references.ts";
 import type { Store } from "../../store/contract.ts";
-import { limitScope } from "../../store/names.ts";
+import { keyScope, limitScope } from "../../store/names.ts";
 import type { Key, KeyView } from "../../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import { tagOfId } from "../../values/key.ts";
@@ -17,7 +17,7 @@ import { type ExplainParts, type ExplainQuestion, explain, type SeenAccount } fr
 import { explainedToOperator, explainedToOwner } from "./explanation.ts";
 
 /** Reads of the store; nothing else is used of it. */
-type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits">;
+type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits" | "readAccountBudgets">;
 
 /**
  * `POST /v1/explain` for the owner of a key.
@@ -47,7 +47,9 @@ export async function explainOwn(
     strict: headers.get("x-tollgate-strict") === "1",
   };
   // The balance of the same instant as its holds; the key's view is a moment older.
-  const seen = account ? { view: { ...view, account }, held: account.held, limits } : { view, held: ZERO, limits };
+  const seen = account
+    ? { view: { ...view, account }, held: account.held, ...limits }
+    : { view, held: ZERO, ...limits };
   return explainedToOwner(await explain(question, seen, parts), parts.settings().upstreamUnavailableStatus);
 }
 
@@ -120,21 +122,40 @@ export async function explainFor(
   return explainedToOperator(await explain(question, seen, parts), settings.upstreamUnavailableStatus);
 }
 
-/** How much is used of the limits that would count for a request of this key. */
-function limitsOf({ tag, id, group }: Key, store: Pick<Store, "readLimits">, { catalog }: Settings) {
+/** How much is used of the limits that would count for a request of this key: its group's and its own. */
+async function limitsOf(
+  { tag, id, group, limits, caps }: Key,
+  store: Pick<Store, "readLimits">,
+  { catalog }: Settings,
+) {
   const perKey = catalog.groups.get(group)?.limits.perKey ?? false;
-  return store.readLimits(tag, limitScope(group, id, perKey));
+  const hasOwn = limits !== "" || caps !== "";
+  const [ofGroup, limitsOfKey] = await Promise.all([
+    store.readLimits(tag, limitScope(group, id, perKey)),
+    hasOwn ? store.readLimits(tag, keyScope(id)) : undefined,
+  ]);
+  return { limits: ofGroup, limitsOfKey };
 }
 
 async function seenOf(keyId: string, store: ExplainStore, settings: Settings): Promise<SeenAccount | undefined> {
   const tag = tagOfId(keyId);
   if (tag === undefined) return undefined;
-  const [account, keys, cards] = await Promise.all([store.getAccount(tag), store.listKeys(tag), store.listCards(tag)]);
+  const [account, keys, cards, ofAccount = []] = await Promise.all([
+    store.getAccount(tag),
+    store.listKeys(tag),
+    store.listCards(tag),
+    store.readAccountBudgets(tag),
+  ]);
   const key = keys.find(({ id }) => id === keyId);
   if (!account || !key || !cards) return undefined;
   const { held } = account;
   const limits = await limitsOf(key, store, settings);
-  return { view: { key, account, entitlements: cards.cards, storeTimeMs: cards.storeTimeMs }, held, limits };
+  const budgets = new Map([...key.budgets, ...ofAccount]);
+  return {
+    view: { key, account, entitlements: cards.cards, budgets, storeTimeMs: cards.storeTimeMs },
+    held,
+    ...limits,
+  };
 }
 
 /** A small body of the protocol that claims to have as many bytes as are asked about. */

@@ -41,6 +41,7 @@ type Writes = Pick<
   Store,
   | "createAccount"
   | "setPlan"
+  | "setAccountLimits"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -84,7 +85,10 @@ async function noteGiven(
 function accountWrites(
   store: Store,
   note: Note,
-): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"> {
+): Pick<
+  Writes,
+  "createAccount" | "setPlan" | "setAccountLimits" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"
+> {
   const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
     note(kind, `${key.id}:${key.revision}`, key);
   return {
@@ -97,6 +101,12 @@ function accountWrites(
       }),
     setPlan: (...ask) =>
       noted(store.setPlan(...ask), async (account) => account && noteAccount(note, account, "account_plan")),
+    setAccountLimits: (tag, ...ask) =>
+      noted(store.setAccountLimits(tag, ...ask), async (account) => {
+        if (!account) return;
+        const { limits, limitsRevision: revision } = account;
+        await note("account_limits", `${tag}:${revision}`, { tag, limits, revision });
+      }),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {
         // The id of another key with the same hash: nothing was made.

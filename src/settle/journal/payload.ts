@@ -137,7 +137,7 @@ function isCount(value: unknown): value is number {
 }
 
 const TEXTS = ["requestId", "tag", "group", "keyId", "model", "memo"] as const;
-const TEXTS_OR_NONE = ["entitlement", "absorbedCause", "upstream"] as const;
+const TEXTS_OR_NONE = ["entitlement", "absorbedCause", "upstream", "counted"] as const;
 const COUNTS = ["admittedAtMs", "tokensTaken", "tokensUsed"] as const;
 const TOKENS = ["input", "cachedInput", "cacheWrite", "output", "reasoning"] as const;
 const SWITCHES = ["perKey", "voided"] as const;

@@ -15,6 +15,7 @@ type ReplayStore = Pick<
   | "createAccount"
   | "getAccount"
   | "setPlan"
+  | "setAccountLimits"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -64,6 +65,10 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   },
   async account_plan(facts, store) {
     const account = await store.setPlan(facts.tag(), facts.text("plan"), facts.count("revision"));
+    return account === undefined ? NO_ACCOUNT : undefined;
+  },
+  async account_limits(facts, store) {
+    const account = await store.setAccountLimits(facts.tag(), facts.text("limits"), facts.count("revision"));
     return account === undefined ? NO_ACCOUNT : undefined;
   },
   async key_create(facts, store) {
@@ -118,6 +123,8 @@ async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | u
     name: facts.text("name"),
     status: status === "suspended" ? status : "normal",
     expiresAtMs: facts.countOrNone("expiresAtMs") ?? "never",
+    limits: facts.textOrNone("limits") ?? "",
+    caps: facts.textOrNone("caps") ?? "",
   } as const;
   const revoked = status === "revoked";
   const key = await (revoked ? store.revokeKey(tag, id, revision) : store.changeKey(tag, id, change, revision));

@@ -2,9 +2,10 @@
 import type { AccountTag } from "../../values/key.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
-import type { Store } from "../contract.ts";
+import type { AccountBudgets, Store } from "../contract.ts";
 import { creditAccounts } from "../names.ts";
 import type { Account, AccountName, Page } from "../records.ts";
+import { budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { appendLine, findAccountRow, toAccount } from "./rows.ts";
 
@@ -71,6 +72,27 @@ export function setPlan(context: Context, tag: AccountTag, plan: string, replaye
   const revision = replayed ?? Math.max(row.planRevision + 1, context.nowMs());
   db.commitFull(() => db.run("UPDATE accounts SET plan = ?, plan_revision = ? WHERE tag = ?", plan, revision, tag));
   return getAccount(context, tag);
+}
+
+export function setAccountLimits(
+  context: Context,
+  tag: AccountTag,
+  limits: string,
+  replayed?: number,
+): Account | undefined {
+  const { db } = context;
+  const row = findAccountRow(db, tag);
+  if (row === undefined) return undefined;
+  if (replayed !== undefined && replayed <= row.limitsRevision) return getAccount(context, tag);
+  const revision = replayed ?? Math.max(row.limitsRevision + 1, context.nowMs());
+  db.commitFull(() =>
+    db.run("UPDATE accounts SET limits = ?, limits_revision = ? WHERE tag = ?", limits, revision, tag),
+  );
+  return getAccount(context, tag);
+}
+
+export function readAccountBudgets(context: Context, tag: AccountTag): AccountBudgets | undefined {
+  return findAccountRow(context.db, tag) && budgetsOfAccount(context, tag);
 }
 
 export function credit(

@@ -6,25 +6,36 @@
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
-import { type AccountStanding, decide, type Granted, keyBarredBy, NO_LIMITS, runningCards } from "../decision.ts";
+import {
+  type AccountStanding,
+  addressBarredBy,
+  decide,
+  type Granted,
+  keyBarredBy,
+  NO_LIMITS,
+  runningCards,
+} from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import {
   admittedOf,
   bucketTexts,
   type HoldRecord,
   holdAmount,
+  holdCounted,
   holdEntitlement,
   holdExpiresAtMs,
+  holdKey,
   holdUnmetered,
 } from "../hold-record.ts";
 import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
+import { budgetRest, findBudget, openPeriod } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, growHold, type Live, sweepHolds } from "./live.ts";
 import { type AccountRow, findEntitlement, instantOrNone } from "./rows.ts";
 
-type KeyFacts = Pick<Key, "id" | "group" | "status" | "expiresAtMs">;
+type KeyFacts = Pick<Key, "id" | "group" | "status" | "expiresAtMs" | "limits" | "caps">;
 
 export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused {
   const { db } = context;
@@ -37,8 +48,10 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
     group: row.grp,
     status: row.status,
     expiresAtMs: instantOrNone(row.expires),
+    limits: row.limits,
+    caps: row.caps,
   } as KeyFacts;
-  const barred = keyBarredBy(key, nowMs);
+  const barred = keyBarredBy(key, nowMs) ?? addressBarredBy(key, ask.address);
   if (barred !== undefined) return refused(barred, key.group);
   const live = context.live(ask.tag);
   const before = rememberedAnswer(context, ask, live, key, nowMs);
@@ -87,6 +100,9 @@ function standingOf(
     running: runningCards(context.entitlements(tag), nowMs),
     free: nanoUsd(account.balance - live.held),
     overrun: live.buckets.get(OVERRUN_BUCKET),
+    accountLimits: account.limits,
+    budget: (field) => findBudget(context, tag, field),
+    inFlightOfKey: live.inFlightByKey.get(key.id) ?? 0,
     limits: (scope) => ({
       requests: live.buckets.get(requestBucket(scope)),
       tokens: live.buckets.get(tokenBucket(scope)),
@@ -101,6 +117,7 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
   const untilMs = nowMs + ask.holdTtlMs;
   const { idempotency } = ask;
   if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
+  if (granted.hold > 0n) for (const { field, counts } of granted.budgets) openPeriod(context, ask.tag, field, counts);
   const record: HoldRecord = [
     `${granted.hold}`,
     `${untilMs}`,
@@ -114,6 +131,7 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
     ...bucketTexts(granted.limits.tokens),
     granted.dear ? "1" : "",
     `${granted.free ?? ""}`,
+    granted.counted,
   ];
   addHold(context.live(ask.tag), ask.requestId, record);
   return admittedOf(ask.tag, record);
@@ -137,13 +155,18 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const held = holdAmount(record);
   // An entitlement without quota pays without a hold.
   if (held >= ask.target || holdUnmetered(record)) return { outcome: "held", hold: nanoUsd(held) };
-  const free = freeFor(context, ask.tag, account.balance, live, record);
+  const free = least(
+    freeFor(context, ask.tag, account.balance, live, record),
+    budgetRest(context, ask.tag, { keyId: holdKey(record), counted: holdCounted(record) }, 0n),
+  );
   const wanted = ask.target - held;
   const more = wanted < free ? wanted : free;
   if (more <= 0n) return { outcome: "held", hold: nanoUsd(held) };
   growHold(live, ask.requestId, record, more);
   return { outcome: "held", hold: nanoUsd(held + more) };
 }
+
+const least = (a: bigint, b: bigint | undefined): bigint => (b === undefined || a < b ? a : b);
 
 /** What the payer of the request has beyond all holds. */
 function freeFor(context: Context, tag: AccountTag, balance: bigint, live: Live, record: HoldRecord): bigint {

@@ -2,9 +2,18 @@
 
 import type { AccountTag } from "../../values/key.ts";
 import type { LimitUsage } from "../buckets.ts";
+import { readCounted } from "../budgets.ts";
 import type { AccountFigures, CardFigures, FiguresAsk, RecordNames } from "../figures.ts";
-import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
-import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
+import {
+  type HoldRecord,
+  holdAmount,
+  holdCounted,
+  holdEntitlement,
+  holdExpiresAtMs,
+  holdKey,
+  holdScope,
+} from "../hold-record.ts";
+import { keyOfScope, keyScope, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import { spentOf } from "./days.ts";
@@ -86,16 +95,19 @@ export function readLimits(context: Context, tag: AccountTag, scope: string): Li
   const nowMs = context.nowMs();
   const live = context.live(tag);
   const expired = [...live.holds]
-    .map(([requestId, record]) => ({ requestId, scope: holdScope(record), atMs: holdExpiresAtMs(record) }))
+    .map(([requestId, record]) => ({ requestId, record, atMs: holdExpiresAtMs(record) }))
     .filter(({ atMs }) => atMs <= nowMs)
     .sort((a, b) => a.atMs - b.atMs || (a.requestId < b.requestId ? -1 : 1))
     .slice(0, SWEEP_MAX);
-  const ofScope = expired.filter((hold) => hold.scope === scope);
+  const isOfKey = (record: HoldRecord) =>
+    keyScope(holdKey(record)) === scope && readCounted(holdCounted(record)).inFlight;
+  const ofScope = expired.filter(({ record }) => holdScope(record) === scope || isOfKey(record));
+  const counts = keyOfScope(scope) ? live.inFlightByKey : live.inFlightByScope;
   return {
     requests: live.buckets.get(requestBucket(scope)),
     tokens: live.buckets.get(tokenBucket(scope)),
     overrun: live.buckets.get(OVERRUN_BUCKET),
-    inFlight: (live.inFlightByScope.get(scope) ?? 0) - ofScope.length,
+    inFlight: (counts.get(keyOfScope(scope) ?? scope) ?? 0) - ofScope.length,
     inFlightOfAccount: live.holds.size - expired.length,
     storeTimeMs: nowMs,
   };

@@ -6,6 +6,7 @@ import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold
 import { isUpstreamField } from "../names.ts";
 import type { AccountState, LedgerLine } from "../records.ts";
 import { type DaySums, daySumsAsState } from "../sums/day-sums.ts";
+import { allBudgets } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { toDaySum, toUpstreamDaySum } from "./days.ts";
@@ -32,6 +33,8 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     seq: row.seq,
     inFlight: live.holds.size,
     inFlightByScope: Object.fromEntries([...live.inFlightByScope].sort()),
+    inFlightByKey: Object.fromEntries([...live.inFlightByKey].sort()),
+    budgets: allBudgets(context, tag),
     keys: db.all("SELECT * FROM keys WHERE tag = ? ORDER BY id", tag).map((r) => toKey(tag, r)),
     formerKeys: db
       .all("SELECT hash, id, until FROM former_keys WHERE tag = ? ORDER BY hash", tag)

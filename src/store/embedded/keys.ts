@@ -2,6 +2,7 @@
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { accountId, KEY_VALUES_MAX } from "../names.ts";
 import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
+import { budgetsOf, budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { findAccountRow, toKey } from "./rows.ts";
@@ -18,7 +19,9 @@ export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyVi
       name: account.name,
       plan: account.plan,
       balance: account.balance as KeyView["account"]["balance"],
+      limits: account.limits,
     },
+    budgets: new Map([...budgetsOf(context, tag, text(row.id)), ...budgetsOfAccount(context, tag)]),
     entitlements: context.entitlements(tag).filter((e) => e.untilMs > nowMs),
     storeTimeMs: nowMs,
   };
@@ -47,12 +50,13 @@ export function createKey(
     ),
   );
   const made = { id, tag, group, name, status: "normal", expiresAtMs, previousUntilMs: undefined } as const;
-  return { ...made, createdAtMs: nowMs, revision: 1, rotation: 0 };
+  return { ...made, createdAtMs: nowMs, revision: 1, limits: "", caps: "", rotation: 0 };
 }
 
-export function listKeys({ db }: Context, tag: AccountTag): ListedKey[] {
+export function listKeys(context: Context, tag: AccountTag): ListedKey[] {
+  const { db } = context;
   return db.all("SELECT * FROM keys WHERE tag = ? ORDER BY created, id", tag).map((row) => {
-    const key = toKey(tag, row);
+    const key = { ...toKey(tag, row), budgets: budgetsOf(context, tag, text(row.id)) };
     const used = db.get("SELECT * FROM key_uses WHERE tag = ? AND id = ?", tag, key.id);
     if (!used) return key;
     const [from, by] = [used.place as string, used.program as string];
@@ -162,11 +166,13 @@ function rewriteKey(
   const { db } = context;
   db.commitFull(() =>
     db.run(
-      "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, revision = ? WHERE tag = ? AND id = ?",
+      "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, limits = ?, caps = ?, revision = ? WHERE tag = ? AND id = ?",
       changed.group,
       changed.name,
       changed.status,
       changed.expiresAtMs ?? null,
+      changed.limits,
+      changed.caps,
       changed.revision,
       tag,
       keyId,
@@ -174,6 +180,8 @@ function rewriteKey(
   );
   return changed;
 }
+
+const text = (value: Row[string] | undefined): string => value as string;
 
 function keyRow(context: Context, tag: AccountTag, keyId: string): Row | undefined {
   return context.db.get("SELECT * FROM keys WHERE tag = ? AND id = ?", tag, keyId);

@@ -4,11 +4,14 @@
  */
 
 import type { Bucket } from "../buckets.ts";
+import { budgetField, readCounted } from "../budgets.ts";
 import {
   type HoldRecord,
   holdAmount,
+  holdCounted,
   holdEntitlement,
   holdExpiresAtMs,
+  holdKey,
   holdScope,
   withAmount,
 } from "../hold-record.ts";
@@ -19,6 +22,10 @@ export interface Live {
   readonly buckets: Map<string, Bucket>;
   readonly inFlightByScope: Map<string, number>;
   readonly heldByEntitlement: Map<string, bigint>;
+  /** Requests at once of keys that have a limit of them, by key id. */
+  readonly inFlightByKey: Map<string, number>;
+  /** Held of budgets, by `heldName`. */
+  readonly heldByBudget: Map<string, bigint>;
   /** Held of the balance. */
   held: bigint;
   /** No hold ends before this instant, milliseconds since the epoch. */
@@ -31,6 +38,8 @@ export function emptyLive(): Live {
     buckets: new Map(),
     inFlightByScope: new Map(),
     heldByEntitlement: new Map(),
+    inFlightByKey: new Map(),
+    heldByBudget: new Map(),
     held: 0n,
     nextExpiryMs: Number.POSITIVE_INFINITY,
   };
@@ -40,8 +49,8 @@ export function addHold(live: Live, requestId: string, record: HoldRecord): void
   live.holds.set(requestId, record);
   live.nextExpiryMs = Math.min(live.nextExpiryMs, holdExpiresAtMs(record));
   moveHeld(live, record, holdAmount(record));
-  const scope = holdScope(record);
-  live.inFlightByScope.set(scope, (live.inFlightByScope.get(scope) ?? 0) + 1);
+  countIn(live.inFlightByScope, holdScope(record), 1);
+  if (readCounted(holdCounted(record)).inFlight) countIn(live.inFlightByKey, holdKey(record), 1);
 }
 
 /** Adds to a hold that is there. */
@@ -56,11 +65,15 @@ export function releaseHold(live: Live, requestId: string): HoldRecord | undefin
   if (record === undefined) return undefined;
   live.holds.delete(requestId);
   moveHeld(live, record, -holdAmount(record));
-  const scope = holdScope(record);
-  const left = (live.inFlightByScope.get(scope) ?? 1) - 1;
-  if (left === 0) live.inFlightByScope.delete(scope);
-  else live.inFlightByScope.set(scope, left);
+  countIn(live.inFlightByScope, holdScope(record), -1);
+  if (readCounted(holdCounted(record)).inFlight) countIn(live.inFlightByKey, holdKey(record), -1);
   return record;
+}
+
+function countIn(counts: Map<string, number>, name: string, by: 1 | -1): void {
+  const count = (counts.get(name) ?? 0) + by;
+  if (count <= 0) counts.delete(name);
+  else counts.set(name, count);
 }
 
 /** Lets expired holds go, earliest first, at most SWEEP_MAX of them. */
@@ -79,12 +92,19 @@ export function sweepHolds(live: Live, nowMs: number): void {
 }
 
 function moveHeld(live: Live, record: HoldRecord, amount: bigint): void {
-  const entitlement = holdEntitlement(record);
-  if (entitlement === undefined) {
-    live.held += amount;
-    return;
+  for (const budget of readCounted(holdCounted(record)).budgets) {
+    addTo(live.heldByBudget, heldName(budgetField(budget, holdKey(record)), budget.period), amount);
   }
-  const held = (live.heldByEntitlement.get(entitlement) ?? 0n) + amount;
-  if (held === 0n) live.heldByEntitlement.delete(entitlement);
-  else live.heldByEntitlement.set(entitlement, held);
+  const entitlement = holdEntitlement(record);
+  if (entitlement === undefined) live.held += amount;
+  else addTo(live.heldByEntitlement, entitlement, amount);
 }
+
+function addTo(amounts: Map<string, bigint>, name: string, amount: bigint): void {
+  const sum = (amounts.get(name) ?? 0n) + amount;
+  if (sum === 0n) amounts.delete(name);
+  else amounts.set(name, sum);
+}
+
+/** Under which name it is known what is held of a budget in a period. */
+export const heldName = (field: string, period: number): string => `${field} ${period}`;

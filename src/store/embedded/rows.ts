@@ -19,6 +19,8 @@ export interface AccountRow {
   readonly name: string;
   readonly plan: string;
   readonly planRevision: number;
+  readonly limits: string;
+  readonly limitsRevision: number;
   readonly balance: bigint;
   readonly spent: bigint;
   readonly topped: bigint;
@@ -33,6 +35,8 @@ export function findAccountRow(db: Database, tag: AccountTag): AccountRow | unde
     name: text(row, "name"),
     plan: text(row, "plan"),
     planRevision: whole(row, "plan_revision"),
+    limits: text(row, "limits"),
+    limitsRevision: whole(row, "limits_revision"),
     balance: big(row, "bal"),
     spent: big(row, "spent"),
     topped: big(row, "topped"),
@@ -48,6 +52,8 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     name: row.name,
     plan: row.plan,
     planRevision: row.planRevision,
+    limits: row.limits,
+    limitsRevision: row.limitsRevision,
     balance: nanoUsd(row.balance),
     held: nanoUsd(live.held),
     spent: nanoUsd(row.spent),
@@ -69,6 +75,8 @@ export function toKey(tag: AccountTag, row: Row): Key {
     createdAtMs: whole(row, "created"),
     revision: whole(row, "revision"),
     rotation: whole(row, "rotation"),
+    limits: text(row, "limits"),
+    caps: text(row, "caps"),
   };
 }
 

@@ -5,8 +5,17 @@
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
-import { type HoldRecord, holdAmount, holdEntitlement, holdScope } from "../hold-record.ts";
-import { attemptAccounts, LEFT_BUCKET, limitScope, OVERRUN_BUCKET, settleAccounts, tokenBucket } from "../names.ts";
+import { readCounted } from "../budgets.ts";
+import { type HoldRecord, holdAmount, holdCounted, holdEntitlement, holdKey, holdScope } from "../hold-record.ts";
+import {
+  attemptAccounts,
+  keyScope,
+  LEFT_BUCKET,
+  limitScope,
+  OVERRUN_BUCKET,
+  settleAccounts,
+  tokenBucket,
+} from "../names.ts";
 import type { LedgerLine } from "../records.ts";
 import {
   chargedInstead,
@@ -16,6 +25,7 @@ import {
   type SettleAsk,
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
+import { budgetRest, type CountedRequest, limitsNow, spend } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
@@ -48,17 +58,22 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   const hold = live.holds.get(requestId);
   sweepHolds(live, nowMs);
   const { ask, left } = decideLeft(asked, live, nowMs);
-  const shares = shareOut(context, ask, account, live);
+  const request = hold
+    ? { keyId: holdKey(hold), counted: holdCounted(hold) }
+    : { keyId: ask.keyId, counted: ask.counted ?? "" };
+  const shares = shareOut(context, ask, request, account);
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  const undo = memoryOf(live, ask);
+  const undo = memoryOf(live, ask, request);
   return db.commitTogether(() => {
     const after = post(context, ask, { account, shares, hold, nowMs });
+    spend(context, tag, request, shares.charged);
     const held = releaseHold(live, requestId);
     if (left) live.buckets.set(LEFT_BUCKET, left);
     if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
       live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
     }
     correctTokens(live, ask, hold, nowMs);
+    correctTokensOfKey(context, ask, request, nowMs);
     const [charged, absorbed] = [nanoUsd(shares.charged), nanoUsd(shares.absorbed)];
     return { outcome: "settled", charged, absorbed, balance: nanoUsd(after.balance) };
   }, undo);
@@ -86,16 +101,32 @@ interface Shares {
   readonly absorbed: bigint;
 }
 
-/** The payer pays up to what is free once this request's own hold is gone; the rest is absorbed. */
-function shareOut(context: Context, ask: SettleAsk, account: AccountRow, live: Live): Shares {
+/** The payer pays up to what is free once this request's own hold is gone, within its budgets; the rest is absorbed. */
+function shareOut(context: Context, ask: SettleAsk, request: CountedRequest, account: AccountRow): Shares {
   if (ask.voided) return { charged: 0n, absorbed: 0n };
+  const live = context.live(ask.tag);
   const own = live.holds.get(ask.requestId);
   const released = own !== undefined && holdEntitlement(own) === ask.entitlement ? holdAmount(own) : 0n;
-  if (ask.entitlement === undefined) return upTo(account.balance - (live.held - released), ask.amount);
-  const card = findEntitlement(context.db, ask.tag, ask.entitlement, live);
-  if (card === undefined) return upTo(0n, ask.amount);
-  if (card.quota === undefined) return { charged: 0n, absorbed: 0n };
-  return upTo(card.quota - card.spent - (card.held - released), ask.amount);
+  const free = freeOfPayer(context, ask, account, live, released);
+  if (free === "unmetered") return { charged: 0n, absorbed: 0n };
+  const held = own ? holdAmount(own) : 0n;
+  const rest = budgetRest(context, ask.tag, request, held);
+  // What was held is the request's, whatever has become of the budget since.
+  const within = rest === undefined || rest > held ? rest : held;
+  return upTo(within === undefined || free < within ? free : within, ask.amount);
+}
+
+function freeOfPayer(
+  context: Context,
+  { tag, entitlement }: SettleAsk,
+  account: AccountRow,
+  live: Live,
+  released: bigint,
+): bigint | "unmetered" {
+  if (entitlement === undefined) return account.balance - (live.held - released);
+  const card = findEntitlement(context.db, tag, entitlement, live);
+  if (card === undefined) return 0n;
+  return card.quota === undefined ? "unmetered" : card.quota - card.spent - (card.held - released);
 }
 
 function upTo(free: bigint, amount: bigint): Shares {
@@ -158,10 +189,11 @@ function charged(account: AccountRow, ask: SettleAsk, shares: Shares, lines: num
 }
 
 /** What a settlement changes in memory. @returns puts it back. */
-function memoryOf(live: Live, ask: SettleAsk): () => void {
+function memoryOf(live: Live, ask: SettleAsk, request: CountedRequest): () => void {
   const { requestId } = ask;
   const held = live.holds.get(requestId);
   const names = [LEFT_BUCKET, OVERRUN_BUCKET, tokenBucket(scopeOf(ask, held))];
+  if (request.counted !== "") names.push(tokenBucket(keyScope(request.keyId)));
   const buckets = names.map((name) => [name, live.buckets.get(name)] as const);
   return () => {
     if (held && !live.holds.has(requestId)) addHold(live, requestId, held);
@@ -223,6 +255,17 @@ function correctTokens(live: Live, ask: SettleAsk, hold: HoldRecord | undefined,
   if (difference === 0) return;
   const name = tokenBucket(scopeOf(ask, hold));
   live.buckets.set(name, take(drain(live.buckets.get(name), ask.tokensPerMinute, nowMs), difference));
+}
+
+/** The same in the bucket of its key, where that counts tokens still. */
+function correctTokensOfKey(context: Context, ask: SettleAsk, request: CountedRequest, nowMs: number): void {
+  const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
+  if (difference === 0 || !readCounted(request.counted).tokens) return;
+  const { tokensPerMinute } = limitsNow(context, ask.tag, request.keyId).ofKey;
+  if (tokensPerMinute === undefined) return;
+  const { buckets } = context.live(ask.tag);
+  const name = tokenBucket(keyScope(request.keyId));
+  buckets.set(name, take(drain(buckets.get(name), tokensPerMinute, nowMs), difference));
 }
 
 function scopeOf({ group, keyId, perKey }: SettleAsk, hold: HoldRecord | undefined): string {

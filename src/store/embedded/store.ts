@@ -67,6 +67,8 @@ const CALLS: Calls<Context> = {
   listAccountNames: accounts.listAccountNames,
   listAccounts: accounts.listAccounts,
   setPlan: accounts.setPlan,
+  setAccountLimits: accounts.setAccountLimits,
+  readAccountBudgets: accounts.readAccountBudgets,
   createKey: keys.createKey,
   listKeys: keys.listKeys,
   changeKey: keys.changeKey,

@@ -141,6 +141,8 @@ function probeOf(tag: AccountTag): AdmitAsk {
     requestId: "0".repeat(32) as RequestId,
     tag,
     keyHash: "0".repeat(64) as KeyHash,
+    model: "",
+    address: "",
     plans: [],
     groups: [],
     inputTokens: 0,

@@ -18,6 +18,7 @@ export interface Gate {
 const WRITES = [
   "createAccount",
   "setPlan",
+  "setAccountLimits",
   "createKey",
   "changeKey",
   "rotateKey",

@@ -2,8 +2,10 @@
 import { randomBytes } from "node:crypto";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
+import { budgetField } from "../budgets.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
-import type { Store } from "../contract.ts";
+import type { AccountBudgets, Store } from "../contract.ts";
+import { BUDGET_SPANS } from "../limits.ts";
 import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
 import type {
   Account,
@@ -24,6 +26,7 @@ import {
   entriesOf,
   type HashFields,
   toAccount,
+  toBudgets,
   toEntitlement,
   toFormerKey,
   toKey,
@@ -122,6 +125,33 @@ export async function setPlan(
   return reply === "set" ? readAccount(runner, tag) : undefined;
 }
 
+export async function setAccountLimits(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  limits: string,
+  replayed?: number,
+): Promise<Account | undefined> {
+  const reply = await runner.script(scripts["account-limits"], [accountKey(tag)], [limits, `${replayed ?? ""}`]);
+  return reply === "set" ? readAccount(runner, tag) : undefined;
+}
+
+/** The budgets of an account that were ever used; undefined when there is no such account. */
+export async function readAccountBudgets(runner: Runner, tag: AccountTag): Promise<AccountBudgets | undefined> {
+  const fields = budgetFields(true, "");
+  const [name, ...texts] = await runner.step((redis) =>
+    redis.hmget(accountKey(tag), ["name", ...fields.map((field) => `b:${field}`)]),
+  );
+  if (!name) return undefined;
+  return toBudgets(fields.map((field, i) => [field, texts[i] ?? undefined]));
+}
+
+/** As `lua/key-read.lua` gives it: the account's limits, then the texts of the key's and of the account's budgets. */
+type KeyReadReply = [string, string, string, string, string, string[][], string, ...string[]];
+
+const budgetFields = (ofAccount: boolean, keyId: string): string[] =>
+  BUDGET_SPANS.map((span) => budgetField({ span, ofAccount }, keyId));
+
 export async function readKey(
   runner: Runner,
   scripts: Scripts,
@@ -130,11 +160,15 @@ export async function readKey(
 ): Promise<KeyView | undefined> {
   const reply = await runner.script(scripts["key-read"], [accountKey(tag)], [hash]);
   if (reply === null) return undefined;
-  const [now, key, name, plan, balance, cards] = reply as [string, string, string, string, string, string[][]];
+  const [now, json, name, plan, balance, cards, limits, ...budgets] = reply as KeyReadReply;
+  const key = toKey(tag, json);
   return {
-    key: toKey(tag, key),
-    account: { id: accountId(tag), name, plan, balance: nanoUsd(BigInt(balance)) },
+    key,
+    account: { id: accountId(tag), name, plan, balance: nanoUsd(BigInt(balance)), limits },
     entitlements: cards.map(toEntitlement),
+    budgets: toBudgets(
+      [...budgetFields(false, key.id), ...budgetFields(true, "")].map((field, i) => [field, budgets[i]]),
+    ),
     storeTimeMs: Number(now),
   };
 }
@@ -156,7 +190,8 @@ export async function listKeys(runner: Runner, tag: AccountTag): Promise<ListedK
     .map(([, json]) => toKey(tag, json))
     .map((key) => {
       const used = fields[`ku:${key.id}`];
-      return used === undefined ? key : { ...key, lastUse: toKeyUse(key.id, used) };
+      const budgets = toBudgets(budgetFields(false, key.id).map((field) => [field, fields[`b:${field}`]]));
+      return { ...key, budgets, ...(used !== undefined && { lastUse: toKeyUse(key.id, used) }) };
     })
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }
@@ -167,11 +202,11 @@ export async function changeKey(
   scripts: Scripts,
   tag: AccountTag,
   keyId: string,
-  { group, name, status, expiresAtMs }: Omit<KeyChange, "status"> & { readonly status?: Key["status"] },
+  { group, name, status, expiresAtMs, limits, caps }: Omit<KeyChange, "status"> & { readonly status?: Key["status"] },
   replayed?: number,
 ): Promise<Key | undefined> {
   const expires = expiresAtMs === "never" ? "" : expiresAtMs?.toString();
-  const changed = Object.entries({ group, name, status, expires }).flatMap(([field, text]) =>
+  const changed = Object.entries({ group, name, status, expires, limits, caps }).flatMap(([field, text]) =>
     text === undefined ? [] : [field, text],
   );
   const values = [keyId, `${replayed ?? ""}`, ...changed];

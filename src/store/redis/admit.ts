@@ -3,6 +3,7 @@
 import { nanoUsd } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../admission.ts";
+import { budgetOfLetter } from "../budgets.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
@@ -31,12 +32,16 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
       ask.again ? "1" : "0",
       `${ACCOUNT_CONCURRENCY_MAX}`,
       idempotency?.fingerprint ?? "",
+      ask.model,
+      ask.address,
     ],
   )) as readonly string[];
   const [outcome, second = ""] = reply;
   if (outcome === "admitted") return admittedOf(tag, JSON.parse(second) as HoldRecord);
   const [, , group = "", wait = "", ...states] = reply;
-  const first = states[6] as RequestId | undefined;
+  const first = states[6] ? (states[6] as RequestId) : undefined;
+  const [, , , , , , , letter = "", own = "", ends = ""] = states;
+  const span = budgetOfLetter(letter)?.span;
   return {
     outcome: "refused",
     cause: second as AdmitRefusalCause,
@@ -44,6 +49,9 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
     retryAfterMs: wait === "" ? undefined : Number(wait),
     limits: { requests: bucketOfTexts(states.slice(0, 3)), tokens: bucketOfTexts(states.slice(3, 6)) },
     ...(first === undefined ? {} : { first }),
+    ...(span === undefined ? {} : { span }),
+    ...(ends === "" ? {} : { resetsAtMs: Number(ends) }),
+    ...(own === "" ? {} : { limitOfKey: Number(own) }),
   };
 }
 
@@ -58,7 +66,9 @@ function termsTexts(terms: GroupTerms): readonly string[] {
     `${terms.tokensPerMinute ?? ""}`,
     `${terms.concurrency}`,
     terms.perKey ? "1" : "0",
-    ...(terms.dear ? [`${terms.dear.holdFull}`, `${terms.dear.holdMin}`] : []),
+    `${terms.dear?.holdFull ?? ""}`,
+    `${terms.dear?.holdMin ?? ""}`,
+    terms.fallback ? "1" : "",
   ];
 }
 

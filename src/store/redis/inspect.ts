@@ -23,7 +23,7 @@ import {
   paymentsKey,
   settledKey,
 } from "./keys.ts";
-import { entriesOf, type HashFields, toAccount, toEntitlement, toFormerKey, toKey } from "./records.ts";
+import { entriesOf, type HashFields, toAccount, toBudgets, toEntitlement, toFormerKey, toKey } from "./records.ts";
 import { wholeHash } from "./whole.ts";
 
 export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountState | undefined> {
@@ -41,6 +41,8 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     seq: Number(fields.seq),
     inFlight: Number(fields.conc),
     inFlightByScope: Object.fromEntries(entriesOf(fields, "c:").map(([scope, count]) => [scope, Number(count)])),
+    inFlightByKey: Object.fromEntries(entriesOf(fields, "kc:").map(([key, count]) => [key, Number(count)])),
+    budgets: Object.fromEntries(toBudgets(entriesOf(fields, "b:"))),
     keys: entriesOf(fields, "k:")
       .filter(([, json]) => !toFormerKey(json))
       .map(([, json]) => toKey(tag, json))

@@ -1,6 +1,7 @@
 /** What Redis holds, as values of the contract. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
+import type { BudgetCounts } from "../budgets.ts";
 import { StoreError } from "../contract.ts";
 import { accountId } from "../names.ts";
 import type { Account, Code, Entitlement, Key, KeyUse, LedgerLine } from "../records.ts";
@@ -15,7 +16,19 @@ export function fieldsOf(flat: readonly string[] = []): HashFields {
 }
 
 /** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
-export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent", "topped", "seq", "created"] as const;
+export const ACCOUNT_FIELDS = [
+  "name",
+  "plan",
+  "plan_rev",
+  "bal",
+  "held",
+  "spent",
+  "topped",
+  "seq",
+  "created",
+  "lim",
+  "lim_rev",
+] as const;
 
 /**
  * An account's hash; undefined when there is no such account.
@@ -36,6 +49,8 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     name: fields.name,
     plan: fields.plan ?? "",
     planRevision: Number(fields.plan_rev ?? 1),
+    limits: fields.lim ?? "",
+    limitsRevision: Number(fields.lim_rev ?? 0),
     balance: nanoUsd(BigInt(fields.bal ?? 0)),
     held: nanoUsd(BigInt(fields.held ?? 0)),
     spent: nanoUsd(BigInt(fields.spent ?? 0)),
@@ -47,8 +62,9 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
 
 /** A key record: a JSON list of texts (`lua/key.lua`). */
 export function toKey(tag: AccountTag, json: string): Key {
-  const [id = "", group = "", status, created, revision, name = "", expires = "", suspended, , former = "", rotated] =
-    JSON.parse(json) as readonly string[];
+  const texts = JSON.parse(json) as readonly string[];
+  const [id = "", group = "", status, created, revision, name = "", expires = "", suspended, , former = ""] = texts;
+  const [rotated, limits = "", caps = ""] = texts.slice(10);
   return {
     id,
     tag,
@@ -60,7 +76,25 @@ export function toKey(tag: AccountTag, json: string): Key {
     createdAtMs: Number(created),
     revision: Number(revision),
     rotation: Number(rotated ?? 0),
+    limits,
+    caps,
   };
+}
+
+/** Budgets by field, of what stands under their names in the account (`lua/budgets.lua`); those without a text are left out. */
+export function toBudgets(
+  texts: readonly (readonly [field: string, text: string | undefined])[],
+): Map<string, BudgetCounts> {
+  return new Map(
+    texts.flatMap(([field, text]) => {
+      if (!text) return [];
+      const figures = text.split(" ");
+      const sums = ([period, spent = "0", held = "0"]: readonly string[]) => {
+        return { period: Number(period), spent: BigInt(spent), held: BigInt(held) };
+      };
+      return [[field, { now: sums(figures.slice(0, 3)), before: sums(figures.slice(3)) }] as const];
+    }),
+  );
 }
 
 /** Until when a value works that a key had before, and whose; undefined for a key (`lua/key.lua`). */

@@ -12,14 +12,18 @@ export interface Script {
 /** Of every script that changes more of an account than its own fields. */
 const CHANGING = ["common", "sums", "change"] as const;
 
+/** Of every script that lets holds go. */
+const LIMITS = ["limits", "budgets"] as const;
+
 /** Which shared parts are put before which script. */
 const PARTS = {
-  admit: [...CHANGING, "key", "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
-  extend: [...CHANGING, "holds", "sweep", "card"],
-  settle: [...CHANGING, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
+  admit: [...CHANGING, "key", ...LIMITS, "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
+  extend: [...CHANGING, ...LIMITS, "holds", "sweep", "card"],
+  settle: [...CHANGING, ...LIMITS, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
   "account-create": ["common"],
   "account-drop": [],
   "account-plan": ["common"],
+  "account-limits": ["common"],
   "name-reserve": [],
   "names-read": [],
   "key-create": ["common"],

@@ -71,7 +71,8 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 23 */ keptTexts(ask),
     /* 24 */ `${counts.length}`,
     /* 25 */ `${ask.attempts?.length ?? 0}`,
-    /* 26, and on */ ...countTexts(ask, counts),
+    /* 26 */ ask.counted ?? "",
+    /* 27, and on */ ...countTexts(ask, counts),
     ...(ask.attempts ?? []).flatMap((attempt) => {
       const { debit, credit } = attemptAccounts(attempt, ask);
       return [`${attempt.amount}`, debit, credit, attempt.memo];

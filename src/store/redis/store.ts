@@ -59,6 +59,9 @@ const CALLS: Calls<ScriptContext> = {
   listAccountNames: ({ runner }, cursor, limit) => accounts.listAccountNames(runner, cursor, limit),
   listAccounts: ({ runner }, cursor, limit) => accounts.listAccounts(runner, cursor, limit),
   setPlan: ({ runner, scripts }, tag, plan, revision) => accounts.setPlan(runner, scripts, tag, plan, revision),
+  setAccountLimits: ({ runner, scripts }, tag, limits, revision) =>
+    accounts.setAccountLimits(runner, scripts, tag, limits, revision),
+  readAccountBudgets: ({ runner }, tag) => accounts.readAccountBudgets(runner, tag),
   createKey: ({ runner, scripts }, tag, key) => accounts.createKey(runner, scripts, tag, key),
   listKeys: ({ runner }, tag) => accounts.listKeys(runner, tag),
   changeKey: ({ runner, scripts }, tag, keyId, change, revision) =>

@@ -66,6 +66,7 @@ export async function request(caller: Caller, gateway: Running, parts: ClientPar
         textTokens: 0,
         includeUsage: false,
       },
+      address: "",
       idempotency: undefined,
       holdTtlMs: parts.holdTtlMs,
     },

@@ -50,6 +50,7 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     requestId: newRequestId(Date.now(), randomBytes),
     protocol: "chat",
     key: presented,
+    address: "",
     facts,
     holdTtlMs: 60_000,
     idempotency: { ...request, streamed: false, keepMs: 60_000 },

@@ -15,17 +15,19 @@ test("--json prints one line of JSON and nothing else, before or behind the comm
   };
   const account = await json("account", "create", "alice", "--json");
   assert.equal(account.name, "alice");
-  assert.deepEqual(await json("--json", "account", "show", "alice"), { ...account, entitlements: [] });
+  assert.deepEqual(await json("--json", "account", "show", "alice"), { ...account, budgets: [], entitlements: [] });
   assert.equal((await json("account", "list", "--json")).items[0].name, "alice");
   assert.equal((await json("account", "set-plan", "alice", "pro", "--json")).plan, "pro");
   const key = await json("key", "create", "--account", "alice", "--group", "big", "--json");
   assert.deepEqual(Object.keys(key).sort(), [
     "account",
+    "caps",
     "created_at",
     "expires_at",
     "group",
     "id",
     "key",
+    "limits",
     "name",
     "previous_until",
     "status",

@@ -112,6 +112,25 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.deepEqual([typo.status, typo.err.includes("30d or 12h")], [2, true]);
   const past = await tollgate("key", "expire", id, "2020-01-01T00:00:00Z");
   assert.deepEqual([past.status, past.err.includes("an instant to come")], [1, true]);
+  assert.equal((await tollgate("key", "limit", id)).out, `The key ${id} of account alice has no limits of its own.\n`);
+  const limited = await tollgate("key", "limit", id, "--day", "5", "--requests", "60", "--from", "192.0.2.0/24, ::1");
+  const figures = "5.00 USD a day; 60 requests per minute; from 192.0.2.0/24, ::1";
+  assert.match(
+    limited.out,
+    new RegExp(`^The key ${id} of account alice\\.\nIts own limits: ${figures}\\.\n\nBUDGET .*\nday +5.00 +0.00`),
+  );
+  const more = await tollgate("key", "limit", id, "--total", "9", "--day", "none", "--cap");
+  assert.match(more.out, /Its own limits: 5\.00 USD a day.*\nThe operator's caps: 9\.00 USD in all\.\n/);
+  assert.match((await tollgate("key", "limit", id, "--day", "none")).out, /limits: 60 requests per minute; from/);
+  assert.match((await tollgate("key", "limit", id, "--clear", "--cap")).out, /^(?!.*caps)/s);
+  const wrong = await tollgate("key", "limit", id, "--requests", "many");
+  assert.deepEqual([wrong.status, wrong.err.includes("--requests must be a whole number above 0, or none")], [2, true]);
+  assert.equal((await tollgate("key", "limit", id, "--from", "10.0.0.1/8")).status, 1);
+  assert.match(
+    (await tollgate("account", "limit", "alice", "--month", "40")).out,
+    /month +40\.00 +0\.00 +0\.00 +40\.00 /,
+  );
+  assert.equal((await tollgate("account", "limit", "alice", "--clear")).out, "The account alice has no budget.\n");
   const rotated = await tollgate("key", "rotate", id, "--overlap", "30m");
   const [told, value] = rotated.out.split("\n");
   assert.match(told as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));

@@ -20,6 +20,8 @@ test("a hold counts as held and cannot be adjusted away; its charge is a ledger 
     requestId,
     tag: key.tag,
     keyHash: key.hash,
+    model: "big-1",
+    address: "",
     plans: ["free"],
     groups: [{ group: "big", kind: "pay_per_use", holdFull: hold, holdMin: hold, ...terms }],
     inputTokens: 10,

@@ -19,11 +19,14 @@ test("a key is shown when it is created and never again, nor logged", async (t) 
   const listed = await ask("GET", "/admin/v1/accounts/alice/keys");
   assert.deepEqual(Object.keys(listed.json.items[0]).sort(), [
     "account",
+    "budgets",
+    "caps",
     "created_at",
     "expires_at",
     "group",
     "id",
     "last_used",
+    "limits",
     "name",
     "previous_until",
     "status",

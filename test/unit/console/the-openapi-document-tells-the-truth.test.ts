@@ -122,6 +122,12 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("PUT", "/admin/v1/keys/{id}/name", 200, { name: "Laptop" }, { id });
   await ask("PUT", "/admin/v1/keys/{id}/expiry", 200, { expires_at: "2099-01-31T12:00:00Z" }, { id });
   await ask("POST", "/admin/v1/keys/{id}/rotate", 200, { overlap_seconds: 60 }, { id });
+  await ask("GET", "/admin/v1/keys/{id}", 200, undefined, { id });
+  const limits = { budgets_usd: { day: "5.00", total: "9.00" }, concurrency: 3, addresses: ["192.0.2.0/24"] };
+  await ask("PUT", "/admin/v1/keys/{id}/limits", 200, limits, { id });
+  await ask("PUT", "/admin/v1/keys/{id}/caps", 200, { models: ["*"] }, { id });
+  await ask("GET", "/admin/v1/keys/{id}", 200, undefined, { id });
+  await ask("PUT", "/admin/v1/accounts/{name}/limits", 200, { budgets_usd: { day: "5.00" } }, { name: "alice" });
   await ask("POST", "/admin/v1/keys/{id}/suspend", 200, undefined, { id });
   await ask("POST", "/admin/v1/keys/{id}/resume", 200, undefined, { id });
   await ask("POST", "/admin/v1/keys/{id}/revoke", 200, undefined, { id });

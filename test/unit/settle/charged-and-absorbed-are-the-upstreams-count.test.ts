@@ -183,6 +183,8 @@ async function admitted(
     requestId,
     tag: account.tag,
     keyHash: hashKey(account.key),
+    model: terms.model.name,
+    address: "",
     plans: terms.plans,
     groups,
     inputTokens: terms.inputTokens,

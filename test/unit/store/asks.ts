@@ -38,6 +38,8 @@ export const cardTerms = (changes: Parameters<typeof terms>[0] = {}): GroupTerms
 export function admitAsk(changes: Partial<AdmitAsk> & Pick<AdmitAsk, "tag" | "requestId">): AdmitAsk {
   return {
     keyHash: hashOf("key"),
+    model: "big-1",
+    address: "",
     plans: ["free"],
     groups: [terms()],
     inputTokens: 0,

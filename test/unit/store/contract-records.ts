@@ -69,7 +69,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await store.revokeKey(tag, "key_Rkeys"), revoked);
     assert.deepEqual(await store.changeKey(tag, "key_Rkeys", { group: "big" }), revoked);
     assert.equal(await store.revokeKey(tag, "key_none"), undefined);
-    assert.deepEqual(await store.listKeys(tag), [revoked]);
+    assert.deepEqual(await store.listKeys(tag), [{ ...revoked, budgets: new Map() }]);
     assert.ok(Math.abs((revoked?.createdAtMs ?? 0) - createdAtMs) < 60_000);
     const answer = await store.admit(admitAsk({ tag, requestId: ridOf(1) }));
     assert.equal(causeOf(answer), "revoked_key");
@@ -137,7 +137,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await rotate("two", { overlapMs: 0 }), first, "sent again it changes nothing");
     assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, first.previousUntilMs);
     assert.equal((await store.readKey(tag, hashOf("two")))?.key.expiresAtMs, undefined);
-    assert.deepEqual(await store.listKeys(tag), [first], "one key");
+    assert.deepEqual(await store.listKeys(tag), [{ ...first, budgets: new Map() }], "one key");
 
     // What becomes of the key becomes of all its values.
     await store.changeKey(tag, id, { status: "suspended" });
@@ -315,7 +315,13 @@ export function recordTests(ask: Ask): void {
     await store.grant(tag, { ...card, id: "Rv2", quota: nanoUsd(7n) });
     const before = await store.inspect(tag);
     const view = await store.readKey(tag, hashOf("key"));
-    assert.deepEqual(view?.account, { id: "acct_Rview00000", name: "Rview", plan: "basic", balance: 1_000n });
+    assert.deepEqual(view?.account, {
+      id: "acct_Rview00000",
+      name: "Rview",
+      plan: "basic",
+      balance: 1_000n,
+      limits: "",
+    });
     assert.deepEqual(
       view?.entitlements.map((e) => [e.id, e.quota]),
       [

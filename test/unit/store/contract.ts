@@ -3,6 +3,7 @@ import { after, before, describe } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
 import { admissionTests } from "./contract-admit.ts";
 import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
+import { budgetTests, budgetTimeTests } from "./contract-budgets.ts";
 import { codeTests } from "./contract-codes.ts";
 import { costTests } from "./contract-costs.ts";
 import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
@@ -35,6 +36,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     const ask: Ask = () => bench;
     admissionTests(ask);
     extensionTests(ask);
+    budgetTests(ask);
     settlementTests(ask);
     recordTests(ask);
     codeTests(ask);
@@ -44,6 +46,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     figureTests(ask);
     if (!clock) return;
     limitTests(ask);
+    budgetTimeTests(ask);
     settlementTimeTests(ask);
     idempotencyTimeTests(ask);
     extensionTimeTests(ask);

@@ -5,8 +5,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { addressBits } from "../../../src/store/address-bits.ts";
 import type { Admitted } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
+import { type LimitSet, limitsText } from "../../../src/store/limits.ts";
+import { keyScope } from "../../../src/store/names.ts";
 import { SETTLED_MARK_MS, type UpstreamCost } from "../../../src/store/settlement.ts";
 import type { IdempotentRequest } from "../../../src/values/idempotency.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -20,7 +23,10 @@ import { anyOperation, type Operation } from "./operations.ts";
 
 const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 100);
 const STEPS_MAX = 60;
-const START_MS = Date.UTC(2026, 5, 1, 12);
+/** A Sunday: half a day on, a day, a week and a month begin. */
+const START_MS = Date.UTC(2026, 4, 31, 12);
+
+const RATES = { requestsPerMinute: 3, tokensPerMinute: 1_000, concurrency: 2 };
 
 function keyOf(said: { key: string; body: string } | undefined): IdempotentRequest | undefined {
   return said && { key: hashOf(said.key), fingerprint: hashOf(said.key + said.body) };
@@ -63,6 +69,9 @@ class Run {
       await this.#both((store) => store.createAccount({ tag, name: tag, plan: "free" }));
       await this.#both((store) => store.createKey(tag, { id: `key_${tag}0`, hash: hashOf("0"), group: "big" }));
       await this.#both((store) => store.createKey(tag, { id: `key_${tag}1`, hash: hashOf("1"), group: "cards" }));
+      const [budget, rates] = [limitsText({ budgets: { day: nanoUsd(250n), week: nanoUsd(400n) } }), limitsText(RATES)];
+      await this.#both((store) => store.changeKey(tag, `key_${tag}0`, { limits: budget }));
+      await this.#both((store) => store.changeKey(tag, `key_${tag}1`, { caps: rates }));
       await this.#both((store) => store.credit(tag, { id: "p0", amount: 1_000n, kind: "topup", note: "" }));
       const card = {
         id: "c0",
@@ -147,6 +156,17 @@ class Run {
       case "byOldValue":
         await this.#both((store) => store.readKey(tag, hashOf(`${o.key} ${o.value}`)));
         return;
+      case "keyLimits": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        const change = { [o.which]: limitsText(o.limits) };
+        await this.#both((store) => store.changeKey(tag, `key_${tag}${o.key}`, change, revision));
+        return;
+      }
+      case "accountLimits": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        await this.#both((store) => store.setAccountLimits(tag, limitsText(o.limits as LimitSet), revision));
+        return;
+      }
       case "revoke":
         await this.#both((store) => store.revokeKey(tag, `key_${tag}${o.key}`));
         return;
@@ -161,6 +181,8 @@ class Run {
       case "read":
         await this.#both((store) => store.readKey(tag, hashOf(`${o.key}`)));
         await this.#both((store) => store.listKeys(tag));
+        await this.#both((store) => store.readAccountBudgets(tag));
+        await this.#both((store) => store.readLimits(tag, keyScope(`key_${tag}${o.key}`)));
         await this.#both((store) => store.readLedger(tag, o.key, 3));
         await this.#both((store) => store.listCodes(this.#name, 3));
         await this.#both((store) => store.readDays(tag, "2026-05-20", "2026-06-30"));
@@ -173,9 +195,17 @@ class Run {
   }
 
   async #admit(tag: AccountTag, o: Extract<Operation, { do: "admit" }>): Promise<void> {
-    const { rid, key, do: _, account: __, idempotency: said, ...rest } = o;
+    const { rid, key, do: _, account: __, idempotency: said, address, ...rest } = o;
     const idempotency = keyOf(said);
-    const ask = admitAsk({ ...rest, tag, requestId: ridOf(rid), keyHash: hashOf(`${key}`), idempotency });
+    const from = addressBits(address);
+    const ask = admitAsk({
+      ...rest,
+      address: from,
+      tag,
+      requestId: ridOf(rid),
+      keyHash: hashOf(`${key}`),
+      idempotency,
+    });
     const answer = await this.#both((store) => store.admit(ask));
     if (answer.outcome !== "admitted") return;
     this.#admitted.set(`${tag}${rid}`, answer);
@@ -212,6 +242,7 @@ class Run {
       attempts: o.attempts,
       costs: o.costs && costsOf(o.costs, !voided),
       voided,
+      counted: permit?.counted,
       leftUnpaid:
         voided && o.leftUnpaid ? { ...o.leftUnpaid, costs: costsOf(o.costs ?? o.leftUnpaid.costs, true) } : undefined,
       idempotency: kept,

@@ -104,10 +104,11 @@ test("a folder of the version without codes is taken over with everything in it"
     const tag = await makeAccount(store, "Older", { funds: 7n });
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
-    old.exec("DROP TABLE former_keys; DROP TABLE key_uses;");
+    old.exec("DROP TABLE former_keys; DROP TABLE key_uses; DROP TABLE budgets;");
     old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
-    old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
-    for (const column of ["name", "expires", "previous_until", "rotation"])
+    for (const column of ["plan_revision", "limits", "limits_revision"])
+      old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
+    for (const column of ["name", "expires", "previous_until", "rotation", "limits", "caps"])
       old.exec(`ALTER TABLE keys DROP COLUMN ${column};`);
     for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning", "cost", "absorbed"])
       old.exec(`ALTER TABLE days DROP COLUMN ${count};`);

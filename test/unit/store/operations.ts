@@ -1,6 +1,7 @@
 /** Random operations for the differential test: few accounts, keys, groups, cards and ids, so that they collide. */
 import fc from "fast-check";
 import type { GroupTerms } from "../../../src/store/admission.ts";
+import type { LimitSet } from "../../../src/store/limits.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { DAY_MS, terms } from "./asks.ts";
 
@@ -30,6 +31,7 @@ const termsOf = fc
     tokensPerMinute: limit,
     concurrency: fc.constantFrom(2, 10, 100, 100),
     perKey: fc.boolean(),
+    fallback: fc.boolean(),
   })
   .map(({ part, dear: more, ...rest }): GroupTerms => {
     const kind = rest.group === "cards" || rest.group === "more" ? "time_card" : "pay_per_use";
@@ -66,12 +68,37 @@ const costs = fc.uniqueArray(
 /** How far the revision of a write that is done again is from now; undefined: it is done for the first time. */
 const replayedFromMs = fc.option(fc.constantFrom(-HOUR_MS, 0, 1, HOUR_MS), { nil: undefined, freq: 4 });
 
+const budget = fc
+  .oneof({ weight: 6, arbitrary: fc.bigInt(0n, 400n) }, { weight: 1, arbitrary: fc.constant(9_000_000_000_000_000n) })
+  .map(nanoUsd);
+
+/** Few and small, so that they are met, and mostly one kind of them, so that others do not come first. */
+const budgets = fc.record({ day: budget, week: budget, month: budget, total: budget }, { requiredKeys: [] });
+const rates = {
+  requestsPerMinute: fc.constantFrom(1, 3, 60),
+  tokensPerMinute: fc.constantFrom(60, 1_000, 1_000_000_000),
+  concurrency: fc.constantFrom(1, 2, 10),
+};
+const lists = {
+  models: fc.constantFrom(["m*"], ["m1"], ["m*", "x"], ["*"]),
+  addresses: fc.constantFrom(["10.0.0.0/8"], ["::1", "10.1.0.0/16"], ["fd00::/8", "10.0.0.1"]),
+};
+const limitSet = fc
+  .oneof(
+    { weight: 3, arbitrary: fc.record({ budgets }) },
+    { weight: 2, arbitrary: fc.record(rates, { requiredKeys: [] }) },
+    { weight: 1, arbitrary: fc.record({ budgets, ...rates, ...lists }, { requiredKeys: [] }) },
+  )
+  .map((limits): LimitSet => limits as LimitSet);
+
 const operation = {
   admit: fc.record({
     do: fc.constant("admit" as const),
     account,
     key: fc.constantFrom(0, 0, 0, 0, 1, 1, 1, 1, 2, 9),
     rid,
+    model: fc.constantFrom("m1", "m1", "m2", "x"),
+    address: fc.constantFrom("10.0.0.1", "10.0.0.1", "10.1.2.3", "::1", "192.0.2.1", ""),
     plans: fc.constantFrom(["free", "pro"], ["free", "pro"], ["free"], ["pro", "none"], ["none"]),
     groups: fc.uniqueArray(termsOf, { selector: (t) => t.group, minLength: 2, maxLength: 4 }),
     inputTokens: tokens,
@@ -182,6 +209,23 @@ const operation = {
     key,
     value: fc.integer({ min: 0, max: 20 }),
   }),
+  keyLimits: fc.record({
+    do: fc.constant("keyLimits" as const),
+    replayedFromMs,
+    account,
+    key,
+    which: fc.constantFrom("limits" as const, "caps" as const),
+    limits: fc.option(limitSet, { nil: {} }),
+  }),
+  accountLimits: fc.record({
+    do: fc.constant("accountLimits" as const),
+    replayedFromMs,
+    account,
+    limits: fc.record(
+      { budgets: fc.record({ day: budget, month: budget }, { requiredKeys: [] }) },
+      { requiredKeys: [] },
+    ),
+  }),
   revoke: fc.record({ do: fc.constant("revoke" as const), account, key }),
   createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
   plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
@@ -211,6 +255,8 @@ export const anyOperation = fc.oneof(
   { weight: 2, arbitrary: operation.keyState },
   { weight: 2, arbitrary: operation.rotate },
   { weight: 2, arbitrary: operation.byOldValue },
+  { weight: 3, arbitrary: operation.keyLimits },
+  { weight: 1, arbitrary: operation.accountLimits },
   { weight: 1, arbitrary: operation.createKey },
   { weight: 1, arbitrary: operation.plan },
   { weight: 1, arbitrary: operation.read },

@@ -1,13 +1,13 @@
 -- Decides a request: key, plan, group, funds, limits, hold. embedded/admit.ts decides the same.
 -- KEYS account holds expiries settled, and the idempotency key's where the request has one
--- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey, and where there are
---      such the holdFull and holdMin of an account that is held at the dearest), input tokens,
+-- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey, the holdFull and
+--      holdMin of an account that is held at the dearest or two '', '1' where the balance pays when no card does), input tokens,
 --      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
---      fingerprint under the idempotency key or ''
+--      fingerprint under the idempotency key or '', the model's name, bits of the client's address or ''
 
 local holds, expiries, settled, idem = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local rid, input_tokens, ttl = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[6])
-local fingerprint = ARGV[9]
+local fingerprint, model, address = ARGV[9], ARGV[10], ARGV[11]
 
 local plans = {}
 for _, plan in ipairs(cjson.decode(ARGV[3])) do plans[plan] = true end
@@ -19,16 +19,19 @@ local function refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
 end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over'))
+  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim'))
 end
 
 local now = clock()
-local todo, stored_key, plan, listed, bal, held, conc, over = read()
+local todo, stored_key, plan, listed, bal, held, conc, over, account_limits = read()
 if not stored_key then return refused('unknown_key') end
 local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
 local barred = key_barred(key, now)
 if barred then return refused(barred, group) end
+local kit = has_limits(key, account_limits) and limit_kit()
+local limits = kit and kit.limits_of(key, account_limits)
+if limits and not kit.allows_address(limits, address) then return refused('address_not_allowed', group) end
 if todo then finish(todo) end
 
 local before = redis.call('HGET', holds, rid)
@@ -59,7 +62,8 @@ for _, g in ipairs(cjson.decode(ARGV[4])) do
   if g[1] == group and not terms then
     terms = { kind = g[2], full = amount(g[3]), least = amount(g[4]), rpm = tonumber(g[5]), tpm = tonumber(g[6]),
       concurrency = tonumber(g[7]), per_key = g[8] == '1' }
-    dear = dear and g[9]
+    terms.fallback = g[11] == '1'
+    dear = dear and g[9] ~= '' and g[9]
     if dear then terms.full, terms.least = amount(g[9]), amount(g[10]) end
     if not terms.full or not terms.least or not (terms.least <= terms.full) then return bad('hold') end
     if not terms.concurrency then return bad('concurrency') end
@@ -73,75 +77,154 @@ for _, card in ipairs(listed_cards(account, listed)) do
     if plans[card.plan] then planned = true end
   end
 end
-if terms and terms.kind == 'time_card' and of_group == 0 then return refused('no_entitlement', group) end
+if terms and terms.kind == 'time_card' and not terms.fallback and of_group == 0 then return refused('no_entitlement', group) end
 if not planned then return refused('not_in_plan', group) end
 if not terms then return refused('group_mismatch', group) end
 
--- Funds: who pays, what of it is held already, and what the request holds.
-local payer, entitlement, unmetered, free = 'held', '', '0', nil
-local held_before, hold = stored_number(held, account .. ' held'), nil
+if limits and not kit.allows_model(limits, model) then return refused('model_not_allowed', group) end
+
+-- Funds: who pays, what of it is held already, and what it has left.
+local payer, entitlement, unmetered = 'held', '', '0'
+local held_before, available = stored_number(held, account .. ' held'), nil
 if terms.kind == 'time_card' then
   local cause = 'no_entitlement'
   for _, card in ipairs(running) do
-    if not hold and card.group == group and plans[card.plan] then
+    if not available and card.group == group and plans[card.plan] then
       cause = 'quota_used'
       if not card.quota then
-        hold, entitlement, unmetered = 0, card.id, '1'
+        available, entitlement, unmetered = 0, card.id, '1'
       else
         local rest = card.quota - card.spent - card.held
         if rest >= terms.least then
-          hold, entitlement, payer, held_before = math.min(rest, terms.full), card.id, 'eh:' .. card.id, card.held
-          free = rest - hold
+          available, entitlement, payer, held_before = rest, card.id, 'eh:' .. card.id, card.held
         end
       end
     end
   end
-  if not hold then return refused(cause, group) end
-else
-  local available = stored_number(bal, account .. ' bal') - held_before
+  if not available and not terms.fallback then return refused(cause, group) end
+end
+if not available then
+  available = stored_number(bal, account .. ' bal') - held_before
   if not (available >= terms.least) then return refused('insufficient_balance', group) end
+end
+
+-- Budgets of the key and of its account, and what the request holds within them.
+local budgets, purse, hold, free = {}, nil, 0, nil
+if unmetered == '0' then
+  if limits then
+    purse = budget_kit()
+    budgets = purse.open(limits, key_id, now)
+    for _, budget in ipairs(budgets) do
+      if budget.rest < terms.least then
+        local cause, ends = 'key_budget', purse.ends(budget.letter, budget.figures[1])
+        if budget.letter == string.upper(budget.letter) then cause = 'account_budget' end
+        local reply = refused(cause, group)
+        reply[11], reply[12], reply[13], reply[14] = '', budget.letter, '', ends and text(ends) or ''
+        return reply
+      end
+    end
+    for _, budget in ipairs(budgets) do available = math.min(available, budget.rest) end
+  end
   hold = math.min(available, terms.full)
   free = available - hold
 end
 
--- Limits. What the request bucket has counted stays although the request is refused.
+-- Rate limits, the key's own before its group's. What request buckets have counted stays although the request is refused.
 local scope = group
 if terms.per_key then scope = group .. '/' .. key_id end
 local requests_field, tokens_field, scope_field = 'tb:' .. scope .. ':r', 'tb:' .. scope .. ':t', 'c:' .. scope
-local found = redis.call('HMGET', account, scope_field, requests_field, tokens_field)
+local own_requests_field, own_tokens_field, key_field
+local found
+if limits then
+  own_requests_field, own_tokens_field = 'tb:*/' .. key_id .. ':r', 'tb:*/' .. key_id .. ':t'
+  key_field = 'kc:' .. key_id
+  found = redis.call('HMGET', account, scope_field, requests_field, tokens_field, own_requests_field, own_tokens_field,
+    key_field)
+else
+  found = redis.call('HMGET', account, scope_field, requests_field, tokens_field)
+end
 local requests = terms.rpm and drain(found[2], terms.rpm, now)
 local tokens = terms.tpm and drain(found[3], terms.tpm, now)
+local own = limits or {}
+local own_requests = own.rpm and drain(found[4], own.rpm, now)
+local own_tokens = own.tpm and drain(found[5], own.tpm, now)
 local fields = {}
 
-local function refused_by(cause, wait)
-  if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
+-- What a client is told: of each kind the bucket that has less left, the key's where both have as much.
+local function states()
   local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
   local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
-  return refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
+  if own_requests then
+    local x1, x2, x3 = bucket_texts(own_requests, own.rpm, now)
+    if r1 == '' or tonumber(x2) <= tonumber(r2) then r1, r2, r3 = x1, x2, x3 end
+  end
+  if own_tokens then
+    local x1, x2, x3 = bucket_texts(own_tokens, own.tpm, now)
+    if t1 == '' or tonumber(x2) <= tonumber(t2) then t1, t2, t3 = x1, x2, x3 end
+  end
+  return r1, r2, r3, t1, t2, t3
 end
 
-if requests and ARGV[7] ~= '1' then
-  local wait = wait_ms(requests, terms.rpm, 1, now)
-  if wait > 0 then return refused_by('requests', text(wait)) end
-  fields = { requests_field, take(requests, 1) }
+-- `figure`: of the key's own limit, where that is what refuses.
+local function refused_by(cause, wait, figure)
+  if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
+  local reply = refused(cause, group, wait and text(wait), states())
+  if figure then reply[11], reply[12], reply[13] = '', '', text(figure) end
+  return reply
 end
-if tokens then
-  local wait = wait_ms(tokens, terms.tpm, input_tokens, now)
-  if wait > 0 then return refused_by('tokens', text(wait)) end
+
+-- How long a bucket keeps the request waiting; 0 without one.
+local function wait_of(bucket, limit, count)
+  return bucket and wait_ms(bucket, limit, count, now) or 0
 end
+
+-- Takes from a bucket, where there is one.
+local function take_from(field, bucket, count)
+  if not bucket then return end
+  local n = #fields
+  fields[n + 1], fields[n + 2] = field, take(bucket, count)
+end
+
+if ARGV[7] ~= '1' then
+  local wait = wait_of(own_requests, own.rpm, 1)
+  if wait > 0 then return refused_by('requests', wait, own.rpm) end
+  wait = wait_of(requests, terms.rpm, 1)
+  if wait > 0 then return refused_by('requests', wait) end
+  take_from(own_requests_field, own_requests, 1)
+  take_from(requests_field, requests, 1)
+end
+local wait = wait_of(own_tokens, own.tpm, input_tokens)
+if wait > 0 then return refused_by('tokens', wait, own.tpm) end
+wait = wait_of(tokens, terms.tpm, input_tokens)
+if wait > 0 then return refused_by('tokens', wait) end
 local of_scope, of_account = stored_number(found[1], scope_field), stored_number(conc, account .. ' conc')
+local of_key = own.par and stored_number(found[6], key_field)
+if of_key and of_key >= own.par then return refused_by('concurrency', nil, own.par) end
 if of_scope >= terms.concurrency or of_account >= tonumber(ARGV[8]) then return refused_by('concurrency') end
-if tokens then
-  fields[#fields + 1] = tokens_field
-  fields[#fields + 1] = take(tokens, input_tokens)
-end
+take_from(own_tokens_field, own_tokens, input_tokens)
+take_from(tokens_field, tokens, input_tokens)
 
 -- The hold.
-local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
-local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
+local r1, r2, r3, t1, t2, t3 = states()
 local expires = text(now + ttl)
+local counted = ''
+if limits then
+  local words = {}
+  if own.par then words[1] = 'c' end
+  if own.tpm then words[#words + 1] = 'k' end
+  for _, budget in ipairs(budgets) do words[#words + 1] = budget.letter .. text(budget.figures[1]) end
+  counted = table.concat(words, ' ')
+end
 local record = cjson.encode({ text(hold), expires, scope, entitlement, key_id, group, unmetered, text(now),
-  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '' })
+  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '', counted })
+if hold > 0 and purse then
+  for _, budget in ipairs(budgets) do budget.at = 2 end
+  purse.move(fields, budgets, 0, hold)
+end
+if of_key then
+  fields[#fields + 1] = key_field
+  fields[#fields + 1] = text(of_key + 1)
+end
 local n = #fields
 fields[n + 1], fields[n + 2] = 'conc', text(of_account + 1)
 fields[n + 3], fields[n + 4] = scope_field, text(of_scope + 1)

@@ -33,8 +33,16 @@ else
   local card = read_card(account, entitlement)
   if card and card.quota then free, held_before = card.quota - card.spent - card.held, card.held end
 end
+local counted, budgets, kit = record[17] or '', nil, nil
+if counted ~= '' then
+  kit = budget_kit()
+  budgets = kit.counted(counted, record[5])
+  free = math.min(free, kit.rest(budgets, kit.limits_now(record[5]), 0) or free)
+end
 local more = math.min(target - held, free)
 if not (more > 0) then return { 'held', record[1] } end
 record[1] = text(held + more)
-change({ payer, text(held_before + more) }, { { 'HSET', holds, rid, cjson.encode(record) } }, {}, {})
+local fields = { payer, text(held_before + more) }
+if kit then kit.move(fields, budgets, 0, more) end
+change(fields, { { 'HSET', holds, rid, cjson.encode(record) } }, {}, {})
 return { 'held', record[1] }

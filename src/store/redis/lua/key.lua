@@ -1,5 +1,6 @@
 -- A key is a JSON list of texts: id, group, status, created, revision, name, end or '', '1' for a suspension, '', the values
--- that it had before, each with its end, oldest first ('hash end hash end'), and the revision of its last rotation. A version
+-- that it had before, each with its end, oldest first ('hash end hash end'), the revision of its last rotation, and its limits
+-- and caps (store/limits.ts). A version
 -- that knew of no suspension refuses a revoked key, so that is what a suspended key has for a status. Under a former value is
 -- a list that this version refuses in the same way, and whose ninth text is that value's end.
 local function is_revoked(key)
@@ -25,6 +26,6 @@ end
 
 -- A record of a version that knew fewer texts gets the others.
 local function filled(key)
-  for i = 6, 11 do key[i] = key[i] or '' end
+  for i = 6, 13 do key[i] = key[i] or '' end
   return key
 end

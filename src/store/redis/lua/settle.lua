@@ -11,12 +11,14 @@ local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
 local horizon, mark_ms = tonumber(ARGV[21]), tonumber(ARGV[22])
 -- Fingerprint, state and end of the idempotency key, or nil.
 local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
+-- What the request counts in beside its group's limits, where no hold says it.
+local counted = ARGV[26]
 -- Fields of the day's counts, then what each grows by; then four for each failed try. Where the charge is for what an
 -- upstream bills, the last three fields are what it has of the charge, and what is absorbed by group and by upstream.
 local counts, attempts = tonumber(ARGV[24]), tonumber(ARGV[25])
-local base, plain, tries = 26, counts, 27 + 2 * counts
-if ARGV[26] == '1' then plain = counts - 3 end
--- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 26 and those
+local base, plain, tries = 27, counts, 28 + 2 * counts
+if ARGV[27] == '1' then plain = counts - 3 end
+-- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 27 and those
 -- behind it what the charge adds to the counts; else ''.
 local left = tries + 4 * attempts
 
@@ -68,10 +70,15 @@ local fields, zeros = {}, {}
 local funds, set_aside = stored_number(bal, account .. ' bal'), stored_number(held, account .. ' held')
 
 -- The hold goes. `own`: what of the card's was this one's.
-local scope, own = ARGV[10], 0
-if record then scope = record[3] end
+local scope, own, key_of_hold = ARGV[10], 0, key_id
+if record then scope, key_of_hold, counted = record[3], record[5], record[17] or '' end
 local bucket = 'tb:' .. scope .. ':t'
 local found = redis.call('HMGET', account, 'c:' .. scope, bucket)
+local kit, budgets, limits
+if counted ~= '' then
+  kit = budget_kit()
+  budgets, limits = kit.counted(counted, key_of_hold), kit.limits_now(key_of_hold)
+end
 if hold then
   local of_scope = stored_number(found[1], account .. ' c:' .. scope) - 1
   if of_scope <= 0 then
@@ -87,6 +94,15 @@ if hold then
     fields[5] = name
     fields[6] = text(stored_number(redis.call('HGET', account, name), account .. ' ' .. name) - hold)
     if record[4] == entitlement then own = hold end
+  end
+  if string.sub(counted, 1, 1) == 'c' then
+    local name, n = 'kc:' .. key_of_hold, #fields
+    local of_key = stored_number(redis.call('HGET', account, name), account .. ' ' .. name) - 1
+    if of_key <= 0 then
+      of_key = 0
+      zeros[#zeros + 1] = name
+    end
+    fields[n + 1], fields[n + 2] = name, text(of_key)
   end
 end
 
@@ -108,16 +124,20 @@ if ARGV[left] ~= '' then
 end
 
 -- The estimate that admission took becomes what was really used; what was voided gives it back whole.
-if tpm then
-  local difference = used - taken
-  if voided then difference = -taken end
-  if difference ~= 0 then
-    fields[#fields + 1] = bucket
-    fields[#fields + 1] = take(drain(found[2], tpm, now), difference)
-  end
+local difference = used - taken
+if voided then difference = -taken end
+if tpm and difference ~= 0 then
+  fields[#fields + 1] = bucket
+  fields[#fields + 1] = take(drain(found[2], tpm, now), difference)
+end
+if limits and limits.tpm and difference ~= 0 and string.find(counted, 'k', 1, true) then
+  local name = 'tb:*/' .. key_of_hold .. ':t'
+  fields[#fields + 1] = name
+  fields[#fields + 1] = take(drain(redis.call('HGET', account, name), limits.tpm, now), difference)
 end
 
--- The payer pays up to what is free; the rest is absorbed.
+-- The payer pays up to what is free, within the budgets, where what was held is the request's whatever has become of them
+-- since; the rest is absorbed.
 local charged, rest, paid = 0, 0, '0'
 if not voided then
   local free = 0
@@ -131,6 +151,8 @@ if not voided then
       free = card.quota - card.spent - (card.held - own)
     end
   end
+  local within = kit and kit.rest(budgets, limits, hold or 0)
+  if within then free = math.min(free, math.max(within, hold or 0)) end
   charged = math.min(owed, math.max(0, free))
   rest = owed - charged
   if charged > 0 then
@@ -146,6 +168,8 @@ if not voided then
     end
   end
 end
+
+if kit then kit.move(fields, budgets, charged, -(hold or 0)) end
 
 if hold and not voided and is_overrun(owed, hold) then
   fields[#fields + 1] = 'tb:over'

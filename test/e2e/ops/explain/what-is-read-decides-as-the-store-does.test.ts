@@ -95,11 +95,13 @@ test("the same answer, payer and hold, one request after another, with what the 
         assert.ok(view && held !== undefined);
         const limits = await store.readLimits(tag, limitScope(one.group, key.id, one.limits.perKey));
         assert.ok(limits);
-        const foreseen = foresee({ view, held, limits }, { plans, groups, inputTokens });
+        const foreseen = foresee({ view, held, limits }, { plans, groups, inputTokens, model: "m" });
         const decided = await store.admit({
           requestId: newRequestId(Date.now(), randomBytes),
           tag,
           keyHash: key.hash,
+          model: "m",
+          address: "",
           plans,
           groups,
           inputTokens,
@@ -147,10 +149,10 @@ test("an account whose charges were above its holds is foreseen at the dearest, 
     const held = (await store.getAccount(tag))?.held;
     assert.ok(view && held !== undefined);
     const limits = await store.readLimits(tag, limitScope("money", id, false));
-    const asked = { plans: ["pro"], groups, inputTokens: 1 };
+    const asked = { plans: ["pro"], groups, inputTokens: 1, model: "big-1" };
     const foreseen = foresee({ view, held, limits }, asked);
     const permit = await store.admit({
-      ...{ ...asked, requestId, tag, keyHash: hash, holdTtlMs: 600_000, again: false },
+      ...{ ...asked, address: "", requestId, tag, keyHash: hash, holdTtlMs: 600_000, again: false },
     });
     assert.deepEqual({ ...foreseen, storeTimeMs: 0 }, { ...permit, storeTimeMs: 0 });
     const { hold, dear: isDear } = admitted(permit);

@@ -1,0 +1,128 @@
+/** What `key limit` and `account limit` ask and print: some of the limits are changed, the others stay. */
+import type { JsonObject } from "../../values/json-object.ts";
+import { type AdminClient, segment } from "../admin-client.ts";
+import type { CommandResult } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
+import { type Column, cell, table } from "../output/table.ts";
+
+/** As typed: amounts, numbers, lists with commas, or `none`. */
+export interface KeyLimitOptions extends AccountLimitOptions {
+  readonly week?: string;
+  readonly total?: string;
+  readonly requests?: string;
+  readonly tokens?: string;
+  readonly concurrency?: string;
+  readonly models?: string;
+  readonly from?: string;
+  /** Change the operator's caps, not the key's own limits. */
+  readonly cap?: boolean;
+}
+
+export interface AccountLimitOptions {
+  readonly day?: string;
+  readonly month?: string;
+  /** Take all limits away that are not named. */
+  readonly clear?: boolean;
+}
+
+const BUDGET_COLUMNS: readonly Column[] = [
+  { title: "BUDGET", member: "span" },
+  { title: "LIMIT USD", member: "limit_usd", right: true },
+  { title: "SPENT USD", member: "spent_usd", right: true },
+  { title: "HELD USD", member: "held_usd", right: true },
+  { title: "REST USD", member: "rest_usd", right: true },
+  { title: "BEGINS ANEW", member: "resets_at" },
+];
+const NONE = "none";
+
+/** @throws CliFailure 2 for a figure that is none */
+export async function limitKey(admin: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
+  const path = `/keys/${segment(id)}`;
+  const { body: before } = await admin.call("GET", path);
+  const which = options.cap ? "caps" : "limits";
+  const changed = keyLimits(before[which] as JsonObject, options);
+  if (changed) await admin.call("PUT", `${path}/${which}`, changed);
+  const { body } = changed ? await admin.call("GET", path) : { body: before };
+  return { json: body, text: keyWords(body) };
+}
+
+/** @throws CliFailure 2 for a figure that is none */
+export async function limitAccount(
+  admin: AdminClient,
+  name: string,
+  { day, month, clear }: AccountLimitOptions,
+): Promise<CommandResult> {
+  const path = `/accounts/${segment(name)}`;
+  const { body: before } = await admin.call("GET", path);
+  const isChange = clear || day !== undefined || month !== undefined;
+  const kept = clear ? {} : ((before.limits as JsonObject).budgets_usd as JsonObject);
+  const budgets = { ...kept, ...typedBudgets({ day, month }) };
+  if (isChange) await admin.call("PUT", `${path}/limits`, { budgets_usd: budgets });
+  const { body } = isChange ? await admin.call("GET", path) : { body: before };
+  return { json: body, text: budgetWords(body, `The account ${cell(body.name)} has no budget.\n`) };
+}
+
+/** The whole set as it becomes; undefined where nothing is to change. */
+function keyLimits(before: JsonObject, options: KeyLimitOptions): JsonObject | undefined {
+  const { cap: _, clear = false, ...typed } = options;
+  if (!clear && Object.values(typed).every((value) => value === undefined)) return undefined;
+  const { day, week, month, total, requests, tokens, concurrency, models, from } = typed;
+  const kept = clear ? {} : before;
+  return {
+    ...kept,
+    budgets_usd: { ...(kept.budgets_usd as JsonObject | undefined), ...typedBudgets({ day, week, month, total }) },
+    ...(requests !== undefined && { requests_per_minute: numberOf("--requests", requests) }),
+    ...(tokens !== undefined && { tokens_per_minute: numberOf("--tokens", tokens) }),
+    ...(concurrency !== undefined && { concurrency: numberOf("--concurrency", concurrency) }),
+    ...(models !== undefined && { models: listOf(models) }),
+    ...(from !== undefined && { addresses: listOf(from) }),
+  };
+}
+
+function typedBudgets(typed: Readonly<Record<string, string | undefined>>): JsonObject {
+  const named = Object.entries(typed).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(named.map(([span, value]) => [span, value === NONE ? null : (value as string)]));
+}
+
+function numberOf(option: string, typed: string): number | null {
+  if (typed === NONE) return null;
+  if (/^[1-9][0-9]{0,8}$/.test(typed)) return Number(typed);
+  throw new CliFailure(2, `${option} must be a whole number above 0, or ${NONE}.`);
+}
+
+function listOf(typed: string): readonly string[] | null {
+  return typed === NONE ? null : typed.split(",").map((one) => one.trim());
+}
+
+function keyWords(key: JsonObject): string {
+  const sets = (["limits", "caps"] as const).map((which) => {
+    const words = setWords(key[which] as JsonObject);
+    const whose = which === "limits" ? "Its own limits" : "The operator's caps";
+    return words === "" ? "" : `${whose}: ${words}.\n`;
+  });
+  const said = sets.join("");
+  const head = `The key ${cell(key.id)} of account ${cell(key.account)}${said === "" ? " has no limits of its own" : ""}.\n`;
+  return head + said + budgetWords(key, "");
+}
+
+function setWords(set: JsonObject): string {
+  const { budgets_usd, models, addresses, ...figures } = set;
+  const said = [
+    ...Object.entries(budgets_usd as JsonObject).map(([span, usd]) => [span === "total" ? "in all" : `a ${span}`, usd]),
+    ...Object.entries(figures).map(([name, figure]) => [name.replaceAll("_", " "), figure]),
+  ];
+  const lists = { models, from: addresses };
+  return [
+    ...said.flatMap(([name, value], i) =>
+      value === null ? [] : [i < 4 ? `${cell(value)} USD ${name}` : `${cell(value)} ${name}`],
+    ),
+    ...Object.entries(lists).flatMap(([name, list]) =>
+      Array.isArray(list) ? [`${name} ${list.map(cell).join(", ")}`] : [],
+    ),
+  ].join("; ");
+}
+
+function budgetWords(body: JsonObject, otherwise: string): string {
+  const budgets = (body.budgets ?? []) as readonly JsonObject[];
+  return budgets.length === 0 ? otherwise : `\n${table(BUDGET_COLUMNS, budgets)}`;
+}

@@ -1,0 +1,226 @@
+/** Limits of keys and accounts: a key's own, which its owner may set, the operator's caps of it, and an account's budgets. */
+
+import { blockBits } from "../../store/address-bits.ts";
+import {
+  allowsModel,
+  BUDGET_SPANS,
+  type BudgetSpan,
+  type LimitSet,
+  limitsText,
+  readLimitsText,
+} from "../../store/limits.ts";
+import { type Catalog, groupServes } from "../../values/catalog.ts";
+import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
+import { holdFor } from "../../values/price.ts";
+import { AccountShape, KeyShape } from "../answers/answers.ts";
+import { showAccount, showKey } from "../answers/present.ts";
+import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { AccountPath, KeyPath, NewAccountLimits, NewKeyLimits, type Static } from "../schema.ts";
+import { accountNamed } from "./accounts.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { keyNamed, ownerOf, revoked } from "./keys.ts";
+
+const REPEAT = "Repeat the request: setting the same limits again changes nothing.";
+const REPLACES = "The limits replace all that were set before; what is left out, or null, is not limited.";
+
+export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  const { store, catalog } = parts;
+  return [
+    keyRoute(parts, "limits"),
+    keyRoute(parts, "caps"),
+    route({
+      method: "PUT",
+      path: "/accounts/:name/limits",
+      id: "setAccountLimits",
+      summary: "Limit what all keys of an account spend in a day and in a month, from the next request on",
+      description: REPLACES,
+      answers: { 200: AccountShape },
+      refusals: { 400: LIMIT_REFUSALS, 404: "`unknown_account`." },
+      params: AccountPath,
+      body: NewAccountLimits,
+      write: {
+        what: "account.set_limits",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => factsOf(body),
+        whenUnknown: REPEAT,
+      },
+      async handle({ params, body }) {
+        const limits = { budgets: readBudgets(body.budgets_usd) };
+        const every = [...catalog().groups.keys()];
+        assertUseful(limits, leastCost(catalog(), every, limits));
+        const account = await accountNamed(store, params.name);
+        const after = await store.setAccountLimits(account.tag, limitsText(limits));
+        if (after === undefined) throw noSuchAccount(params.name);
+        return { status: 200, body: showAccount(after), repeated: after.limits === account.limits };
+      },
+    }),
+  ];
+}
+
+const LIMIT_REFUSALS =
+  "`limits_contradict`: a longer budget is below a shorter one, or the models are none of the key's group. " +
+  "`budget_too_small`: it is below what the least request costs.";
+
+function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): ConsoleRoute {
+  const isCap = which === "caps";
+  return route({
+    method: "PUT",
+    path: `/keys/:id/${which}`,
+    id: isCap ? "setKeyCaps" : "setKeyLimits",
+    summary: isCap
+      ? "Cap the limits of a key: what its owner sets counts within them"
+      : "Set the limits of a key, from its next request on",
+    description: `${REPLACES} Of limits and caps the stricter one counts.`,
+    answers: { 200: KeyShape },
+    refusals: {
+      400: LIMIT_REFUSALS,
+      404: "`unknown_key`.",
+      409: `\`key_revoked\`: a revoked key stays as it is.${isCap ? "" : " `above_cap`: the operator has capped it below."}`,
+    },
+    params: KeyPath,
+    body: NewKeyLimits,
+    write: {
+      what: isCap ? "key.set_caps" : "key.set_limits",
+      target: ({ params }) => params.id,
+      facts: ({ body }) => factsOf(body),
+      whenUnknown: REPEAT,
+    },
+    async handle({ params, body }) {
+      const limits = readKeyLimits(body);
+      const account = await ownerOf(store, params.id);
+      const key = await keyNamed(store, account.tag, params.id);
+      assertUseful(limits, leastCost(catalog(), [key.group], limits));
+      if (!isCap) assertWithin(limits, readLimitsText(key.caps));
+      const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
+      if (changed === undefined) throw noSuchKey(params.id);
+      if (changed.status === "revoked") throw revoked(changed);
+      return { status: 200, body: showKey(changed, account.name) };
+    },
+  });
+}
+
+/** What an audit line says: the figures, and how many models and addresses. */
+function factsOf(
+  body: Static<typeof NewKeyLimits> | Static<typeof NewAccountLimits>,
+): Readonly<Record<string, string>> {
+  const { budgets_usd: budgets = {}, ...rest } = body;
+  const said = [...Object.entries(budgets ?? {}), ...Object.entries(rest)].filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    said.map(([name, value]) => [name, Array.isArray(value) ? `${value.length} named` : `${value}`]),
+  );
+}
+
+type TypedBudgets = Partial<Readonly<Record<BudgetSpan, string | null>>>;
+
+/** @throws AdminRefusal 400 for a budget that is no amount above 0, or below a shorter one's */
+function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitSet["budgets"]> {
+  const budgets: Partial<Record<BudgetSpan, NanoUsd>> = {};
+  let shorter: BudgetSpan | undefined;
+  for (const span of BUDGET_SPANS) {
+    const text = typed?.[span];
+    if (text === undefined || text === null) continue;
+    const amount = parseUsd(text);
+    if (amount === undefined || amount === 0n) {
+      throw malformed(
+        `budgets_usd.${span}`,
+        "an amount of US dollars above 0",
+        'Write it like "10.00", or null for no budget.',
+      );
+    }
+    if (shorter !== undefined && amount < (budgets[shorter] as bigint)) {
+      throw contradict(
+        `The budget of the ${span === "total" ? "key in all" : span} is below that of the ${shorter}, which can then never be used up.`,
+        `Lower the budget of the ${shorter} to ${formatUsd(amount)}, or leave it out.`,
+      );
+    }
+    budgets[span] = amount;
+    shorter = span;
+  }
+  return budgets;
+}
+
+/** @throws AdminRefusal 400 */
+function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
+  const { budgets_usd, requests_per_minute: rpm, tokens_per_minute: tpm, concurrency, models, addresses } = body;
+  for (const [i, block] of (addresses ?? []).entries()) {
+    if (blockBits(block) === undefined) {
+      throw malformed(
+        `addresses[${i}]`,
+        "an address or a CIDR block such as 192.0.2.0/24 or 2001:db8::/32, with no bits set behind the prefix",
+        "Name the network itself: 192.0.2.0/24, not 192.0.2.7/24.",
+      );
+    }
+  }
+  return {
+    budgets: readBudgets(budgets_usd),
+    ...(typeof rpm === "number" && { requestsPerMinute: rpm }),
+    ...(typeof tpm === "number" && { tokensPerMinute: tpm }),
+    ...(typeof concurrency === "number" && { concurrency }),
+    ...(models && { models }),
+    ...(addresses && { addresses }),
+  };
+}
+
+/** The shortest request there is: a token in, and what admission takes for the least useful answer. */
+const LEAST_REQUEST = { input: 1, output: 16 };
+
+/**
+ * What the cheapest request costs that a key could make.
+ * @throws AdminRefusal 400 where the limits leave no model of the groups
+ */
+function leastCost(catalog: Catalog, groups: readonly string[], limits: LimitSet): bigint {
+  const costs = groups.flatMap((name) => {
+    const group = catalog.groups.get(name);
+    if (!group) return [];
+    return [...catalog.models.values()]
+      .filter((model) => groupServes(group, model.name) && allowsModel(limits, model.name))
+      .map(({ price }) => holdFor(price, group.multiplier, LEAST_REQUEST));
+  });
+  if (costs.length === 0 && limits.models) {
+    throw contradict(
+      "The limits name no model that the key's group serves.",
+      "Copy names from the catalog (GET /v1/models with the key), with their case; a final * stands for any ending.",
+    );
+  }
+  return costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n);
+}
+
+/** @throws AdminRefusal 400 for a budget that no request fits in */
+function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
+  for (const span of BUDGET_SPANS) {
+    const budget = budgets[span];
+    if (budget === undefined || budget >= least) continue;
+    throw new AdminRefusal(
+      400,
+      "budget_too_small",
+      `\`budgets_usd.${span}\` is below ${formatUsd(least)} USD, which the least request costs.`,
+      "Raise it; to let the key do nothing at all, suspend it.",
+    );
+  }
+}
+
+/** @throws AdminRefusal 409 for a figure above the operator's */
+function assertWithin(limits: LimitSet, caps: LimitSet): void {
+  const figures = ({ budgets = {}, requestsPerMinute, tokensPerMinute, concurrency }: LimitSet) => ({
+    ...Object.fromEntries(BUDGET_SPANS.map((span) => [`budgets_usd.${span}`, budgets[span]])),
+    requests_per_minute: requestsPerMinute,
+    tokens_per_minute: tokensPerMinute,
+    concurrency,
+  });
+  const most: Readonly<Record<string, bigint | number | undefined>> = figures(caps);
+  for (const [name, figure] of Object.entries(figures(limits))) {
+    const cap = most[name];
+    if (figure === undefined || cap === undefined || figure <= cap) continue;
+    const words = typeof cap === "bigint" ? `${formatUsd(cap)} USD` : `${cap}`;
+    throw new AdminRefusal(
+      409,
+      "above_cap",
+      `\`${name}\` is above ${words}, at which the operator has capped it.`,
+      "Set it to that or less, or have the cap raised.",
+    );
+  }
+}
+
+function contradict(message: string, remedy: string): AdminRefusal {
+  return new AdminRefusal(400, "limits_contradict", message, remedy);
+}

@@ -1,0 +1,63 @@
+/** IP addresses and CIDR blocks as texts of bits, which a store's script compares without knowing what an address is. */
+import { isIP } from "node:net";
+
+const ADDRESS_BITS = 128;
+/** IPv4 addresses stand within `::ffff:0:0/96`, so that both spellings of one are the same bits (RFC 4291, 2.5.5.2). */
+const MAPPED_BITS = 96;
+const MAPPED_PREFIX = "0".repeat(80) + "1".repeat(16);
+
+/** Addresses are few and asked for with every request. */
+const REMEMBERED_MAX = 1_000;
+const remembered = new Map<string, string>();
+
+/** An address as 128 characters `0` and `1`; empty for a text that is no address. */
+export function addressBits(address: string): string {
+  const known = remembered.get(address);
+  if (known !== undefined) return known;
+  const bits = bitsOf(address);
+  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+  remembered.set(address, bits);
+  return bits;
+}
+
+/**
+ * The bits that all addresses of a block begin with.
+ * @param block `10.0.0.0/8`, `fd00::/8`, or an address, which is a block of its own.
+ * @returns undefined when the text is no block, or when bits behind its prefix are set.
+ */
+export function blockBits(block: string): string | undefined {
+  const [, address = "", length] = /^([^/%]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(block) ?? [];
+  const bits = bitsOf(address);
+  if (bits === "") return undefined;
+  const offset = isIP(address) === 4 ? MAPPED_BITS : 0;
+  const most = ADDRESS_BITS - offset;
+  const prefix = length === undefined ? most : Number(length);
+  if (prefix > most || bits.slice(offset + prefix).includes("1")) return undefined;
+  return bits.slice(0, offset + prefix);
+}
+
+function bitsOf(text: string): string {
+  const [address = ""] = text.split("%");
+  const kind = isIP(address);
+  if (kind === 0) return "";
+  if (kind === 4) return MAPPED_PREFIX + bitsOfIpv4(address);
+  const [head = "", tail] = address.split("::");
+  const [before, after] = [groupsOf(head), groupsOf(tail ?? "")];
+  return before + "0".repeat(ADDRESS_BITS - before.length - after.length) + after;
+}
+
+/** The bits of groups between colons; the last may be an IPv4 address. */
+function groupsOf(text: string): string {
+  if (text === "") return "";
+  const bits = (group: string) => (group.includes(".") ? bitsOfIpv4(group) : binary(Number.parseInt(group, 16), 16));
+  return text.split(":").map(bits).join("");
+}
+
+function bitsOfIpv4(address: string): string {
+  return address
+    .split(".")
+    .map((byte) => binary(Number(byte), 8))
+    .join("");
+}
+
+const binary = (value: number, width: number): string => value.toString(2).padStart(width, "0");

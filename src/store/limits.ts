@@ -1,0 +1,126 @@
+/**
+ * LimitSet of a key, beside those of its group, and of an account: what they allow, and the one text as which a store keeps them.
+ * `redis/lua/limits.lua` reads that text and decides the same. A key has two sets, its owner's and the operator's caps; what
+ * both allow is allowed, so the stricter figure of each counts.
+ */
+
+import { type NanoUsd, parseNano } from "../values/money.ts";
+import { blockBits } from "./address-bits.ts";
+
+/** Spans of a budget: a UTC day, a week from Monday, a calendar month, and without an end. */
+export const BUDGET_SPANS = ["day", "week", "month", "total"] as const;
+export type BudgetSpan = (typeof BUDGET_SPANS)[number];
+
+/** One set of limits; what is absent is not limited. */
+export interface LimitSet {
+  /** The most that is spent in each span. */
+  readonly budgets?: Partial<Readonly<Record<BudgetSpan, NanoUsd>>>;
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  /** Requests at once. */
+  readonly concurrency?: number;
+  /** Names of models, or prefixes written with a final `*`. */
+  readonly models?: readonly string[];
+  /** CIDR blocks, and addresses, from which requests are taken. */
+  readonly addresses?: readonly string[];
+}
+
+export const NO_LIMITS_SET: LimitSet = Object.freeze({});
+
+interface StoredLimits {
+  readonly day?: string;
+  readonly week?: string;
+  readonly month?: string;
+  readonly total?: string;
+  readonly rpm?: string;
+  readonly tpm?: string;
+  readonly par?: string;
+  readonly models?: readonly string[];
+  /** Each block as it is written, and its bits. */
+  readonly from?: readonly (readonly [block: string, bits: string])[];
+}
+
+/** LimitSet as a store keeps them; empty where nothing is limited. */
+export function limitsText(limits: LimitSet): string {
+  const { budgets = {}, requestsPerMinute, tokensPerMinute, concurrency, models, addresses } = limits;
+  const stored: StoredLimits = {
+    ...Object.fromEntries(
+      BUDGET_SPANS.flatMap((span) => (budgets[span] === undefined ? [] : [[span, `${budgets[span]}`]])),
+    ),
+    ...(requestsPerMinute !== undefined && { rpm: `${requestsPerMinute}` }),
+    ...(tokensPerMinute !== undefined && { tpm: `${tokensPerMinute}` }),
+    ...(concurrency !== undefined && { par: `${concurrency}` }),
+    ...(models !== undefined && { models }),
+    ...(addresses !== undefined && { from: addresses.map((block) => [block, blockBits(block) ?? "-"] as const) }),
+  };
+  return Object.keys(stored).length === 0 ? "" : JSON.stringify(stored);
+}
+
+/** Texts of keys in use; each request asks for its own. */
+const REMEMBERED_MAX = 1_000;
+const remembered = new Map<string, LimitSet>();
+
+/** Reads what `limitsText` has written. @throws TypeError, SyntaxError for another text. */
+export function readLimitsText(text: string): LimitSet {
+  if (text === "") return NO_LIMITS_SET;
+  const known = remembered.get(text);
+  if (known) return known;
+  const limits = limitsOf(JSON.parse(text) as StoredLimits);
+  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+  remembered.set(text, limits);
+  return limits;
+}
+
+function limitsOf({ rpm, tpm, par, models, from, ...spans }: StoredLimits): LimitSet {
+  const budgets = Object.fromEntries(
+    BUDGET_SPANS.flatMap((span) => (spans[span] === undefined ? [] : [[span, nanoOf(spans[span])]])),
+  );
+  return {
+    ...(Object.keys(budgets).length > 0 && { budgets }),
+    ...(rpm !== undefined && { requestsPerMinute: Number(rpm) }),
+    ...(tpm !== undefined && { tokensPerMinute: Number(tpm) }),
+    ...(par !== undefined && { concurrency: Number(par) }),
+    ...(models !== undefined && { models }),
+    ...(from !== undefined && { addresses: from.map(([block]) => block) }),
+  };
+}
+
+function nanoOf(text: string): NanoUsd {
+  const amount = parseNano(text);
+  if (amount === undefined) throw new TypeError("a budget is an amount");
+  return amount;
+}
+
+/** Whether a model may be used. */
+export function allowsModel({ models }: LimitSet, model: string): boolean {
+  if (models === undefined) return true;
+  return models.some((name) => (name.endsWith("*") ? model.startsWith(name.slice(0, -1)) : model === name));
+}
+
+/** Whether a request may come from an address. @param bits of `addressBits`; empty: it is not known. */
+export function allowsAddress({ addresses }: LimitSet, bits: string): boolean {
+  if (addresses === undefined) return true;
+  return bits !== "" && addresses.some((block) => bits.startsWith(blockBits(block) ?? "-"));
+}
+
+/** The figures of several sets, of each the strictest. */
+export function strictest(
+  sets: readonly LimitSet[],
+): Pick<LimitSet, "budgets" | "requestsPerMinute" | "tokensPerMinute" | "concurrency"> {
+  const least = <T extends bigint | number>(values: readonly (T | undefined)[]): T | undefined =>
+    values.reduce((a, b) => (a === undefined || (b !== undefined && b < a) ? b : a), undefined);
+  const budgets: Partial<Record<BudgetSpan, NanoUsd>> = {};
+  for (const span of BUDGET_SPANS) {
+    const budget = least(sets.map((limits) => limits.budgets?.[span]));
+    if (budget !== undefined) budgets[span] = budget;
+  }
+  const rpm = least(sets.map(({ requestsPerMinute }) => requestsPerMinute));
+  const tpm = least(sets.map(({ tokensPerMinute }) => tokensPerMinute));
+  const concurrency = least(sets.map((limits) => limits.concurrency));
+  return {
+    budgets,
+    ...(rpm !== undefined && { requestsPerMinute: rpm }),
+    ...(tpm !== undefined && { tokensPerMinute: tpm }),
+    ...(concurrency !== undefined && { concurrency }),
+  };
+}

@@ -1,0 +1,104 @@
+// docs/money.md, limits of a key and of an account: what an operator may set, and what is refused with nothing changed.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { settingsOf, testConfig } from "../../rig/gateway.ts";
+import { startConsole } from "./running-console.ts";
+
+async function withKey(t: TestContext) {
+  const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }));
+  const { ask } = await startConsole(t, { catalog: () => catalog });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "money" })).json;
+  const read = async () => (await ask("GET", `/admin/v1/keys/${id}`)).json;
+  const set = (limits: object, which = "limits") => ask("PUT", `/admin/v1/keys/${id}/${which}`, limits);
+  return { ask, id, read, set };
+}
+
+const NONE = { day: null, week: null, month: null, total: null };
+const NO_LIMITS = {
+  budgets_usd: NONE,
+  requests_per_minute: null,
+  tokens_per_minute: null,
+  concurrency: null,
+  models: null,
+  addresses: null,
+};
+
+test("limits are shown as they were set, and what is used of a budget beside them", async (t) => {
+  const { ask, id, read, set } = await withKey(t);
+  assert.deepEqual((await read()).limits, NO_LIMITS);
+  const limits = {
+    budgets_usd: { day: "5.00", total: "100.00" },
+    requests_per_minute: 60,
+    tokens_per_minute: null,
+    concurrency: 3,
+    models: ["*"],
+    addresses: ["192.0.2.0/24", "2001:db8::/32", "198.51.100.7"],
+  };
+  const answer = await set(limits);
+  assert.equal(answer.status, 200);
+  const whole = { ...NO_LIMITS, ...limits, budgets_usd: { ...NONE, ...limits.budgets_usd } };
+  assert.deepEqual(answer.json.limits, whole);
+  assert.deepEqual((await read()).limits, whole);
+  const [day, total] = (await read()).budgets;
+  assert.deepEqual(
+    [day.span, day.limit_usd, day.spent_usd, day.held_usd, day.rest_usd],
+    ["day", "5.00", "0.00", "0.00", "5.00"],
+  );
+  assert.match(day.resets_at, /T00:00:00\.000Z$/);
+  assert.equal(total.resets_at, null);
+  // The stricter of both sets is what counts.
+  await set({ budgets_usd: { day: "3.00" } }, "caps");
+  assert.equal((await read()).budgets[0].limit_usd, "3.00");
+  assert.equal((await ask("GET", "/admin/v1/accounts/alice/keys")).json.items[0].budgets[0].limit_usd, "3.00");
+  await set({});
+  await set({}, "caps");
+  assert.deepEqual([(await read()).limits, (await read()).caps, (await read()).budgets], [NO_LIMITS, NO_LIMITS, []]);
+  const account = await ask("PUT", "/admin/v1/accounts/alice/limits", { budgets_usd: { month: "400.00" } });
+  assert.deepEqual(account.json.limits, { budgets_usd: { day: null, month: "400.00" } });
+  assert.equal((await ask("GET", "/admin/v1/accounts/alice")).json.budgets[0].rest_usd, "400.00");
+  assert.equal((await ask("PUT", "/admin/v1/accounts/nobody/limits", {})).status, 404);
+  assert.equal((await ask("PUT", `/admin/v1/keys/${id.slice(0, -1)}x/limits`, {})).status, 404);
+});
+
+test("what contradicts, or lets nothing pass, is named, and nothing is changed", async (t) => {
+  const { ask, id, read, set } = await withKey(t);
+  const refused = async (limits: object, status: number, code: string, words: RegExp) => {
+    const answer = await set(limits);
+    assert.deepEqual([answer.status, answer.json.error?.code], [status, code], JSON.stringify(limits));
+    assert.match(`${answer.json.error.message} ${answer.json.error.remedy}`, words);
+    assert.deepEqual((await read()).limits, NO_LIMITS);
+  };
+  const budget = (budgets_usd: object) => ({ budgets_usd });
+  await refused(
+    budget({ day: "5", week: "4" }),
+    400,
+    "limits_contradict",
+    /budget of the week is below that of the day/,
+  );
+  await refused(budget({ day: "5", total: "4.999999999" }), 400, "limits_contradict", /4\.999999999/);
+  await refused(budget({ day: "0" }), 400, "malformed", /budgets_usd\.day/);
+  await refused(budget({ day: "-1" }), 400, "malformed", /amount of US dollars above 0/);
+  await refused(budget({ day: "1e3" }), 400, "malformed", /amount/);
+  await refused(budget({ day: "0.000000001" }), 400, "budget_too_small", /which the least request costs/);
+  await refused(budget({ year: "1" }), 400, "unknown_member", /year/);
+  await refused({ requests_per_minute: 0 }, 400, "malformed", /requests_per_minute/);
+  await refused({ concurrency: 1.5 }, 400, "malformed", /concurrency/);
+  await refused({ models: [] }, 400, "malformed", /models/);
+  await refused({ models: ["nope-*"] }, 400, "limits_contradict", /no model that the key's group serves/);
+  await refused({ models: ["*x"] }, 400, "malformed", /models/);
+  for (const none of ["10.0.0.1/8", "10.0.0.0/33", "x", "10.0.0.0/8,11.0.0.0/8", ""]) {
+    await refused({ addresses: ["10.0.0.0/8", none] }, 400, "malformed", /addresses\[1\]/);
+  }
+  assert.equal((await set({ concurrency: 5, budgets_usd: { day: "1.00" } }, "caps")).status, 200);
+  await refused({ concurrency: 6 }, 409, "above_cap", /`concurrency` is above 5/);
+  await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above 1\.00 USD/);
+  await ask("POST", `/admin/v1/keys/${id}/revoke`);
+  await refused({ concurrency: 1 }, 409, "key_revoked", /revoked/);
+  const account = await ask("PUT", "/admin/v1/accounts/alice/limits", budget({ day: "2", month: "1" }));
+  assert.equal(account.json.error.code, "limits_contradict");
+  assert.equal(
+    (await ask("PUT", "/admin/v1/accounts/alice/limits", budget({ total: "1" }))).json.error.code,
+    "unknown_member",
+  );
+});
