@@ -27,6 +27,7 @@ const WRITES = [
   "grant",
   "createCodes",
   "voidCode",
+  "voidCodes",
   "redeem",
   "finishClaims",
   "archiveLedger",

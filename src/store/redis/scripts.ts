@@ -41,6 +41,7 @@ const PARTS = {
   "code-done": ["codes"],
   "code-void": ["codes"],
   "code-index": [],
+  "batch-index": ["common"],
   "claim-note": ["common"],
   "claim-drop": [],
   "claim-list": ["common"],

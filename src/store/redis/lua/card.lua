@@ -1,4 +1,5 @@
--- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
+-- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run. What was given
+-- before card kinds were kept has none.
 
 local function card_of(id, fixed, spent, held)
   if not fixed then return nil end
@@ -6,6 +7,7 @@ local function card_of(id, fixed, spent, held)
   local card = { id = e[1], plan = e[2], group = e[3], from = tonumber(e[4]), to = tonumber(e[5]), quota = nil,
     spent = stored_number(spent, 'spent on ' .. id), held = stored_number(held, 'held of ' .. id) }
   if e[6] ~= '' then card.quota = tonumber(e[6]) end
+  card.kind = e[7]
   return card
 end
 
