@@ -6,7 +6,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Account, AccountName, Page } from "../../store/records.ts";
 import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
-import { showAccount, showEntitlement } from "../answers/present.ts";
+import { showAccount, showCards } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
@@ -125,7 +125,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ params }) {
         const account = await accountNamed(store, params.name);
         const { cards, storeTimeMs } = (await store.listCards(account.tag)) ?? { cards: [], storeTimeMs: 0 };
-        const entitlements = cards.map((card) => ({ ...showEntitlement(card), running: card.fromMs <= storeTimeMs }));
+        const entitlements = showCards(cards, storeTimeMs);
         return { status: 200, body: { ...showAccount(account), entitlements } };
       },
     }),
