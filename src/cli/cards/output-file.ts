@@ -23,19 +23,20 @@ export class OutputFile {
     }
   }
 
-  /** @returns why the text is not on the disk; undefined when it is. */
+  /** @returns why the text is not on the disk, and then there is no file; undefined when it is. */
   write(text: string): string | undefined {
     try {
       writeFileSync(this.#descriptor, text);
       fsyncSync(this.#descriptor);
-      closeSync(this.#descriptor);
-      return undefined;
     } catch (error) {
+      this.drop();
       return (error as NodeJS.ErrnoException).code ?? String(error);
     }
+    closeSync(this.#descriptor);
+    return undefined;
   }
 
-  /** Takes the empty file away. */
+  /** Takes the file away. */
   drop(): void {
     closeSync(this.#descriptor);
     rmSync(this.path, { force: true });
