@@ -1,4 +1,4 @@
-// Batches of codes by command, on both stores: a label, a last day, what became of them, and an end for the rest.
+// docs/failure-model.md row 40, and batches of codes by command on both stores: a label, a last day, a report, and an end for the rest.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -103,7 +103,7 @@ function batchTests(bench: () => Bench): void {
     assert.match(audit, /Done before, nothing changed: void the codes/);
   });
 
-  test("200 redemptions against the void of their batch: each code is void or an account's, and credited once", async (t) => {
+  test("row 40: 200 redemptions against the void of their batch: each code is void or an account's, and credited once", async (t) => {
     const shop = await shopOn(t, bench());
     const { store } = bench();
     const tag = await makeAccount(store, "dave", { group: "cards" });
