@@ -212,6 +212,13 @@ test("cards and codes of either version are good in the other; the previous one 
   const redeemed = await store.redeem({ hash: code.hash, tag });
   assert.ok(redeemed.outcome === "again");
   assert.deepEqual([redeemed.entitlement.card, redeemed.code.batch], ["day", "batch1"]);
+
+  const old = { id: "old", hash: codeHashOf("old") };
+  await store.createCodes({ ...facts, starts: "at_redemption" }, [old]);
+  await redis.command("HDEL", `c:${old.hash}`, "expires", "batch");
+  const { batch, expiresAtMs } = (await store.getCode("old")) ?? assert.fail();
+  assert.deepEqual([batch, expiresAtMs], [undefined, undefined]);
+  assert.equal((await store.redeem({ hash: old.hash, tag })).outcome, "redeemed", "a code of before batches");
 });
 
 test("what a script of today has begun, and the previous version has overtaken, is ended with nothing lost", async (t) => {
