@@ -75,7 +75,7 @@ export function toKeyUse(keyId: string, json: string): KeyUse {
   return { keyId, atMs: Number(at), from, by };
 }
 
-/** A card as the scripts return it (`card_texts` in `lua/cards.lua`). */
+/** A card as the scripts return it (`lua/card-texts.lua`). */
 export function toEntitlement(texts: readonly string[]): Entitlement {
   const [id = "", plan = "", group = "", from, until, quota = "", spent = "0", held = "0", card = ""] = texts;
   return {

@@ -1,5 +1,4 @@
--- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run. What was given
--- before card kinds were kept has none.
+-- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
 
 local function card_of(id, fixed, spent, held)
   if not fixed then return nil end
@@ -7,7 +6,6 @@ local function card_of(id, fixed, spent, held)
   local card = { id = e[1], plan = e[2], group = e[3], from = tonumber(e[4]), to = tonumber(e[5]), quota = nil,
     spent = stored_number(spent, 'spent on ' .. id), held = stored_number(held, 'held of ' .. id) }
   if e[6] ~= '' then card.quota = tonumber(e[6]) end
-  card.kind = e[7]
   return card
 end
 

@@ -19,7 +19,7 @@ if todo then
   todo, name, ids, bal, seq = read()
 end
 local given = read_card(account, id)
-if given then return card_texts(given) end
+if given then return card_texts(account, given) end
 
 local from, listed = now, {}
 for _, card in ipairs(listed_cards(account, ids)) do
@@ -35,4 +35,4 @@ seq = text(stored_number(seq, account .. ' seq') + 1)
 change({ 'e:' .. id, fixed, 'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed), 'seq', seq }, {
   line(ledger, seq, text(now), 'card', ARGV[10], ARGV[8], worth, bal, ARGV[7], group, '', '', ''),
 }, {}, {})
-return card_texts(card_of(id, fixed, '0', '0'))
+return card_texts(account, card_of(id, fixed, '0', '0'))

@@ -6,6 +6,6 @@ local facts = redis.call('HMGET', account, 'k:' .. ARGV[1], 'name', 'plan', 'bal
 if not facts[1] then return false end
 local cards = {}
 for _, card in ipairs(listed_cards(account, facts[5])) do
-  if card.to > now then cards[#cards + 1] = card_texts(card) end
+  if card.to > now then cards[#cards + 1] = card_texts(account, card) end
 end
 return { text(now), cjson.encode(key_of(account, facts[1])), facts[2], facts[3], facts[4], cards }
