@@ -5,6 +5,7 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
+import { CARD_COLUMNS, cardRow } from "./cards/rows.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell, facts, table } from "./output/table.ts";
 
@@ -39,17 +40,6 @@ const ACCOUNT_FACTS = {
   topped_up_usd: "Topped up USD",
   created_at: "Created",
 };
-
-/** Time cards; a card without a quota has `-` for it. */
-const ENTITLEMENT_COLUMNS: readonly Column[] = [
-  { title: "TIME CARD", member: "id" },
-  { title: "PLAN", member: "plan" },
-  { title: "GROUP", member: "group" },
-  { title: "STATE", member: "state" },
-  { title: "UNTIL", member: "until" },
-  { title: "QUOTA USD", member: "quota_usd", right: true },
-  { title: "REST USD", member: "rest_usd", right: true },
-];
 
 const LEDGER_COLUMNS: readonly Column[] = [
   { title: "SEQ", member: "seq", right: true },
@@ -102,8 +92,7 @@ export async function listAccounts(
 export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/accounts/${segment(name)}`);
   const cards = Array.isArray(body.entitlements) ? (body.entitlements as readonly JsonObject[]) : [];
-  const rows = cards.map((card) => ({ ...card, state: card.running === true ? "running" : "to come" }));
-  const words = rows.length === 0 ? "" : `\n${table(ENTITLEMENT_COLUMNS, rows)}`;
+  const words = cards.length === 0 ? "" : `\n${table(CARD_COLUMNS, cards.map(cardRow))}`;
   return { json: body, text: facts(ACCOUNT_FACTS, body) + words };
 }
 

@@ -36,6 +36,8 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "key.resume": (id) => `resume the key ${id}`,
   "key.revoke": (id) => `revoke the key ${id}`,
   "code.create": (card, of) => `make ${of("count")} codes for the card ${card}`,
+  "code_batch.void": (id) => `void the codes of the batch ${id} that nobody has redeemed`,
+  "card.gift": (name, of) => `give the account ${name} a ${of("card")} card`,
   "code.void": (id) => `void the code ${id}`,
   "code.redeem": (name) => `redeem a code for ${name}`,
   "ledger.archive": (name, of) => `archive the ledger of ${name} up to line ${of("through")}`,
@@ -54,6 +56,7 @@ const SAID: Readonly<Record<string, readonly string[]>> = {
   "key.rotate": ["overlap_seconds"],
   "key.set_expiry": ["expires_at"],
   "code.create": ["count"],
+  "card.gift": ["card"],
   "ledger.archive": ["through"],
 };
 
@@ -63,6 +66,10 @@ const FACTS: Readonly<Record<string, string>> = {
   first_code_id: "the first is",
   last_code_id: "the last is",
   card: "of the card",
+  batch_id: "the batch is",
+  card_id: "the card is",
+  label: "as the batch",
+  redeem_by: "to be redeemed by",
   before: "lines of before",
   idempotency_id: "asked for with the id",
 };

@@ -75,6 +75,21 @@ const CodeId = Type.String({
   examples: ["code_0NsPaGdz8KfW2q1T"],
 });
 
+const BatchId = Type.String({
+  pattern: "^batch_[0-9A-Za-z]{16}$",
+  description: "the id of a batch: batch_ and 16 letters or digits",
+  "x-remedy": "Take the id from tollgate code batch list.",
+  examples: ["batch_0NsPaGdz8KfW2q1T"],
+});
+
+const Label = Type.String({
+  // As a key's name, and longer.
+  pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,127}$",
+  description: "a label for people, 1 to 128 printable characters, the first no space",
+  "x-remedy": "Choose a label such as Spring fair 2027.",
+  examples: ["Spring fair 2027"],
+});
+
 /** What a person typed; its form is judged by `values/code.ts` alone. */
 const CodeText = Type.String({
   maxLength: 64,
@@ -227,8 +242,18 @@ export const NewArchive = Type.Object(
 );
 
 export const CodePath = Type.Object({ id: CodeId }, closed);
+export const BatchPath = Type.Object({ id: BatchId }, closed);
 
 export const CodesQuery = Type.Object(
+  {
+    batch: Type.Optional(BatchId),
+    cursor: AccountsQuery.properties.cursor,
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export const BatchesQuery = Type.Object(
   {
     cursor: AccountsQuery.properties.cursor,
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
@@ -343,7 +368,24 @@ export const NewCodes = Type.Object(
       "x-remedy": `Ask for at most ${CODES_MAX} codes at a time.`,
       examples: [10],
     }),
+    label: Type.Optional(Label),
+    redeem_by: Type.Optional(Day),
     idempotency_id: Type.Optional(IdempotencyId),
+  },
+  closed,
+);
+export const NewGift = Type.Object(
+  {
+    card: Configured,
+    id: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
+        description: "your id of this gift: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+        "x-remedy":
+          "Send the same id when you send the same request again; without one each request gives another card.",
+        examples: ["sorry-4711"],
+      }),
+    ),
   },
   closed,
 );

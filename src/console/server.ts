@@ -18,6 +18,8 @@ import { type DescribedRoute, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } f
 import { AdminRefusal, complain, refusalBody, type SchemaFinding, storeRefusal } from "./refusal.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { archiveRoutes } from "./routes/archive.ts";
+import { batchRoutes } from "./routes/batches.ts";
+import { cardRoutes } from "./routes/cards.ts";
 import { codeRoutes } from "./routes/codes.ts";
 import type { ConsoleAnswer, ConsoleParts, ConsoleRoute, RouteInput } from "./routes/contract.ts";
 import { type Explainer, explainRoutes } from "./routes/explain.ts";
@@ -130,6 +132,8 @@ function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: 
     limitRoutes,
     fundsRoutes,
     codeRoutes,
+    batchRoutes,
+    cardRoutes,
     usageRoutes,
     ledgerRoutes,
     markRoutes,

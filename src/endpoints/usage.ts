@@ -3,7 +3,7 @@
  * funds: an account whose money or card is gone must be able to see that.
  */
 import { setImmediate } from "node:timers/promises";
-import { showEntitlement, showUsageTotal } from "../console/answers/present.ts";
+import { showCards, showUsageTotal } from "../console/answers/present.ts";
 import type { Store } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import {
@@ -56,10 +56,7 @@ export async function ownUsage(
       available_usd: formatUsd(balance - held),
     },
     key: { id: keyId, group },
-    entitlements: view.entitlements.map((card) => ({
-      ...showEntitlement(card),
-      running: card.fromMs <= view.storeTimeMs,
-    })),
+    entitlements: showCards(view.entitlements, view.storeTimeMs),
     ...span,
     total,
     total_usd: total.usd,

@@ -11,6 +11,7 @@ import {
   checkExtend,
   checkFigures,
   checkGrant,
+  checkIds,
   checkKeyChange,
   checkKeyHash,
   checkLimits,
@@ -100,7 +101,11 @@ const CHECKS: Checks = {
   createCodes: checkCodes,
   listCodes: undefined,
   getCode: undefined,
+  getBatch: undefined,
+  listBatches: undefined,
+  listBatchCodes: undefined,
   voidCode: undefined,
+  voidCodes: checkIds,
   redeem({ tag, hash }) {
     checkTag(tag);
     checkCodeHash(hash);

@@ -223,13 +223,26 @@ export function checkCodeHash(hash: string): void {
   demand(/^[0-9a-f]{64}$/.test(hash), "a code hash is 64 hex digits");
 }
 
-export function checkCodes(facts: CardFacts, codes: readonly { id: string; hash: string }[]): void {
+export function checkCodes(...[facts, codes, batch]: Parameters<Store["createCodes"]>): void {
   checkCard(facts);
+  const { expiresAtMs = 0, batch: id } = facts;
+  demand(isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "codes have their end at an instant");
+  if (id !== undefined) checkName(id, "a batch id");
+  if (batch) {
+    demand(id !== undefined, "a batch has an id");
+    checkName(batch.label, "a label");
+    demand(isCount(batch.count, CODES_MAX), `a batch has at most ${CODES_MAX} codes`);
+  }
   demand(codes.length <= CODES_MAX, `at most ${CODES_MAX} codes are made at once`);
   for (const { id, hash } of codes) {
     checkName(id, "a code id");
     checkCodeHash(hash);
   }
+}
+
+/** Codes that one step voids. */
+export function checkIds(ids: readonly string[]): void {
+  demand(ids.length <= PAGE_MAX, `at most ${PAGE_MAX} codes are named at once`);
 }
 
 export function checkArchive({ after, opening }: { after: number; opening: { seq: number; kind: string } }): void {

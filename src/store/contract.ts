@@ -21,8 +21,9 @@ import type {
   Account,
   AccountName,
   AccountState,
-  CardFacts,
   Code,
+  CodeBatch,
+  CodeFacts,
   DaySum,
   Entitlement,
   Key,
@@ -162,8 +163,10 @@ interface OperatorStore {
     tag: AccountTag,
     entitlement: {
       id: string;
-      /** The card kind's name, for the ledger. */
+      /** The card kind's name. */
       card: string;
+      /** Whether the operator gives it away; else a code was sold. The ledger tells the two apart. */
+      gift?: true | undefined;
       plan: string;
       group: string;
       lastsMs: number;
@@ -174,18 +177,36 @@ interface OperatorStore {
     },
   ): Promise<Entitlement | undefined>;
 
-  /** Cards that have not ended, earliest to expire first, and the store's clock. Undefined: no such account. */
+  /**
+   * Cards that have not ended, earliest to expire first, and the store's clock. Undefined: no such account.
+   * @param ended also those that have, until the first card that is given more than ENTITLEMENT_LINGER_MS later.
+   */
   listCards(
     tag: AccountTag,
+    ended?: boolean,
   ): Promise<{ readonly cards: readonly Entitlement[]; readonly storeTimeMs: number } | undefined>;
 
-  /** Makes codes, at most CODES_MAX, each once per hash; sending the same again changes nothing. */
-  createCodes(facts: CardFacts, codes: readonly { id: string; hash: CodeHash }[]): Promise<void>;
+  /**
+   * Makes codes, at most CODES_MAX, each once per hash; sending the same again changes nothing.
+   * @param batch what their batch is called, and how many codes it is made with; the batch is made with the first of them.
+   */
+  createCodes(
+    facts: CodeFacts,
+    codes: readonly { id: string; hash: CodeHash }[],
+    batch?: Pick<CodeBatch, "label" | "count">,
+  ): Promise<void>;
   /** Codes by id, `limit` at most 200 a page. */
   listCodes(cursor: string | undefined, limit: number): Promise<Page<Code>>;
   getCode(id: string): Promise<Code | undefined>;
+  getBatch(id: string): Promise<CodeBatch | undefined>;
+  /** Batches by id, `limit` at most 200 a page. */
+  listBatches(cursor: string | undefined, limit: number): Promise<Page<CodeBatch>>;
+  /** Codes of a batch by id, `limit` at most 200 a page; none of a batch that is not there. */
+  listBatchCodes(batch: string, cursor: string | undefined, limit: number): Promise<Page<Code>>;
   /** Voids a code that nobody has claimed, for good; the answer's state says whether it is void. */
   voidCode(id: string): Promise<Code | undefined>;
+  /** The same of up to 200 codes, each by itself; those that are not there are left out of the answer. */
+  voidCodes(ids: readonly string[]): Promise<readonly Code[]>;
   /**
    * Redeems a code for an account. One account claims it and is credited once, even with rivals and crashes in between
    * (docs/failure-model.md invariant 11). Idempotent for the account that has it.

@@ -31,8 +31,9 @@ export const OVERRUN_BUCKET = "over";
 export const accountId = (tag: AccountTag): string => `acct_${tag}`;
 export const entitlementAccount = (id: string): string => `ent_${id}`;
 
-/** Where the money of a kind of card comes from: what was sold outside of the ledger. */
-export const cardsAccount = (card: string): string => `cards:${card}`;
+/** Where the money of a kind of card comes from: what was sold outside of the ledger, or what the operator gives away. */
+export const cardsAccount = ({ card, gift }: { card: string; gift?: true | undefined }): string =>
+  `${gift ? "gifts" : "cards"}:${card}`;
 
 /** Field of a day's sums. */
 export const dayField = (group: string, model: string, keyId: string): string => `${group}|${model}|${keyId}`;

@@ -101,6 +101,8 @@ export interface KeyChange {
 
 export interface Entitlement {
   readonly id: string;
+  /** The card kind's name; undefined of one that was given before kinds were kept. */
+  readonly card: string | undefined;
   readonly plan: string;
   readonly group: string;
   readonly fromMs: number;
@@ -118,15 +120,15 @@ export interface LedgerLine {
   /** `unreadable`: the stored text is no line any more; its figures are 0. */
   readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening" | "unreadable";
   /**
-   * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `revenue:<group>`, `topup`, `adjust`,
-   * `absorbed:<cause>`, ...
+   * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `gifts:<kind>`, `revenue:<group>`, `topup`,
+   * `adjust`, `absorbed:<cause>`, ...
    */
   readonly debit: string;
   readonly credit: string;
   readonly amount: NanoUsd;
   /** The account's balance after this line. */
   readonly balance: bigint;
-  /** Request id, payment id, adjustment id or code id. */
+  /** Request id, payment id, adjustment id, code id or a gift's id. */
   readonly reference: string;
   readonly group: string;
   readonly model: string;
@@ -170,8 +172,28 @@ export interface CardFacts {
   readonly quota: NanoUsd | undefined;
 }
 
+/** What codes are made with beside what they are worth. */
+export interface CodeFacts extends CardFacts {
+  /** The first instant, on the store's clock, at which nobody can redeem them any more; undefined: there is none. */
+  readonly expiresAtMs?: number | undefined;
+  /** The id of their batch; undefined: they are in none. */
+  readonly batch?: string | undefined;
+}
+
+/** Codes that were made together, under a name for people. */
+export interface CodeBatch extends CardFacts {
+  readonly id: string;
+  readonly label: string;
+  /** How many codes were asked for. */
+  readonly count: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+}
+
 export interface Code extends CardFacts {
   readonly id: string;
+  readonly expiresAtMs: number | undefined;
+  readonly batch: string | undefined;
   /** `claimed`: an account has it, what it is worth is on its way there. `redeemed` and `void` are final. */
   readonly state: "unused" | "void" | "claimed" | "redeemed";
   readonly createdAtMs: number;
@@ -183,8 +205,8 @@ export interface Code extends CardFacts {
 export type RedeemAnswer =
   /** `again`: the same account has redeemed it before; nothing changed. The entitlement's id is the code's. */
   | { readonly outcome: "redeemed" | "again"; readonly code: Code; readonly entitlement: Entitlement }
-  /** Another account has it, or the operator has voided it. */
-  | { readonly outcome: "used" | "void" }
+  /** Another account has it, the operator has voided it, or its last day is over. */
+  | { readonly outcome: "used" | "void" | "expired" }
   | { readonly outcome: "unknown_code" | "unknown_account" };
 
 /** A code and what the account that redeemed it has of it. */

@@ -62,6 +62,17 @@ export function codeIdIn(idempotencyId: string, index: number): string {
   return `code_${derivedBase62(16, "codes", idempotencyId, String(index))}`;
 }
 
+/** The id of a batch of codes; under the caller's idempotency id always the same. */
+export function newBatchId(nowMs: number, random: RandomBytes, idempotencyId: string | undefined): string {
+  if (idempotencyId !== undefined) return `batch_${derivedBase62(16, "batch", idempotencyId)}`;
+  return `batch_${base62(BigInt(nowMs), 8)}${randomBase62(8, random)}`;
+}
+
+/** The id of a card that is given away; under the caller's id always the same within an account. */
+export function giftId(account: string, id: string | undefined, random: RandomBytes): string {
+  return `gift_${id === undefined ? randomBase62(16, random) : derivedBase62(16, "gift", account, id)}`;
+}
+
 /**
  * Reads a code as a person typed it: either case, blanks and dashes anywhere, look-alikes.
  * @returns `"typo"` when it has a code's form and the check symbol says that it was mistyped; undefined when it has not

@@ -101,6 +101,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   key: ["tollgate key create --account alice --group big", "tollgate key revoke key_0123456789abcdefgh"],
   topup: ["tollgate topup --account alice --usd 25.00 --id invoice-1001"],
   code: ["tollgate code create --card day --count 10", "tollgate code redeem 7Q2M-04XD-9RKV-B3TN-2 --account alice"],
+  "code create": [
+    'tollgate code create --card day --count 100 --label "Spring fair" --redeem-by 2027-04-30 --format html --output codes.html',
+  ],
+  "code batch": ["tollgate code batch list", "tollgate code batch report batch_0123456789abcdef"],
+  card: ["tollgate card list alice", "tollgate card gift alice day --id sorry-4711"],
   usage: ["tollgate usage", "tollgate usage --by model --since 2026-08-01 --until 2026-08-31 --format csv"],
   reconcile: ["tollgate reconcile --from invoice.csv --upstream east"],
   ledger: [

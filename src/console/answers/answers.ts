@@ -28,8 +28,11 @@ export const AccountShape = object("Account", ACCOUNT);
 export type AccountAnswer = Static<typeof AccountShape>;
 export const AccountPage = page("AccountPage", AccountShape);
 
+const cardKind = text("The card kind.", "day");
+const givenKind = orNull(text("The card kind; null of a card that was given before kinds were kept.", "day"));
 const CARD = {
-  id: text("The code that was redeemed, or the id of the grant.", "code_0NsPaGdz8KfW2q1T"),
+  id: text("The code that was redeemed, or the id of the gift.", "code_0NsPaGdz8KfW2q1T"),
+  card: givenKind,
   plan,
   group,
   from: instant("When it begins."),
@@ -42,11 +45,32 @@ const CARD = {
 const TimeCard = object("TimeCard", CARD);
 export type TimeCardAnswer = Static<typeof TimeCard>;
 
+const ListedTimeCard = object("ListedTimeCard", {
+  ...CARD,
+  running: flag("Whether it has begun."),
+  state: oneOf(
+    "`waiting`: it begins later. `used_up`: its whole quota is spent.",
+    "waiting",
+    "running",
+    "used_up",
+    "ended",
+  ),
+  next: orNull(
+    object("NextTimeCard", {
+      id: text("The card's id.", "code_0NsPaGdz8KfW2q1U"),
+      card: givenKind,
+      from: instant("When it begins, or has begun."),
+    }),
+  ),
+});
+export type ListedTimeCardAnswer = Static<typeof ListedTimeCard>;
+
 export const AccountWithCards = object("AccountWithCards", {
   ...ACCOUNT,
   budgets: BUDGET_USES,
-  entitlements: list(object("ListedTimeCard", { ...CARD, running: flag("Whether it has begun.") })),
+  entitlements: list(ListedTimeCard),
 });
+export const CardList = object("CardList", { account: name, items: list(ListedTimeCard) });
 
 const KEY = {
   id: keyId,
@@ -136,23 +160,73 @@ export const UpstreamUsagePage = page(
   },
 );
 
-export const CodeShape = object("Code", {
-  id: codeId,
-  card: text("The card kind.", "day"),
-  state: oneOf("`claimed`: on its way to an account.", "unused", "void", "claimed", "redeemed"),
+const batchId = text("The batch's id.", "batch_0NsPaGdz8KfW2q1T");
+const label = text("What people call the batch.", "Spring fair 2027");
+const redeemBy = orNull(day("The last UTC day on which a code can be redeemed; null: it has none."));
+const WORTH = {
   plan,
   group,
   lasts_seconds: count("How long the card runs.", 86_400),
   starts: oneOf("When it begins to run.", "at_redemption", "after_previous"),
   quota_usd: orNull(usd("What it may be spent for; null without a quota", "5.00")),
+  redeem_by: redeemBy,
   created_at: instant("When it was made."),
+};
+export const CodeShape = object("Code", {
+  id: codeId,
+  card: cardKind,
+  state: oneOf(
+    "`claimed`: on its way to an account. `expired`: unused, and its last day is over.",
+    "unused",
+    "expired",
+    "void",
+    "claimed",
+    "redeemed",
+  ),
+  batch_id: orNull(batchId),
+  ...WORTH,
   account_id: orNull(accountId),
   redeemed_at: orNull(instant("When an account claimed it.")),
 });
 export type CodeAnswer = Static<typeof CodeShape>;
 export const CodePage = page("CodePage", CodeShape);
+const BATCH = {
+  id: batchId,
+  label,
+  card: cardKind,
+  count: count("How many codes were asked for.", 10),
+  ...WORTH,
+};
+export const BatchShape = object("CodeBatch", BATCH);
+export type BatchAnswer = Static<typeof BatchShape>;
+export const BatchPage = page("CodeBatchPage", BatchShape);
+const FATES = {
+  made: count("Codes that are in the batch.", 10),
+  redeemed: count("Codes that an account has.", 4),
+  void: count("Codes that were voided.", 1),
+};
+export const BatchVoidShape = object("CodeBatchVoid", {
+  id: batchId,
+  label,
+  ...FATES,
+  voided_now: count("Codes that this request has voided.", 1),
+  repeated,
+});
+export const BatchReportShape = object("CodeBatchReport", {
+  ...BATCH,
+  ...FATES,
+  expired: count("Codes that nobody has redeemed, and that nobody can redeem any more.", 2),
+  unused: count("Codes that can still be redeemed.", 3),
+  spent_usd: usd("What was spent on the cards of the redeemed codes", "7.25"),
+  redeemed_quota_usd: orNull(usd("What these cards may be spent for in all; null without a quota", "20.00")),
+});
 export const NewCodesShape = object("NewCodes", {
-  card: text("The card kind.", "day"),
+  card: cardKind,
+  batch_id: orNull(batchId),
+  label: orNull(label),
+  redeem_by: redeemBy,
+  lasts_seconds: WORTH.lasts_seconds,
+  quota_usd: WORTH.quota_usd,
   items: list(
     object("NewCode", {
       id: codeId,
@@ -164,11 +238,12 @@ export type NewCodesAnswer = Static<typeof NewCodesShape>;
 export const RedemptionShape = object("Redemption", {
   account: name,
   code_id: codeId,
-  card: text("The card kind.", "day"),
+  card: cardKind,
   entitlement: TimeCard,
   repeated,
 });
 export type RedemptionAnswer = Static<typeof RedemptionShape>;
+export const GiftShape = object("Gift", { account: name, card: cardKind, entitlement: TimeCard, repeated });
 
 const AuditLineShape = object("AuditLine", {
   seq: count("The line's number; starts anew with the process.", 12),

@@ -3,17 +3,29 @@
  */
 
 import { readOpening } from "../../store/ledger/opening.ts";
-import type { Account, Code, Entitlement, Key, LedgerLine, ListedKey } from "../../store/records.ts";
+import type {
+  Account,
+  CardFacts,
+  Code,
+  CodeBatch,
+  Entitlement,
+  Key,
+  LedgerLine,
+  ListedKey,
+} from "../../store/records.ts";
 import type { UsageTotal } from "../../store/sums/day-sums.ts";
 import { formatUsd } from "../../values/money.ts";
 import { attemptsOf, type NotedAttempt } from "../../values/recompute.ts";
 import { printRequestId, type RequestId } from "../../values/request-id.ts";
+import { utcDay } from "../../values/time.ts";
 import type {
   AccountAnswer,
+  BatchAnswer,
   CodeAnswer,
   CostedTotalAnswer,
   KeyAnswer,
   ListedKeyAnswer,
+  ListedTimeCardAnswer,
   TimeCardAnswer,
 } from "./answers.ts";
 import type { AttemptAnswer, LedgerLineAnswer } from "./ledger.ts";
@@ -113,6 +125,7 @@ function showAttempt(attempt: NotedAttempt): AttemptAnswer {
 export function showEntitlement(card: Entitlement): TimeCardAnswer {
   return {
     id: card.id,
+    card: card.card ?? null,
     plan: card.plan,
     group: card.group,
     from: showInstant(card.fromMs),
@@ -124,21 +137,69 @@ export function showEntitlement(card: Entitlement): TimeCardAnswer {
   };
 }
 
+/**
+ * An account's time cards as their holder sees them: with what has become of each, and which card of its group comes after it.
+ * @param cards in the order in which they pay: earliest to end first.
+ */
+export function showCards(cards: readonly Entitlement[], nowMs: number): ListedTimeCardAnswer[] {
+  return cards.map((card, at) => {
+    const next = cards.slice(at + 1).find((one) => one.group === card.group && isOfUse(one, nowMs));
+    return {
+      ...showEntitlement(card),
+      running: card.fromMs <= nowMs,
+      state: stateOf(card, nowMs),
+      next: next === undefined ? null : { id: next.id, card: next.card ?? null, from: showInstant(next.fromMs) },
+    };
+  });
+}
+
+function stateOf(card: Entitlement, nowMs: number): ListedTimeCardAnswer["state"] {
+  if (card.untilMs <= nowMs) return "ended";
+  if (card.quota !== undefined && card.spent >= card.quota) return "used_up";
+  return card.fromMs > nowMs ? "waiting" : "running";
+}
+
+const isOfUse = (card: Entitlement, nowMs: number) => ["waiting", "running"].includes(stateOf(card, nowMs));
+
 /** A code without its text, which nobody has any more. */
-export function showCode(code: Code): CodeAnswer {
+export function showCode(code: Code, nowMs: number): CodeAnswer {
   return {
     id: code.id,
     card: code.card,
-    state: code.state,
-    plan: code.plan,
-    group: code.group,
-    lasts_seconds: code.lastsMs / 1_000,
-    starts: code.starts,
-    quota_usd: code.quota === undefined ? null : formatUsd(code.quota),
-    created_at: showInstant(code.createdAtMs),
+    state: hasExpired(code, nowMs) ? "expired" : code.state,
+    batch_id: code.batch ?? null,
+    ...showWorth(code),
     account_id: code.tag === undefined ? null : `acct_${code.tag}`,
     redeemed_at: code.claimedAtMs === undefined ? null : showInstant(code.claimedAtMs),
   };
+}
+
+/** Whether nobody has redeemed it, and nobody can any more. */
+export function hasExpired({ state, expiresAtMs }: Code, nowMs: number): boolean {
+  return state === "unused" && expiresAtMs !== undefined && expiresAtMs <= nowMs;
+}
+
+export function showBatch(batch: CodeBatch): BatchAnswer {
+  const { id, label, card, count } = batch;
+  return { id, label, card, count, ...showWorth(batch) };
+}
+
+/** What a code and a batch of them have in common. */
+function showWorth(worth: CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs">) {
+  return {
+    plan: worth.plan,
+    group: worth.group,
+    lasts_seconds: worth.lastsMs / 1_000,
+    starts: worth.starts,
+    quota_usd: worth.quota === undefined ? null : formatUsd(worth.quota),
+    redeem_by: showLastDay(worth.expiresAtMs),
+    created_at: showInstant(worth.createdAtMs),
+  };
+}
+
+/** The day that ends at an instant. */
+export function showLastDay(endMs: number | undefined): string | null {
+  return endMs === undefined ? null : utcDay(endMs - 1);
 }
 
 function showInstant(epochMs: number): string {

@@ -7,7 +7,7 @@ import type { Account, AccountName, Page } from "../../store/records.ts";
 import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
-import { showAccount, showEntitlement } from "../answers/present.ts";
+import { showAccount, showCards } from "../answers/present.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
@@ -126,7 +126,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ params }) {
         const account = await accountNamed(store, params.name);
         const { cards, storeTimeMs } = (await store.listCards(account.tag)) ?? { cards: [], storeTimeMs: 0 };
-        const entitlements = cards.map((card) => ({ ...showEntitlement(card), running: card.fromMs <= storeTimeMs }));
+        const entitlements = showCards(cards, storeTimeMs);
         const used = (await store.readAccountBudgets(account.tag)) ?? new Map();
         const budgets = showAccountBudgets(account.limits, used, storeTimeMs);
         return { status: 200, body: { ...showAccount(account), budgets, entitlements } };

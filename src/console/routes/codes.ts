@@ -2,9 +2,11 @@
  * Codes of time cards: issue (the only time that a code's text is shown), list, void, and redeem for an account.
  */
 
-import { type Store, StoreError } from "../../store/contract.ts";
-import type { Account, Code, RedeemAnswer } from "../../store/records.ts";
-import { type CodeHash, codeIdIn, newCode, readCode } from "../../values/code.ts";
+import { StoreError } from "../../store/contract.ts";
+import type { Account, CardFacts, Code, RedeemAnswer } from "../../store/records.ts";
+import { startOfDay } from "../../store/sums/day-sums.ts";
+import { type CodeHash, codeIdIn, newBatchId, newCode, readCode } from "../../values/code.ts";
+import { formatUsd } from "../../values/money.ts";
 import {
   CodePage,
   CodeShape,
@@ -13,56 +15,37 @@ import {
   type RedemptionAnswer,
   RedemptionShape,
 } from "../answers/answers.ts";
-import { showCode, showEntitlement } from "../answers/present.ts";
+import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption } from "../schema.ts";
+import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption, type Static } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
-  const { store } = parts;
+  const { store, clock } = parts;
   const redemption = new Redeemer(parts);
-  const turns = new KeyedQueue<ConsoleAnswer<NewCodesAnswer>>();
   return [
-    route({
-      method: "POST",
-      path: "/codes",
-      id: "createCodes",
-      summary: "Make codes of a card kind; their text is shown in this answer and never again",
-      description:
-        "With an `idempotency_id` a request that is sent again makes no further codes: it is 409 and names the first code " +
-        "of those that were made. Without one it makes others.",
-      answers: { 201: NewCodesShape },
-      refusals: { 409: "`codes_exist`: made before under this `idempotency_id`." },
-      body: NewCodes,
-      write: {
-        what: "code.create",
-        target: ({ body }) => body.card,
-        facts: ({ body: { count, idempotency_id: once } }) => ({
-          count: String(count),
-          ...(once === undefined ? {} : { idempotency_id: once }),
-        }),
-        whenUnknown:
-          "Codes may exist that nobody has seen: list the codes, void those of this minute, create others. With an " +
-          "idempotency_id the request may be repeated: it makes them once.",
-      },
-      async handle({ body }) {
-        return turns.of(body.idempotency_id, () => issue(parts, body.card, body.count, body.idempotency_id));
-      },
-    }),
+    creation(parts),
     route({
       method: "GET",
       path: "/codes",
       id: "listCodes",
       summary: "List codes by id, without their text",
+      description: "With `batch` those of a batch; none when there is no such batch.",
       answers: { 200: CodePage },
       query: CodesQuery,
       async handle({ query }) {
-        const page = await store.listCodes(query.cursor, readLimit(query.limit, CODES_PAGE_MAX));
-        return { status: 200, body: { items: page.items.map(showCode), next: page.next ?? null } };
+        const { batch, cursor } = query;
+        const limit = readLimit(query.limit, CODES_PAGE_MAX);
+        const page = await (batch === undefined
+          ? store.listCodes(cursor, limit)
+          : store.listBatchCodes(batch, cursor, limit));
+        const nowMs = clock.wallMs();
+        const items = page.items.map((code) => showCode(code, nowMs));
+        return { status: 200, body: { items, next: page.next ?? null } };
       },
     }),
     route({
@@ -76,7 +59,7 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ params }) {
         const code = await store.getCode(params.id);
         if (code === undefined) throw noSuchCode(params.id);
-        return { status: 200, body: showCode(code) };
+        return { status: 200, body: showCode(code, clock.wallMs()) };
       },
     }),
     route({
@@ -96,7 +79,7 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const code = await store.voidCode(params.id);
         if (code === undefined) throw noSuchCode(params.id);
         if (code.state !== "void") throw inUse(params.id);
-        return { status: 200, body: showCode(code) };
+        return { status: 200, body: showCode(code, clock.wallMs()) };
       },
     }),
     route({
@@ -106,7 +89,10 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       summary: "Redeem a code for an account",
       description: "Counts once by the code.",
       answers: { 201: RedemptionShape, 200: RedemptionShape },
-      refusals: { 404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's." },
+      refusals: {
+        404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's.",
+        410: "`expired_code`: its last day is over.",
+      },
       params: AccountPath,
       body: NewRedemption,
       write: {
@@ -122,37 +108,89 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** Makes codes that are worth what the card kind says now, and goes on being worth that. */
-async function issue(
-  parts: ConsoleParts,
-  card: string,
-  count: number,
-  once: string | undefined,
-): Promise<ConsoleAnswer<NewCodesAnswer>> {
+function creation(parts: ConsoleParts): ConsoleRoute {
+  const turns = new KeyedQueue<ConsoleAnswer<NewCodesAnswer>>();
+  return route({
+    method: "POST",
+    path: "/codes",
+    id: "createCodes",
+    summary: "Make codes of a card kind; their text is shown in this answer and never again",
+    description:
+      "With an `idempotency_id` a request that is sent again makes no further codes: it is 409 and names the first code " +
+      "of those that were made. Without one it makes others. With a `label` the codes are a batch. `redeem_by` is the last " +
+      "UTC day on which they can be redeemed.",
+    answers: { 201: NewCodesShape },
+    refusals: { 409: "`codes_exist`: made before under this `idempotency_id`." },
+    body: NewCodes,
+    write: {
+      what: "code.create",
+      target: ({ body }) => body.card,
+      facts: ({ body: { count, idempotency_id: once, label, redeem_by: redeemBy } }) => ({
+        count: String(count),
+        ...(label === undefined ? {} : { label }),
+        ...(redeemBy === undefined ? {} : { redeem_by: redeemBy }),
+        ...(once === undefined ? {} : { idempotency_id: once }),
+      }),
+      whenUnknown:
+        "Codes may exist that nobody has seen: list the codes, void those of this minute, create others. With an " +
+        "idempotency_id the request may be repeated: it makes them once.",
+    },
+    async handle({ body }) {
+      return turns.of(body.idempotency_id, () => issue(parts, body));
+    },
+  });
+}
+
+/** What a card of this kind is worth now. @throws AdminRefusal 400 for a kind that the configuration has not */
+export function worthOf(parts: ConsoleParts, card: string): CardFacts {
   const { cards } = parts.catalog();
   assertConfigured("card", card, cards.keys());
   const kind = cards.get(card);
   if (kind === undefined) throw new Error(`a configured card is gone: ${card}`);
   const { plan, group, lastsMs, starts, quotaSpend } = kind;
-  const facts = {
-    card,
-    plan,
-    group,
-    lastsMs,
-    starts,
-    quota: quotaSpend as Parameters<Store["createCodes"]>[0]["quota"],
-  };
+  return { card, plan, group, lastsMs, starts, quota: quotaSpend as CardFacts["quota"] };
+}
+
+/** Makes codes that are worth what the card kind says now, and go on being worth that. */
+async function issue(parts: ConsoleParts, asked: Static<typeof NewCodes>): Promise<ConsoleAnswer<NewCodesAnswer>> {
+  const { card, count, label, redeem_by: redeemBy, idempotency_id: once } = asked;
+  const worth = worthOf(parts, card);
+  const nowMs = parts.clock.wallMs();
+  const expiresAtMs = redeemBy === undefined ? undefined : endOfDay(redeemBy, nowMs);
   const before = once === undefined ? undefined : await parts.store.getCode(codeIdIn(once, 0));
   if (before !== undefined) throw codesExist(before);
   const fresh = Array.from({ length: count }, (_, index) => {
-    const code = newCode(parts.clock.wallMs(), parts.random);
+    const code = newCode(nowMs, parts.random);
     return once === undefined ? code : { ...code, id: codeIdIn(once, index) };
   });
   const made = fresh.map(({ id, hash }) => ({ id, hash }));
-  await twice(() => parts.store.createCodes(facts, made));
+  const batch = label === undefined ? undefined : newBatchId(nowMs, parts.random, once);
+  const named = label === undefined ? undefined : { label, count };
+  await twice(() => parts.store.createCodes({ ...worth, expiresAtMs, batch }, made, named));
   const items = fresh.map(({ id, text }) => ({ id, code: text }));
   const [first, last] = [fresh[0]?.id ?? "", fresh.at(-1)?.id ?? ""];
-  return { status: 201, body: { card, items }, audit: { first_code_id: first, last_code_id: last } };
+  const body = {
+    card,
+    batch_id: batch ?? null,
+    label: label ?? null,
+    redeem_by: showLastDay(expiresAtMs),
+    lasts_seconds: worth.lastsMs / 1_000,
+    quota_usd: worth.quota === undefined ? null : formatUsd(worth.quota),
+    items,
+  };
+  const ids = { first_code_id: first, last_code_id: last };
+  return { status: 201, body, audit: batch === undefined ? ids : { ...ids, batch_id: batch } };
+}
+
+const DAY_MS = 86_400_000;
+
+/** The first instant after a day. @throws AdminRefusal 400 for no day of the calendar, or one that is over. */
+function endOfDay(day: string, nowMs: number): number {
+  const startMs = startOfDay(day);
+  if (startMs === undefined) throw malformed("redeem_by", "a day of the calendar", "Check the date.");
+  const endMs = startMs + DAY_MS;
+  if (endMs > nowMs) return endMs;
+  throw malformed("redeem_by", "today or a day to come", "Leave it out for codes without a last day.");
 }
 
 /** Once more when the outcome is unknown: the store takes the same codes twice without harm. */
@@ -193,7 +231,7 @@ class Redeemer {
     if (answer.outcome === "redeemed" || answer.outcome === "again") return redeemed(account, answer);
     const blocksNow = this.#budget.failed(account.id);
     this.#parts.onCodeFailure?.({ account: account.id, outcome: "failed", blocksNow });
-    throw notRedeemable();
+    throw answer.outcome === "expired" ? noLongerRedeemable() : notRedeemable();
   }
 }
 
@@ -238,6 +276,16 @@ function notRedeemable(): AdminRefusal {
     "code_not_redeemable",
     "This account cannot redeem this code: there is none like it, it is void, or another account has it.",
     "Compare it with what was sold; tollgate code list shows the state of every code by its id.",
+  );
+}
+
+/** Said of real codes alone, of which nobody has anything any more. */
+function noLongerRedeemable(): AdminRefusal {
+  return new AdminRefusal(
+    410,
+    "expired_code",
+    "The last day on which this code could be redeemed is over; nothing was changed.",
+    "Ask whoever sold it for another one; operators may give the card away: tollgate card gift.",
   );
 }
 

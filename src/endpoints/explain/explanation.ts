@@ -155,8 +155,12 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
   },
   card: ({ seen: { view } }) => {
-    const running = runningCards(view.entitlements, view.storeTimeMs).filter(({ group }) => group === view.key.group);
-    return `Running time cards of the group: ${running.length}.`;
+    const cards = view.entitlements.filter(({ group }) => group === view.key.group);
+    const running = runningCards(cards, view.storeTimeMs);
+    const kinds = running.map(({ card, id }) => card ?? id).join(", ");
+    const begins = Math.min(...cards.map(({ fromMs }) => fromMs).filter((fromMs) => fromMs > view.storeTimeMs));
+    const next = Number.isFinite(begins) ? `; another one begins at ${new Date(begins).toISOString()}` : "";
+    return `Running time cards of the group: ${running.length}${kinds && ` (${kinds})`}${next}.`;
   },
   plan({ seen: { view } }) {
     const plans = new Set([

@@ -9,7 +9,7 @@
 
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
 import { overlay } from "../../store/overlay.ts";
-import type { Account, Key, Redemption } from "../../store/records.ts";
+import type { Account, Code, Key, Redemption } from "../../store/records.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
 
@@ -50,6 +50,7 @@ type Writes = Pick<
   | "grant"
   | "createCodes"
   | "voidCode"
+  | "voidCodes"
   | "redeem"
   | "finishClaims"
 >;
@@ -137,23 +138,24 @@ function accountWrites(
 function cardWrites(
   store: Store,
   note: Note,
-): Pick<Writes, "grant" | "createCodes" | "voidCode" | "redeem" | "finishClaims"> {
+): Pick<Writes, "grant" | "createCodes" | "voidCode" | "voidCodes" | "redeem" | "finishClaims"> {
+  const noteVoid = async (code: Code | undefined) => {
+    if (code?.state === "void") await note("code", `${code.id}:void`, { void: code.id });
+  };
   return {
     grant: (tag, asked) =>
       noted(store.grant(tag, asked), async (card) => {
         if (card) await noteGiven(store, note, tag, "grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
       }),
-    createCodes: (facts, codes) =>
-      noted(store.createCodes(facts, codes), async () => {
+    createCodes: (facts, codes, batch) =>
+      noted(store.createCodes(facts, codes, batch), async () => {
         for (let from = 0; from < codes.length; from += CODES_PER_RECORD) {
-          const batch = codes.slice(from, from + CODES_PER_RECORD);
-          await note("code", batch[0]?.id ?? "", { facts, codes: batch });
+          const some = codes.slice(from, from + CODES_PER_RECORD);
+          await note("code", some[0]?.id ?? "", { facts, codes: some, batch });
         }
       }),
-    voidCode: (id) =>
-      noted(store.voidCode(id), async (code) => {
-        if (code?.state === "void") await note("code", `${id}:void`, { void: id });
-      }),
+    voidCode: (id) => noted(store.voidCode(id), noteVoid),
+    voidCodes: (ids) => noted(store.voidCodes(ids), (codes) => Promise.all(codes.map(noteVoid))),
     redeem: (ask) =>
       noted(store.redeem(ask), async (answer) => {
         const has = answer?.outcome === "redeemed" || answer?.outcome === "again";
@@ -180,7 +182,7 @@ async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>
 }
 
 function noteRedemption(store: Store, note: Note, { tag, hash, code, entitlement }: Redemption): Promise<void> {
-  const { id, card, plan, group, lastsMs, starts, quota } = code;
-  const facts = { card, plan, group, lastsMs, starts, quota };
+  const { id, card, plan, group, lastsMs, starts, quota, expiresAtMs, batch } = code;
+  const facts = { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch };
   return noteGiven(store, note, tag, "grant", id, { tag, hash, id, facts, fromMs: entitlement.fromMs });
 }

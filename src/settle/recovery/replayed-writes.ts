@@ -109,7 +109,7 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
       return code.state === "void" ? undefined : refused(`the code is ${code.state}`);
     }
     const codes = facts.list("codes").map((code) => ({ id: code.text("id"), hash: code.text("hash") as CodeHash }));
-    await store.createCodes(facts.card(), codes);
+    await store.createCodes(facts.card(), codes, facts.batch());
     return undefined;
   },
 };
@@ -144,6 +144,7 @@ async function grantAgain(facts: Facts, store: ReplayStore): Promise<NotTaken | 
   const granted = await store.grant(facts.tag(), {
     id: facts.text("id"),
     card: facts.text("card"),
+    gift: facts.has("gift") ? true : undefined,
     plan: facts.text("plan"),
     group: facts.text("group"),
     lastsMs: facts.count("lastsMs"),
@@ -218,7 +219,16 @@ class Facts {
       lastsMs: facts.count("lastsMs"),
       starts: facts.text("starts") === "after_previous" ? "after_previous" : "at_redemption",
       quota: facts.amountOrNone("quota"),
+      expiresAtMs: facts.countOrNone("expiresAtMs"),
+      batch: facts.textOrNone("batch"),
     };
+  }
+
+  /** What the codes' batch is called; undefined for codes without one, and in the record of a redemption. */
+  batch(): Parameters<Store["createCodes"]>[2] {
+    if (!this.has("batch")) return undefined;
+    const batch = new Facts(objectOf(this.#json.batch, "batch"));
+    return { label: batch.text("label"), count: batch.count("count") };
   }
 }
 

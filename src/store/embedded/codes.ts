@@ -3,39 +3,40 @@
  * there is nothing between them that a crash could leave.
  */
 
-import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd, ZERO } from "../../values/money.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { cardsAccount, entitlementAccount } from "../names.ts";
-import type { CardFacts, Code, Entitlement, Page, RedeemAnswer } from "../records.ts";
+import type { CardFacts, Code, CodeBatch, Entitlement, Page, RedeemAnswer } from "../records.ts";
 import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
-import { appendLine, findAccountRow, findEntitlement, listedEntitlements } from "./rows.ts";
+import { appendLine, findAccountRow, findEntitlement, instantOrNone, listedEntitlements } from "./rows.ts";
 
-export function createCodes(
-  context: Context,
-  facts: CardFacts,
-  codes: readonly { id: string; hash: CodeHash }[],
-): void {
+export function createCodes(context: Context, ...[facts, codes, batch]: Parameters<Store["createCodes"]>): void {
   const nowMs = context.nowMs();
-  const { card, plan, group, lastsMs, starts, quota } = facts;
+  const { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: batchId } = facts;
+  const worth = [card, plan, group, lastsMs, starts, quota ?? null, expiresAtMs ?? null, nowMs] as const;
   context.db.commitFull(() => {
+    if (batchId !== undefined && batch !== undefined) {
+      context.db.run(
+        `INSERT INTO code_batches (id, label, count, card, plan, grp, lasts, starts, quota, expires, created)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+        batchId,
+        batch.label,
+        batch.count,
+        ...worth,
+      );
+    }
     for (const { id, hash } of codes) {
       context.db.run(
-        `INSERT INTO codes (hash, id, card, plan, grp, lasts, starts, quota, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT DO NOTHING`,
+        `INSERT INTO codes (hash, id, batch, card, plan, grp, lasts, starts, quota, expires, created)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
         hash,
         id,
-        card,
-        plan,
-        group,
-        lastsMs,
-        starts,
-        quota ?? null,
-        nowMs,
+        batchId ?? null,
+        ...worth,
       );
     }
   });
@@ -45,8 +46,29 @@ export function createCodes(
 export function listCodes(context: Context, cursor: string | undefined, limit: number): Page<Code> {
   const size = pageSize(limit, PAGE_MAX);
   const rows = context.db.all("SELECT * FROM codes WHERE id > ? ORDER BY id LIMIT ?", cursor ?? "", size + 1);
-  const items = rows.slice(0, size).map(toCode);
-  return { items, next: rows.length > size ? items.at(-1)?.id : undefined };
+  return pageOf(rows.map(toCode), size);
+}
+
+/** @param items one more than the page has, where there are more. */
+function pageOf<T extends { readonly id: string }>(items: readonly T[], size: number): Page<T> {
+  return { items: items.slice(0, size), next: items.length > size ? items[size - 1]?.id : undefined };
+}
+
+export function getBatch(context: Context, id: string): CodeBatch | undefined {
+  const row = context.db.get("SELECT * FROM code_batches WHERE id = ?", id);
+  return row && toBatch(row);
+}
+
+export function listBatches(context: Context, cursor: string | undefined, limit: number): Page<CodeBatch> {
+  const size = pageSize(limit, PAGE_MAX);
+  const rows = context.db.all("SELECT * FROM code_batches WHERE id > ? ORDER BY id LIMIT ?", cursor ?? "", size + 1);
+  return pageOf(rows.map(toBatch), size);
+}
+
+export function listBatchCodes(context: Context, batch: string, cursor: string | undefined, limit: number): Page<Code> {
+  const size = pageSize(limit, PAGE_MAX);
+  const sql = "SELECT * FROM codes WHERE batch = ? AND id > ? ORDER BY id LIMIT ?";
+  return pageOf(context.db.all(sql, batch, cursor ?? "", size + 1).map(toCode), size);
 }
 
 export function getCode(context: Context, id: string): Code | undefined {
@@ -55,10 +77,17 @@ export function getCode(context: Context, id: string): Code | undefined {
 }
 
 export function voidCode(context: Context, id: string): Code | undefined {
-  const code = getCode(context, id);
-  if (code?.state !== "unused") return code;
-  context.db.commitFull(() => context.db.run("UPDATE codes SET state = 'void' WHERE id = ?", id));
-  return { ...code, state: "void" };
+  return voidCodes(context, [id])[0];
+}
+
+export function voidCodes(context: Context, ids: readonly string[]): Code[] {
+  const codes = ids.map((id) => getCode(context, id)).filter((code) => code !== undefined);
+  const unused = codes.filter(({ state }) => state === "unused");
+  if (unused.length === 0) return codes;
+  context.db.commitFull(() => {
+    for (const { id } of unused) context.db.run("UPDATE codes SET state = 'void' WHERE id = ?", id);
+  });
+  return codes.map((code) => (code.state === "unused" ? { ...code, state: "void" } : code));
 }
 
 export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store["redeem"]>[0]): RedeemAnswer {
@@ -71,6 +100,10 @@ export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store
   if (code.tag !== undefined && code.tag !== tag) return { outcome: "used" };
   if (findAccountRow(db, tag) === undefined) return { outcome: "unknown_account" };
   const fresh = code.state === "unused";
+  // One that is done again was in time.
+  if (fresh && fromMs === undefined && nowMs >= (code.expiresAtMs ?? Number.POSITIVE_INFINITY)) {
+    return { outcome: "expired" };
+  }
   const card = { ...code, afterPrevious: code.starts === "after_previous", reference: code.id, fromMs };
   const entitlement = db.commitFull(() => {
     if (fresh) db.run("UPDATE codes SET state = 'redeemed', tag = ?, claimed = ? WHERE hash = ?", tag, nowMs, hash);
@@ -84,16 +117,29 @@ export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store
 function toCode(row: Row): Code {
   return {
     id: row.id as string,
+    ...worthOf(row),
+    batch: (row.batch ?? undefined) as string | undefined,
+    state: row.state as Code["state"],
+    tag: (row.tag ?? undefined) as AccountTag | undefined,
+    claimedAtMs: instantOrNone(row.claimed),
+  };
+}
+
+function toBatch(row: Row): CodeBatch {
+  return { id: row.id as string, label: row.label as string, count: Number(row.count), ...worthOf(row) };
+}
+
+/** What a code and a batch of them have in common. */
+function worthOf(row: Row): CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs"> {
+  return {
     card: row.card as string,
     plan: row.plan as string,
     group: row.grp as string,
     lastsMs: Number(row.lasts),
     starts: row.starts as Code["starts"],
     quota: row.quota === null ? undefined : nanoUsd(row.quota as bigint),
-    state: row.state as Code["state"],
+    expiresAtMs: instantOrNone(row.expires),
     createdAtMs: Number(row.created),
-    tag: (row.tag ?? undefined) as AccountTag | undefined,
-    claimedAtMs: row.claimed === null ? undefined : Number(row.claimed),
   };
 }
 
@@ -117,9 +163,10 @@ function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, nowMs: nu
   // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
   db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);
   db.run(
-    "INSERT INTO entitlements (tag, id, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO entitlements (tag, id, card, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     tag,
     ask.id,
+    ask.card,
     ask.plan,
     ask.group,
     fromMs,
@@ -129,7 +176,7 @@ function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, nowMs: nu
   appendLine(db, tag, {
     atMs: nowMs,
     kind: "card",
-    debit: cardsAccount(ask.card),
+    debit: cardsAccount(ask),
     credit: entitlementAccount(ask.id),
     amount: ask.quota ?? ZERO,
     reference: ask.reference,
@@ -138,7 +185,8 @@ function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, nowMs: nu
     key: "",
     memo: "",
   });
-  return { id: ask.id, plan: ask.plan, group: ask.group, fromMs, untilMs, quota: ask.quota, spent: ZERO, held: ZERO };
+  const { id, card, plan, group, quota } = ask;
+  return { id, card, plan, group, fromMs, untilMs, quota, spent: ZERO, held: ZERO };
 }
 
 /** The end of the group's last listed card, or now. */
@@ -149,10 +197,11 @@ function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: 
   return Math.max(nowMs, ...ends);
 }
 
-export function listCards(context: Context, tag: AccountTag): Awaited<ReturnType<Store["listCards"]>> {
+export function listCards(context: Context, tag: AccountTag, ended = false): Awaited<ReturnType<Store["listCards"]>> {
   const { db } = context;
   if (findAccountRow(db, tag) === undefined) return undefined;
   const nowMs = context.nowMs();
-  const cards = listedEntitlements(db, tag, context.live(tag)).filter((card) => card.untilMs > nowMs);
+  const listed = listedEntitlements(db, tag, context.live(tag));
+  const cards = ended ? listed : listed.filter((card) => card.untilMs > nowMs);
   return { cards, storeTimeMs: nowMs };
 }

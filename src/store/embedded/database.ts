@@ -360,6 +360,16 @@ CREATE TABLE budgets (
   before_period INTEGER NOT NULL, before_spent INTEGER NOT NULL, PRIMARY KEY (tag, field)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE entitlements ADD COLUMN card TEXT;
+ALTER TABLE codes ADD COLUMN expires INTEGER;
+ALTER TABLE codes ADD COLUMN batch TEXT;
+CREATE INDEX codes_of_batch ON codes (batch, id) WHERE batch IS NOT NULL;
+CREATE TABLE code_batches (
+  id TEXT PRIMARY KEY, label TEXT NOT NULL, count INTEGER NOT NULL, card TEXT NOT NULL, plan TEXT NOT NULL,
+  grp TEXT NOT NULL, lasts INTEGER NOT NULL, starts TEXT NOT NULL, quota INTEGER, expires INTEGER, created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
 ];
 
 const SCHEMA_VERSION = SCHEMA_STEPS.length;

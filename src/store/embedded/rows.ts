@@ -84,6 +84,7 @@ export function toEntitlement(row: Row, live: Live): Entitlement {
   const id = text(row, "id");
   return {
     id,
+    card: (row.card ?? undefined) as string | undefined,
     plan: text(row, "plan"),
     group: text(row, "grp"),
     fromMs: whole(row, "starts"),

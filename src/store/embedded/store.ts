@@ -81,7 +81,11 @@ const CALLS: Calls<Context> = {
   createCodes: codes.createCodes,
   listCodes: codes.listCodes,
   getCode: codes.getCode,
+  getBatch: codes.getBatch,
+  listBatches: codes.listBatches,
+  listBatchCodes: codes.listBatchCodes,
   voidCode: codes.voidCode,
+  voidCodes: codes.voidCodes,
   redeem: codes.redeem,
   // A claim and its credit are one transaction here, so that none is ever left open.
   finishClaims: () => 0,

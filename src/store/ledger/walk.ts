@@ -32,7 +32,10 @@ const SIDES: Readonly<Partial<Record<LedgerLine["kind"], readonly (readonly [deb
     ["adjust", "own"],
     ["own", "adjust"],
   ],
-  card: [["cards", "own"]],
+  card: [
+    ["cards", "own"],
+    ["gifts", "own"],
+  ],
   opening: [["opening", "own"]],
 };
 

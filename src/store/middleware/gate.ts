@@ -28,6 +28,7 @@ const WRITES = [
   "grant",
   "createCodes",
   "voidCode",
+  "voidCodes",
   "redeem",
   "finishClaims",
   "archiveLedger",

@@ -16,40 +16,68 @@ import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
 import { cardsAccount, entitlementAccount } from "../names.ts";
-import type { CardFacts, Code, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
+import type { Code, CodeBatch, CodeFacts, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
 import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import type { Confirm } from "./connection/confirmed.ts";
 import type { Runner } from "./connection/runner.ts";
-import { accountKey, CLAIMS, CODE_INDEX, CODES_IN_ORDER, codeKey, ledgerKey } from "./keys.ts";
-import { toCode, toCodeOfFields, toEntitlement } from "./records.ts";
+import {
+  accountKey,
+  BATCHES_IN_ORDER,
+  batchCodesKey,
+  batchKey,
+  CLAIMS,
+  CODE_INDEX,
+  CODES_IN_ORDER,
+  codeKey,
+  ledgerKey,
+} from "./keys.ts";
+import { toBatch, toCode, toCodeOfFields, toEntitlement } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Codes that are made in one go on the connection. */
-const CREATE_BATCH = 100;
+const CREATE_STEP = 100;
 /** How long a note of a claim that was never made is kept: far longer than any redemption takes. */
 const NOTE_LIFE_MS = 600_000;
 
-/** The codes first, then the index: a crash in between leaves codes whose text nobody was given. */
+/**
+ * The codes first, then their batch, then the index: a crash in between leaves codes whose text nobody was given, and none that
+ * the index has and the batch has not.
+ */
 export async function createCodes(
   runner: Runner,
   scripts: Scripts,
-  facts: CardFacts,
-  codes: readonly { id: string; hash: CodeHash }[],
+  ...[facts, codes, batch]: Parameters<Store["createCodes"]>
 ): Promise<void> {
-  const { card, plan, group, lastsMs, starts, quota } = facts;
-  for (let from = 0; from < codes.length; from += CREATE_BATCH) {
-    const batch = codes.slice(from, from + CREATE_BATCH);
-    await Promise.all(
-      batch.map(({ id, hash }) =>
-        runner.script(
-          scripts["code-create"],
-          [codeKey(hash)],
-          [id, card, plan, group, `${lastsMs}`, starts, `${quota ?? ""}`],
-        ),
-      ),
+  const { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: batchId = "" } = facts;
+  const worth = [card, plan, group, `${lastsMs}`, starts, `${quota ?? ""}`, `${expiresAtMs ?? ""}`];
+  for (let from = 0; from < codes.length; from += CREATE_STEP) {
+    const step = codes.slice(from, from + CREATE_STEP);
+    const batches = await Promise.all(
+      step.map(({ id, hash }) => runner.script(scripts["code-create"], [codeKey(hash)], [id, ...worth, batchId])),
     );
-    await index(runner, scripts, batch);
+    // A code that was there before stays in the batch that it is in.
+    const ids = step.filter((_, at) => batches[at] === batchId).map(({ id }) => id);
+    if (batchId !== "") await enter(runner, scripts, { ...facts, batch: batchId }, ids, batch);
+    await index(runner, scripts, step);
   }
+}
+
+/** Enters codes in their batch. */
+async function enter(
+  runner: Runner,
+  scripts: Scripts,
+  { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: id }: CodeFacts & { readonly batch: string },
+  codes: readonly string[],
+  batch?: Pick<CodeBatch, "label" | "count">,
+): Promise<void> {
+  await runner.script(
+    scripts["batch-index"],
+    [BATCHES_IN_ORDER, batchKey(id), batchCodesKey(id)],
+    [
+      ...[id, batch?.label ?? "", `${batch?.count ?? ""}`, card, plan, group, `${lastsMs}`, starts],
+      ...[`${quota ?? ""}`, `${expiresAtMs ?? ""}`, ...codes],
+    ],
+  );
 }
 
 async function index(
@@ -63,14 +91,42 @@ async function index(
 
 /** The cursor is the last id of the page before. */
 export async function listCodes(runner: Runner, cursor: string | undefined, limit: number): Promise<Page<Code>> {
+  return pageOf(runner, CODES_IN_ORDER, cursor, limit, (id) => getCode(runner, id));
+}
+
+/** Records whose ids are in a sorted set, in its order. */
+async function pageOf<T>(
+  runner: Runner,
+  inOrder: string,
+  cursor: string | undefined,
+  limit: number,
+  find: (id: string) => Promise<T | undefined>,
+): Promise<Page<T>> {
   const size = pageSize(limit, PAGE_MAX);
-  const ids = await runner.step((redis) => redis.namesAfter(CODES_IN_ORDER, cursor, size + 1));
+  const ids = await runner.step((redis) => redis.namesAfter(inOrder, cursor, size + 1));
   const page = ids.slice(0, size);
-  const found = await Promise.all(page.map((id) => getCode(runner, id)));
+  const found = await Promise.all(page.map(find));
   return {
-    items: found.filter((code) => code !== undefined),
+    items: found.filter((one) => one !== undefined),
     next: ids.length > size ? page.at(-1) : undefined,
   };
+}
+
+export async function getBatch(runner: Runner, id: string): Promise<CodeBatch | undefined> {
+  return toBatch(await runner.step((redis) => redis.hgetall(batchKey(id))));
+}
+
+export async function listBatches(runner: Runner, cursor: string | undefined, limit: number): Promise<Page<CodeBatch>> {
+  return pageOf(runner, BATCHES_IN_ORDER, cursor, limit, (id) => getBatch(runner, id));
+}
+
+export async function listBatchCodes(
+  runner: Runner,
+  batch: string,
+  cursor: string | undefined,
+  limit: number,
+): Promise<Page<Code>> {
+  return pageOf(runner, batchCodesKey(batch), cursor, limit, (id) => getCode(runner, id));
 }
 
 export async function getCode(runner: Runner, id: string): Promise<Code | undefined> {
@@ -94,10 +150,29 @@ export async function voidCode(
 ): Promise<Code | undefined> {
   const hash = await hashOfId(runner, id);
   if (hash === undefined) return undefined;
-  const reply = await runner.script(scripts["code-void"], [codeKey(hash)], []);
-  const code = reply === null ? undefined : toCode(reply as string[]);
+  const code = await voidByHash(runner, scripts, hash);
   await confirm?.([codeKey(hash)], code);
   return code;
+}
+
+async function voidByHash(runner: Runner, scripts: Scripts, hash: CodeHash): Promise<Code | undefined> {
+  const reply = await runner.script(scripts["code-void"], [codeKey(hash)], []);
+  return reply === null ? undefined : toCode(reply as string[]);
+}
+
+/** Replicas are waited for once, when all are void. */
+export async function voidCodes(
+  runner: Runner,
+  scripts: Scripts,
+  ids: readonly string[],
+  confirm?: Confirm,
+): Promise<readonly Code[]> {
+  const found = await Promise.all(ids.map((id) => hashOfId(runner, id)));
+  const hashes = found.filter((hash) => hash !== undefined);
+  const voided = await Promise.all(hashes.map((hash) => voidByHash(runner, scripts, hash)));
+  const codes = voided.filter((code) => code !== undefined);
+  if (hashes.length > 0) await confirm?.(hashes.map(codeKey), codes);
+  return codes;
 }
 
 export async function redeem(
@@ -113,8 +188,10 @@ export async function redeem(
   const account = await runner.step((redis) => redis.hget(accountKey(tag), "name"));
   if (account === null) return { outcome: "unknown_account" };
   await noteClaim(runner, scripts, hash);
-  const claimed = await claim(runner, scripts, hash, tag);
+  const claimed = await claim(runner, scripts, hash, tag, fromMs !== undefined);
   if (claimed === undefined) return { outcome: "unknown_code" };
+  // The note stays: another account's claim may have come in time. A sweep drops it.
+  if (claimed.expired) return { outcome: "expired" };
   await confirm?.([codeKey(hash)], undefined);
   // Another account was faster; the note is the winner's by now.
   const lost = refusedTo(tag, claimed.code);
@@ -123,7 +200,11 @@ export async function redeem(
   if (entitlement === undefined) return { outcome: "unknown_account" };
   const code = (await endClaim(runner, scripts, hash, tag)) ?? claimed.code;
   await dropClaim(runner, scripts, hash);
-  if ((await hashOfId(runner, code.id)) === undefined) await index(runner, scripts, [{ id: code.id, hash }]);
+  if ((await hashOfId(runner, code.id)) === undefined) {
+    const { batch } = code;
+    if (batch !== undefined) await enter(runner, scripts, { ...code, batch }, [code.id]);
+    await index(runner, scripts, [{ id: code.id, hash }]);
+  }
   return { outcome: claimed.now ? "redeemed" : "again", code, entitlement };
 }
 
@@ -137,17 +218,21 @@ export async function noteClaim(runner: Runner, scripts: Scripts, hash: CodeHash
   await runner.script(scripts["claim-note"], [CLAIMS], [hash]);
 }
 
-/** @returns the code as it is now, and whether this very call claimed it. */
+/**
+ * @param again the claim is done again, and was in time.
+ * @returns the code as it is now, whether this very call claimed it, and whether it came too late.
+ */
 export async function claim(
   runner: Runner,
   scripts: Scripts,
   hash: CodeHash,
   tag: AccountTag,
-): Promise<{ code: Code; now: boolean } | undefined> {
-  const reply = await runner.script(scripts["code-claim"], [codeKey(hash)], [tag]);
+  again = false,
+): Promise<{ code: Code; now: boolean; expired: boolean } | undefined> {
+  const reply = await runner.script(scripts["code-claim"], [codeKey(hash)], [tag, again ? "1" : ""]);
   if (reply === null) return undefined;
   const [now, texts] = reply as [string, string[]];
-  return { code: toCode(texts), now: now === "1" };
+  return { code: toCode(texts), now: now === "1", expired: now === "expired" };
 }
 
 /** Gives the account what the code is worth; undefined when there is no such account. */
@@ -248,15 +333,21 @@ export async function grant(
       ask.reference,
       entitlementAccount(ask.id),
       `${ENTITLEMENT_LINGER_MS}`,
-      cardsAccount(ask.card),
+      cardsAccount(ask),
       `${ask.fromMs ?? ""}`,
+      ask.card,
     ],
   );
   return reply === null ? undefined : toEntitlement(reply as string[]);
 }
 
-export async function listCards(runner: Runner, scripts: Scripts, tag: AccountTag): ReturnType<Store["listCards"]> {
-  const reply = await runner.script(scripts["cards-read"], [accountKey(tag)], []);
+export async function listCards(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  ended = false,
+): ReturnType<Store["listCards"]> {
+  const reply = await runner.script(scripts["cards-read"], [accountKey(tag)], [ended ? "1" : ""]);
   if (reply === null) return undefined;
   const [now, cards] = reply as [string, string[][]];
   return { cards: cards.map(toEntitlement), storeTimeMs: Number(now) };

@@ -170,11 +170,11 @@ class Reading {
 function cardOf(read: Reading, id: string, listed: readonly string[]): CardFigures | undefined {
   const texts = read.texts(`e:${id}`, read.text(`e:${id}`));
   if (texts === undefined) return undefined;
-  const [name = "", plan = "", group = "", from = "", until = "", quota = ""] = texts;
+  const [name = "", plan = "", group = "", from = "", until = "", quota = "", kind = ""] = texts;
   for (const number of [from, until, quota || "0"]) read.value(`e:${id}`, number);
   const sums = [`${read.amount(`ep:${id}`)}`, `${read.amount(`eh:${id}`)}`];
   const amount = quota === "" ? "" : `${read.value(`e:${id}`, quota)}`;
-  return { ...toEntitlement([name, plan, group, from, until, amount, ...sums]), listed: listed.includes(id) };
+  return { ...toEntitlement([name, plan, group, from, until, amount, ...sums, kind]), listed: listed.includes(id) };
 }
 
 /** A mark is a JSON list: the amount, and the hold's record. */

@@ -111,7 +111,8 @@ async function idempotencyOf(
 
 function entitlementOf(fields: HashFields, id: string, json: string): Entitlement {
   const fixed = JSON.parse(json) as string[];
-  return toEntitlement([...fixed, fields[`ep:${id}`] ?? "0", fields[`eh:${id}`] ?? "0"]);
+  const sums = [fields[`ep:${id}`] ?? "0", fields[`eh:${id}`] ?? "0"];
+  return toEntitlement([...fixed.slice(0, 6), ...sums, fixed[6] ?? ""]);
 }
 
 function holdOf(requestId: string, record: HoldRecord): AccountState["holds"][number] {

@@ -54,6 +54,12 @@ export const codeKey = (hash: CodeHash): string => `c:${hash}`;
 export const CODE_INDEX = "idx:codes";
 /** A sorted set of the same ids, in order. */
 export const CODES_IN_ORDER = "{idx:codes}:ids";
+/** A hash: a batch of codes. */
+export const batchKey = (id: string): string => `{idx:codes}:b:${id}`;
+/** A sorted set: ids of a batch's codes, in order. */
+export const batchCodesKey = (id: string): string => `{idx:codes}:bc:${id}`;
+/** A sorted set: ids of batches, in order. */
+export const BATCHES_IN_ORDER = "{idx:codes}:batches";
 /** A sorted set: hashes of codes whose redemption has begun, by the instant of its beginning. */
 export const CLAIMS = "{idx:codes}:claims";
 

@@ -4,7 +4,7 @@ import { nanoUsd } from "../../values/money.ts";
 import type { BudgetCounts } from "../budgets.ts";
 import { StoreError } from "../contract.ts";
 import { accountId } from "../names.ts";
-import type { Account, Code, Entitlement, Key, KeyUse, LedgerLine } from "../records.ts";
+import type { Account, CardFacts, Code, CodeBatch, Entitlement, Key, KeyUse, LedgerLine } from "../records.ts";
 
 export type HashFields = Readonly<Record<string, string>>;
 
@@ -109,11 +109,12 @@ export function toKeyUse(keyId: string, json: string): KeyUse {
   return { keyId, atMs: Number(at), from, by };
 }
 
-/** A card as the scripts return it (`card_texts` in `lua/cards.lua`). */
+/** A card as the scripts return it (`lua/card-texts.lua`). */
 export function toEntitlement(texts: readonly string[]): Entitlement {
-  const [id = "", plan = "", group = "", from, until, quota = "", spent = "0", held = "0"] = texts;
+  const [id = "", plan = "", group = "", from, until, quota = "", spent = "0", held = "0", card = ""] = texts;
   return {
     id,
+    card: card === "" ? undefined : card,
     plan,
     group,
     fromMs: Number(from),
@@ -126,29 +127,45 @@ export function toEntitlement(texts: readonly string[]): Entitlement {
 
 /** A code as the scripts return it (`code_texts` in `lua/codes.lua`). */
 export function toCode(texts: readonly string[]): Code {
-  const [id = "", card = "", plan = "", group = "", lasts, starts, quota = "", state, created, tag = "", claimed = ""] =
-    texts;
+  const [id, card, plan, group, lasts, starts, quota, state, created, tag, claimed, expires, batch] = texts as string[];
+  return toCodeOfFields({
+    ...{ id, card, plan, group, lasts, starts, quota, state, created, tag, claimed, expires, batch },
+  } as HashFields) as Code;
+}
+
+/** A code's hash; undefined when there is no such code. */
+export function toCodeOfFields(fields: HashFields): Code | undefined {
+  const { id, state, tag = "", claimed = "", batch = "" } = fields;
+  if (id === undefined) return undefined;
   return {
     id,
+    ...worthOf(fields),
+    batch: batch === "" ? undefined : batch,
+    state: state as Code["state"],
+    tag: tag === "" ? undefined : (tag as AccountTag),
+    claimedAtMs: claimed === "" ? undefined : Number(claimed),
+  };
+}
+
+/** A batch's hash; undefined when there is no such batch. */
+export function toBatch(fields: HashFields): CodeBatch | undefined {
+  const { id, label = "", count } = fields;
+  return id === undefined ? undefined : { id, label, count: Number(count), ...worthOf(fields) };
+}
+
+/** What a code and a batch of them have in common. */
+function worthOf(fields: HashFields): CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs"> {
+  const { card = "", plan = "", group = "", lasts, starts, quota = "", expires = "", created } = fields;
+  return {
     card,
     plan,
     group,
     lastsMs: Number(lasts),
     starts: starts as Code["starts"],
     quota: quota === "" ? undefined : nanoUsd(BigInt(quota)),
-    state: state as Code["state"],
+    expiresAtMs: expires === "" ? undefined : Number(expires),
     createdAtMs: Number(created),
-    tag: tag === "" ? undefined : (tag as AccountTag),
-    claimedAtMs: claimed === "" ? undefined : Number(claimed),
   };
-}
-
-/** A code's hash; undefined when there is no such code. */
-export function toCodeOfFields(fields: HashFields): Code | undefined {
-  const { id, card, plan, group, lasts, starts, quota, state, created, tag, claimed } = fields;
-  if (id === undefined) return undefined;
-  const texts = [id, card, plan, group, lasts, starts, quota, state, created, tag, claimed];
-  return toCode(texts.map((value) => value ?? ""));
 }
 
 /** All entries of an account's hash whose field begins so, the rest of the field with the value, by field. */

@@ -132,7 +132,10 @@ export class Operator {
     const code = chance.pick([...truth.codes.values(), undefined]);
     if (code?.voiding !== "none") return;
     code.voiding = "asked";
-    const answer = await this.#insist((store) => store.voidCode(code.id));
+    // By itself, or as the void of a batch does it.
+    const answer = await this.#insist((store) =>
+      this.#count % 2 === 0 ? store.voidCode(code.id) : store.voidCodes([code.id]).then(([one]) => one),
+    );
     if (answer?.value?.state === "void") code.voiding = "answered";
   }
 

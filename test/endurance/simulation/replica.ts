@@ -24,6 +24,7 @@ const WRITES: ReadonlySet<Operation> = new Set<Operation>([
   "grant",
   "createCodes",
   "voidCode",
+  "voidCodes",
   "redeem",
   "extend",
   "countEpoch",

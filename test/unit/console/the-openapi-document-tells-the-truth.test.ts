@@ -96,10 +96,35 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("POST", "/admin/v1/codes/{id}/void", 200, undefined, { id: second?.id ?? "" });
   await ask("GET", "/admin/v1/codes/{id}", 200, undefined, { id: second?.id ?? "" });
   await ask("GET", "/admin/v1/codes", 200);
+  const batch = await ask("POST", "/admin/v1/codes", 201, {
+    card: "day",
+    count: 2,
+    label: "fair",
+    redeem_by: "2099-12-31",
+  });
+  const inBatch = { id: String(batch.batch_id) };
+  await ask("POST", "/admin/v1/codes", 400, { card: "day", count: 1, redeem_by: "2020-01-01" });
+  await ask("GET", "/admin/v1/codes", 200, undefined, {}, `?batch=${inBatch.id}`);
+  await ask("GET", "/admin/v1/code-batches", 200);
+  await ask("GET", "/admin/v1/code-batches/{id}", 200, undefined, inBatch);
+  await ask("GET", "/admin/v1/code-batches/{id}", 404, undefined, { id: "batch_0000000000000000" });
+  await ask("POST", "/admin/v1/code-batches/{id}/void", 200, undefined, inBatch);
+  await ask("GET", "/admin/v1/code-batches/{id}/report", 200, undefined, inBatch);
+  const gift = { card: "day", id: "sorry-1" };
+  await ask("POST", "/admin/v1/accounts/{name}/gifts", 201, gift, { name: "alice" });
+  await ask("POST", "/admin/v1/accounts/{name}/gifts", 200, gift, { name: "alice" });
+  await ask("POST", "/admin/v1/accounts/{name}/gifts", 404, gift, { name: "nobody" });
+  await ask("GET", "/admin/v1/accounts/{name}/cards", 200, undefined, { name: "alice" });
   await ask("GET", "/admin/v1/accounts/{name}", 200, undefined, { name: "alice" });
   await ask("GET", "/admin/v1/accounts", 200, undefined, {}, "?limit=1");
   const { items } = await ask("GET", "/admin/v1/accounts/{name}/ledger", 200, undefined, { name: "alice" });
-  assert.deepEqual((items as { kind: string }[]).map(({ kind }) => kind).sort(), ["adjust", "card", "topup", "usage"]);
+  assert.deepEqual((items as { kind: string }[]).map(({ kind }) => kind).sort(), [
+    "adjust",
+    "card",
+    "card",
+    "topup",
+    "usage",
+  ]);
   await ask("GET", "/admin/v1/accounts/{name}/ledger/lines", 200, undefined, { name: "alice" });
   // Lines are archived when they are four days old; what it answers then, test/e2e/money/ledger looks at.
   const archive = { before: "2020-01-01", after: 0, through: 1, sha256: "0".repeat(64) };

@@ -46,6 +46,7 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
   await writes.createCodes(DAY_CARD, codes);
   await writes.voidCode("code_a");
   await writes.redeem({ hash: codeHashOf("b"), tag: TAG });
+  await makeBatch(writes);
   const kinds = new Set(records.map(({ kind }) => kind));
   assert.deepEqual([...kinds].sort(), [
     "account_create",
@@ -59,7 +60,7 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
     "key_rotate",
   ]);
 
-  const whole = async () => ({ account: await store.inspect(TAG), codes: await store.listCodes(undefined, 10) });
+  const whole = async () => ({ account: await store.inspect(TAG), ...(await codesOf(store)) });
   const before = await whole();
   for (const order of [records, records.toReversed()]) {
     for (const record of [...order, ...order]) {
@@ -68,6 +69,53 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
       assert.deepEqual(await whole(), before, `${record.kind} ${record.id}`);
     }
   }
+});
+
+/** A batch of three, of which one is redeemed and one void; and a gift. */
+async function makeBatch(writes: Store): Promise<void> {
+  const facts = { ...DAY_CARD, batch: "batch_1", expiresAtMs: 4_000_000_000_000 };
+  const codes = ["d", "e", "f"].map((name) => ({ id: `code_${name}`, hash: codeHashOf(name) }));
+  await writes.createCodes(facts, codes, { label: "fair", count: 3 });
+  await writes.redeem({ hash: codeHashOf("d"), tag: TAG });
+  await writes.voidCodes(["code_d", "code_e"]);
+  const given = { id: "gift_1", reference: "sorry", afterPrevious: false, gift: true } as const;
+  await writes.grant(TAG, { ...DAY_CARD, ...given });
+}
+
+const codesOf = async (store: Store) => ({
+  codes: await store.listCodes(undefined, 10),
+  batches: await store.listBatches(undefined, 10),
+  inBatch: await store.listBatchCodes("batch_1", undefined, 10),
+});
+
+test("a store that has lost a batch and a gift gets them back, also after the last day of the codes", async (t) => {
+  const madeMs = Date.now();
+  const store = await openStandingStore(t, madeMs);
+  await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+  const records: AdminRecord[] = [];
+  const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+  await makeBatch(journaledStore(store, journal, (_, error) => assert.fail(String(error))));
+  const emptied = await openStandingStore(t, 4_000_000_000_001);
+  // The journal of the gateway that made the codes may come after the one of the gateway that redeemed one.
+  for (const record of records.toReversed()) await replay(record, emptied);
+  for (const record of records) assert.equal(await replay(record, emptied), undefined, record.kind);
+  const facts = async (of: Store) => {
+    const { batches, inBatch } = await codesOf(of);
+    const { entitlements, ledger } = (await of.inspect(TAG)) ?? assert.fail();
+    return {
+      batches: batches.items.map(({ createdAtMs: _, ...batch }) => batch),
+      codes: inBatch.items.map(({ id, state, batch, expiresAtMs, tag }) => [id, state, batch, expiresAtMs, tag]),
+      cards: entitlements.map(({ id, card, fromMs }) => [id, card, fromMs]),
+      lines: ledger.map(({ debit, credit, reference }) => `${debit} ${credit} ${reference}`).sort(),
+    };
+  };
+  const had = await facts(store);
+  assert.deepEqual(await facts(emptied), had);
+  assert.deepEqual(
+    had.codes.map(([id, state]) => `${id} ${state}`),
+    ["code_d redeemed", "code_e void", "code_f unused"],
+  );
+  assert.ok(had.lines.includes("gifts:day ent_gift_1 sorry"), had.lines.join());
 });
 
 test("a store that has lost a key gets it back with its name, its end and its suspension", async (t) => {

@@ -1,7 +1,7 @@
 /** Codes: made, listed, voided, redeemed once; and what was spent, by day. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { CardFacts } from "../../../src/store/records.ts";
+import type { CardFacts, Code } from "../../../src/store/records.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { utcDay } from "../../../src/values/time.ts";
 import { admitAsk, admitted, cardTerms, codeHashOf, DAY_MS, makeAccount, ridOf, settleAsk, tagOf } from "./asks.ts";
@@ -26,7 +26,8 @@ export function codeTests(ask: Ask): void {
     const code = await store.getCode("Cpin1");
     assert.ok(Math.abs((code?.createdAtMs ?? 0) - nowMs()) < 60_000);
     const { createdAtMs: _, ...rest } = code ?? assert.fail();
-    assert.deepEqual(rest, { ...DAY, id: "Cpin1", state: "unused", tag: undefined, claimedAtMs: undefined });
+    const nowhere = { batch: undefined, expiresAtMs: undefined, tag: undefined, claimedAtMs: undefined };
+    assert.deepEqual(rest, { ...DAY, id: "Cpin1", state: "unused", ...nowhere });
     assert.equal(await store.getCode("Cnone"), undefined);
   });
 
@@ -79,6 +80,92 @@ export function codeTests(ask: Ask): void {
     assert.deepEqual(await store.redeem(nobody), { outcome: "unknown_account" });
     assert.equal((await store.getCode("Cv2"))?.state, "unused", "a code is not lost on an account that is none");
     assert.equal((await store.inspect(tag))?.entitlements.length, 0);
+  });
+
+  test("a batch has its codes and no others, page by page, whatever is made of them again", async () => {
+    const { store, nowMs } = ask();
+    const facts = { ...DAY, expiresAtMs: nowMs() + DAY_MS, batch: "Bfair" };
+    const ids = Array.from({ length: 250 }, (_, i) => `Cb${String(i).padStart(3, "0")}`);
+    await store.createCodes(DAY, named("Cbefore"));
+    await store.createCodes(facts, named(...ids), { label: "fair ü", count: 250 });
+    await store.createCodes(facts, named("Cbefore", ...ids), { label: "another", count: 1 });
+    const { createdAtMs, ...rest } = (await store.getBatch("Bfair")) ?? assert.fail();
+    assert.ok(Math.abs(createdAtMs - nowMs()) < 60_000);
+    const { batch: id, ...worth } = facts;
+    assert.deepEqual(rest, { ...worth, id, label: "fair ü", count: 250 });
+    const seen: Code[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.listBatchCodes("Bfair", cursor, 100);
+      seen.push(...page.items);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    assert.deepEqual(
+      seen.map((code) => code.id),
+      ids,
+    );
+    assert.ok(seen.every(({ batch, expiresAtMs }) => batch === "Bfair" && expiresAtMs === facts.expiresAtMs));
+    assert.equal((await store.getCode("Cbefore"))?.batch, undefined);
+    await store.createCodes({ ...DAY, batch: "Bfast" }, named("Cfast"), { label: "fast", count: 1 });
+    const first = await store.listBatches("Bf", 1);
+    assert.deepEqual([first.items.map((batch) => batch.id), first.next], [["Bfair"], "Bfair"]);
+    assert.deepEqual(
+      (await store.listBatches(first.next, 1)).items.map((batch) => batch.label),
+      ["fast"],
+    );
+    assert.equal(await store.getBatch("Bnone"), undefined);
+    assert.deepEqual(await store.listBatchCodes("Bnone", undefined, 10), { items: [], next: undefined });
+  });
+
+  test("codes are voided together, but for those that an account has", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Cmany");
+    await store.createCodes(DAY, named("Cm1", "Cm2", "Cm3"));
+    await store.redeem({ hash: codeHashOf("Cm2"), tag });
+    for (const time of ["first", "again"]) {
+      const codes = await store.voidCodes(["Cm3", "Cm none", "Cm2"]);
+      const states = codes.map(({ id, state }) => `${id} ${state}`);
+      assert.deepEqual(states, ["Cm3 void", "Cm2 redeemed"], time);
+    }
+    assert.equal((await store.getCode("Cm1"))?.state, "unused");
+    assert.deepEqual(await store.redeem({ hash: codeHashOf("Cm3"), tag }), { outcome: "void" });
+    assert.deepEqual(await store.voidCodes([]), []);
+    await assert.rejects(store.voidCodes(Array(201).fill("Cm1")), RangeError);
+  });
+
+  test("after its last instant nobody gets a code, but who has it, and who had it in time", async () => {
+    const { store, nowMs } = ask();
+    const [tag, other] = [await makeAccount(store, "Clate"), await makeAccount(store, "Clater")];
+    const late = { ...DAY, expiresAtMs: nowMs() - 60_000 };
+    await store.createCodes(late, named("Cl1", "Cl2", "Cl3"));
+    await store.createCodes({ ...DAY, expiresAtMs: nowMs() + 60_000 }, named("Cl4"));
+    assert.deepEqual(await store.redeem({ hash: codeHashOf("Cl1"), tag }), { outcome: "expired" });
+    assert.equal((await store.getCode("Cl1"))?.state, "unused");
+    assert.equal((await store.inspect(tag))?.entitlements.length, 0);
+    const again = { hash: codeHashOf("Cl2"), tag, fromMs: nowMs() - 120_000 };
+    assert.equal((await store.redeem(again)).outcome, "redeemed", "the journal does again what was in time");
+    assert.equal((await store.redeem({ hash: again.hash, tag })).outcome, "again");
+    assert.deepEqual(await store.redeem({ hash: again.hash, tag: other }), { outcome: "used" });
+    assert.equal((await store.voidCode("Cl3"))?.state, "void");
+    assert.deepEqual(await store.redeem({ hash: codeHashOf("Cl3"), tag }), { outcome: "void" });
+    assert.equal((await store.redeem({ hash: codeHashOf("Cl4"), tag })).outcome, "redeemed");
+  });
+
+  test("a gift is told from what was sold, given once, and knows its kind like any card", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Cgift");
+    const given = { ...DAY, id: "gift1", reference: "sorry", afterPrevious: false, gift: true } as const;
+    const card = await store.grant(tag, given);
+    assert.equal(card?.card, "day");
+    assert.deepEqual(await store.grant(tag, { ...given, card: "week", quota: undefined }), card);
+    const over = { id: "Cover", card: "week", lastsMs: 1, fromMs: nowMs() - 60_000, gift: undefined } as const;
+    const ended = await store.grant(tag, { ...given, ...over });
+    const lines = (await store.readLedger(tag, 1, 10)).map((l) => `${l.kind} ${l.debit}>${l.credit} ${l.reference}`);
+    assert.deepEqual(lines, ["card gifts:day>ent_gift1 sorry", "card cards:week>ent_Cover sorry"]);
+    assert.deepEqual((await store.listCards(tag))?.cards, [card]);
+    assert.deepEqual((await store.listCards(tag, true))?.cards, [ended, card]);
+    const figures = await store.readFigures(tag, { cards: ["gift1"] });
+    assert.equal(figures?.cards.get("gift1")?.card, "day");
   });
 
   test("cards that follow each other begin where the one before ends, from the store's clock on", async () => {

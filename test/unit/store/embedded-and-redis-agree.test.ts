@@ -114,16 +114,37 @@ class Run {
         );
         return;
       case "createCodes": {
-        const { codes, ...facts } = o;
+        const { codes, endsInMs, batch: number, label, do: _, account: __, ...worth } = o;
         const made = codes.map((number) => ({ id: this.#codeId(number), hash: codeHashOf(this.#codeId(number)) }));
-        await this.#both((store) => store.createCodes({ ...facts, quota: facts.quota as never }, made));
+        const expiresAtMs = endsInMs === undefined ? undefined : this.#nowMs + endsInMs;
+        const batch = number === undefined ? undefined : this.#batchId(number);
+        const facts = { ...worth, quota: worth.quota as never, expiresAtMs, batch };
+        const named = batch === undefined || label === undefined ? undefined : { label, count: codes.length };
+        await this.#both((store) => store.createCodes(facts, made, named));
         return;
       }
-      case "redeem":
-        await this.#both((store) => store.redeem({ hash: codeHashOf(this.#codeId(o.code)), tag }));
+      case "redeem": {
+        const fromMs = o.fromMs === undefined ? undefined : this.#nowMs + o.fromMs;
+        await this.#both((store) => store.redeem({ hash: codeHashOf(this.#codeId(o.code)), tag, fromMs }));
         await this.#both((store) => store.finishClaims(10));
         await this.#both((store) => store.listCards(tag));
+        await this.#both((store) => store.listCards(tag, true));
         return;
+      }
+      case "voidCodes":
+        await this.#both((store) => store.voidCodes([...o.codes, 9].map((number) => this.#codeId(number))));
+        return;
+      case "readBatch": {
+        const batch = this.#batchId(o.batch ?? 9);
+        let cursor: string | undefined;
+        do {
+          const from = cursor;
+          ({ next: cursor } = await this.#both((store) => store.listBatchCodes(batch, from, o.size)));
+        } while (cursor !== undefined);
+        await this.#both((store) => store.getBatch(batch));
+        await this.#both((store) => store.listBatches(this.#name, o.size));
+        return;
+      }
       case "archive":
         await this.#both(async (store) => {
           const [head] = await store.readLedger(tag, 0, 1);
@@ -192,6 +213,10 @@ class Run {
   /** The embedded store keeps the codes of earlier runs, whose ids all sort before this run's. */
   #codeId(number: number): string {
     return `${this.#name}${number}`;
+  }
+
+  #batchId(number: number): string {
+    return `${this.#name}b${number}`;
   }
 
   async #admit(tag: AccountTag, o: Extract<Operation, { do: "admit" }>): Promise<void> {

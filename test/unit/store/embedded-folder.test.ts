@@ -7,8 +7,9 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
+import { SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
 import { openStore } from "../../../src/store/open.ts";
-import { admitAsk, admitted, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
+import { admitAsk, admitted, codeHashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
 
 async function inFolder(work: (dir: string) => Promise<void>): Promise<void> {
   const parent = mkdtempSync(join(tmpdir(), "tollgate-folder-"));
@@ -105,7 +106,8 @@ test("a folder of the version without codes is taken over with everything in it"
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
     old.exec("DROP TABLE former_keys; DROP TABLE key_uses; DROP TABLE budgets;");
-    old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
+    old.exec("DROP TABLE codes; DROP TABLE code_batches; ALTER TABLE entitlements DROP COLUMN card;");
+    old.exec("DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
     for (const column of ["plan_revision", "limits", "limits_revision"])
       old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
     for (const column of ["name", "expires", "previous_until", "rotation", "limits", "caps"])
@@ -124,6 +126,31 @@ test("a folder of the version without codes is taken over with everything in it"
     newer.exec("PRAGMA user_version = 99;");
     newer.close();
     await assert.rejects(openStore({ kind: "embedded", dir }), /newer Tollgate/);
+  }));
+
+test("codes and cards of the version before batches go on as they are", () =>
+  inFolder(async (dir) => {
+    let store = await openStore({ kind: "embedded", dir });
+    const tag = await makeAccount(store, "Cards");
+    const facts = { card: "day", plan: "pro", group: "cards", lastsMs: 60_000, quota: undefined } as const;
+    const [spent, unused] = ["spent", "unused"].map((id) => ({ id, hash: codeHashOf(id) }));
+    assert.ok(spent && unused);
+    await store.createCodes({ ...facts, starts: "at_redemption" }, [spent, unused]);
+    assert.equal((await store.redeem({ hash: spent.hash, tag })).outcome, "redeemed");
+    await store.close();
+    const old = new DatabaseSync(join(dir, "tollgate.db"));
+    old.exec("DROP TABLE code_batches; DROP INDEX codes_of_batch; ALTER TABLE entitlements DROP COLUMN card;");
+    for (const column of ["batch", "expires"]) old.exec(`ALTER TABLE codes DROP COLUMN ${column};`);
+    old.exec(`PRAGMA user_version = ${SCHEMA_STEPS.findIndex((step) => step.includes("code_batches"))};`);
+    old.close();
+    store = await openStore({ kind: "embedded", dir });
+    const [card] = (await store.listCards(tag))?.cards ?? [];
+    assert.deepEqual([card?.id, card?.card], ["spent", undefined]);
+    const { batch, expiresAtMs } = (await store.getCode("unused")) ?? assert.fail();
+    assert.deepEqual([batch, expiresAtMs], [undefined, undefined]);
+    const redeemed = await store.redeem({ hash: unused.hash, tag });
+    assert.equal(redeemed.outcome === "redeemed" && redeemed.entitlement.card, "day");
+    await store.close();
   }));
 
 test("after a restart money, keys and marks are there, holds and buckets are gone, and a late charge counts once", () =>

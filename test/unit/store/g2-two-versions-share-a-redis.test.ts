@@ -21,7 +21,7 @@ import { utcDay } from "../../../src/values/time.ts";
 import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";
 import { startScriptStopper } from "../../rig/script-stopper.ts";
-import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import { admitAsk, admitted, cardTerms, codeHashOf, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
 import { openUrl } from "./benches.ts";
 
 const sourceOf = (name: string) => readFileSync(new URL(`previous/${name}.lua`, import.meta.url), "utf8");
@@ -183,6 +183,42 @@ test("a suspended key is refused by the previous version, too, and one that is r
   assert.equal(await ask(1), "revoked_key");
   await store.changeKey(tag, "key_Paused", { status: "normal" });
   assert.equal(typeof (await ask(2)), "object");
+});
+
+test("cards and codes of either version are good in the other; the previous one knows of no last day and no kind", async (t) => {
+  const { redis, store, admitBefore, settleBefore } = await fleet(t);
+  const tag = await makeAccount(store, "MixedCards", { group: "cards" });
+  const facts = { card: "day", plan: "pro", group: "cards", lastsMs: 3_600_000, quota: nanoUsd(500n) } as const;
+  await store.grant(tag, { ...facts, id: "today", afterPrevious: false, reference: "today", gift: true });
+  const ask = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [cardTerms()] });
+  const before = await admitBefore(ask);
+  assert.ok(typeof before === "object", String(before));
+  assert.equal(before.entitlement, "today");
+  assert.equal(await settleBefore(settleAsk(ask, before, { amount: 30n })), "settled");
+  const given = ["before", "pro", "cards", "3600000", "0", "500", "before", "ent_before", "1000", "cards:day", ""];
+  await run(redis, sourceOf("grant"), [`{a:${tag}}`, `{a:${tag}}:l`], given);
+  const cards = (await store.listCards(tag))?.cards.map(({ id, card, spent }) => [id, card, spent]);
+  assert.deepEqual(cards, [
+    ["today", "day", 30n],
+    ["before", undefined, 0n],
+  ]);
+
+  const code = { id: "late", hash: codeHashOf("late") };
+  const made = { ...facts, starts: "at_redemption", batch: "batch1", expiresAtMs: 1 } as const;
+  await store.createCodes(made, [code], { label: "fair", count: 1 });
+  assert.deepEqual(await store.redeem({ hash: code.hash, tag }), { outcome: "expired" });
+  const [claimed, id, kind] = await run(redis, sourceOf("code-claim"), [`c:${code.hash}`], [tag]);
+  assert.deepEqual([claimed, id, kind], ["1", "late", "day"], "a replica of the previous version lets it through");
+  const redeemed = await store.redeem({ hash: code.hash, tag });
+  assert.ok(redeemed.outcome === "again");
+  assert.deepEqual([redeemed.entitlement.card, redeemed.code.batch], ["day", "batch1"]);
+
+  const old = { id: "old", hash: codeHashOf("old") };
+  await store.createCodes({ ...facts, starts: "at_redemption" }, [old]);
+  await redis.command("HDEL", `c:${old.hash}`, "expires", "batch");
+  const { batch, expiresAtMs } = (await store.getCode("old")) ?? assert.fail();
+  assert.deepEqual([batch, expiresAtMs], [undefined, undefined]);
+  assert.equal((await store.redeem({ hash: old.hash, tag })).outcome, "redeemed", "a code of before batches");
 });
 
 test("what a script of today has begun, and the previous version has overtaken, is ended with nothing lost", async (t) => {

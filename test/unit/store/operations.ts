@@ -10,6 +10,7 @@ const HOUR_MS = 3_600_000;
 const account = fc.constantFrom(0, 1);
 const key = fc.constantFrom(0, 1, 2);
 const code = fc.integer({ min: 1, max: 6 });
+const batch = fc.constantFrom(undefined, 1, 2);
 const rid = fc.integer({ min: 1, max: 30 });
 const group = fc.constantFrom("big", "small", "cards", "more");
 const plan = fc.constantFrom("free", "pro");
@@ -166,6 +167,7 @@ const operation = {
     lastsMs: fc.constantFrom(1_000, HOUR_MS, DAY_MS, 30 * DAY_MS),
     afterPrevious: fc.boolean(),
     quota: fc.option(amount, { nil: undefined }),
+    gift: fc.constantFrom(undefined, true as const),
   }),
   createCodes: fc.record({
     do: fc.constant("createCodes" as const),
@@ -177,9 +179,14 @@ const operation = {
     lastsMs: fc.constantFrom(1_000, HOUR_MS, DAY_MS, 30 * DAY_MS),
     starts: fc.constantFrom("at_redemption" as const, "after_previous" as const),
     quota: fc.option(amount, { nil: undefined }),
+    endsInMs: fc.constantFrom(undefined, undefined, 1, HOUR_MS, DAY_MS),
+    batch,
+    label: fc.constantFrom(undefined, "spring", "fair ü"),
   }),
-  redeem: fc.record({ do: fc.constant("redeem" as const), account, code }),
+  redeem: fc.record({ do: fc.constant("redeem" as const), account, code, fromMs: replayedFromMs }),
   voidCode: fc.record({ do: fc.constant("voidCode" as const), account, code }),
+  voidCodes: fc.record({ do: fc.constant("voidCodes" as const), account, codes: fc.array(code, { maxLength: 3 }) }),
+  readBatch: fc.record({ do: fc.constant("readBatch" as const), account, batch, size: fc.integer({ min: 1, max: 3 }) }),
   keyGroup: fc.record({ do: fc.constant("keyGroup" as const), account, key, group }),
   keyState: fc.record({
     do: fc.constant("keyState" as const),
@@ -251,6 +258,8 @@ export const anyOperation = fc.oneof(
   { weight: 2, arbitrary: operation.createCodes },
   { weight: 3, arbitrary: operation.redeem },
   { weight: 1, arbitrary: operation.voidCode },
+  { weight: 1, arbitrary: operation.voidCodes },
+  { weight: 2, arbitrary: operation.readBatch },
   { weight: 2, arbitrary: operation.keyGroup },
   { weight: 2, arbitrary: operation.keyState },
   { weight: 2, arbitrary: operation.rotate },

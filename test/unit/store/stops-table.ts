@@ -41,6 +41,9 @@ const AREAS: readonly (readonly [RegExp, string])[] = [
   [/^idx:codes /, "index of codes"],
   [/^\{idx:codes\}:ids /, "ids in order"],
   [/^\{idx:codes\}:claims /, "note of the claim"],
+  [/^\{idx:codes\}:bc:/, "codes of the batch"],
+  [/^\{idx:codes\}:b:/, "batch"],
+  [/^\{idx:codes\}:batches /, "batch in order"],
   [/^c:/, "code"],
   [/^epoch:/, "mark of the history"],
 ];

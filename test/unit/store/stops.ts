@@ -422,6 +422,16 @@ export const SCENES: readonly Scene[] = [
   ...["code-create", "code-index"].map(
     (script): Scene => ({ name: "codes", script, step: true, prepare: async () => {}, act: codes }),
   ),
+  {
+    name: "codes of a batch",
+    script: "batch-index",
+    step: true,
+    prepare: async () => {},
+    act: ({ store }) => {
+      const facts = { ...FACTS, quota: nanoUsd(300n), expiresAtMs: START_MS + DAY_MS, batch: "batch1" };
+      return store.createCodes(facts, CODES, { label: "fair", count: CODES.length });
+    },
+  },
   ...["claim-note", "code-claim", "grant", "code-done", "claim-drop"].map(
     (script): Scene => ({ name: "a redemption", script, step: true, prepare: codes, act: redeem }),
   ),

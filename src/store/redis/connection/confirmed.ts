@@ -31,8 +31,8 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     revokeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.revokeKey(tag, ...ask)),
     credit: (tag, ...ask) => sure([accountKey(tag)], () => store.credit(tag, ...ask)),
     grant: (tag, ...ask) => sure([accountKey(tag)], () => store.grant(tag, ...ask)),
-    createCodes: (facts, codes) =>
-      sure([CODE_INDEX, ...codes.map(({ hash }) => codeKey(hash))], () => store.createCodes(facts, codes)),
+    createCodes: (...ask) =>
+      sure([CODE_INDEX, ...ask[1].map(({ hash }) => codeKey(hash))], () => store.createCodes(...ask)),
     archiveLedger: (tag, ...ask) => sure([accountKey(tag)], () => store.archiveLedger(tag, ...ask)),
     redeem: (ask) => sure([accountKey(ask.tag), codeKey(ask.hash)], () => store.redeem(ask)),
   };

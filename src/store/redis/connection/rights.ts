@@ -43,6 +43,9 @@ const KEYS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   code: [keys.codeKey(ANY as CodeHash)],
   codes: [keys.CODE_INDEX],
   codes_in_order: [keys.CODES_IN_ORDER],
+  batches: [keys.BATCHES_IN_ORDER],
+  batch: [keys.batchKey(ANY)],
+  batch_codes: [keys.batchCodesKey(ANY)],
   claims: [keys.CLAIMS],
   history: [keys.epochKey(ANY)],
 };
@@ -85,11 +88,11 @@ function rightsOfConnection(sharded: boolean): Right[] {
     ...commands.map((command) => ({ command, key: undefined })),
     ...on("GET", keys.idempotencyKey(ANY_TAG, ANY)),
     ...on("HGET", account, keys.openingKey(ANY_TAG), keys.NAME_INDEX, keys.CODE_INDEX),
-    ...on("HGETALL", code),
+    ...on("HGETALL", code, keys.batchKey(ANY)),
     ...on("HMGET", account, keys.NAME_INDEX),
     ...on("HSCAN", account, ...ofAccount, ...ofDay),
     ...on("XRANGE", keys.ledgerKey(ANY_TAG)),
-    ...on("ZRANGEBYLEX", keys.NAMES_IN_ORDER, keys.CODES_IN_ORDER),
+    ...on("ZRANGEBYLEX", keys.NAMES_IN_ORDER, keys.CODES_IN_ORDER, keys.BATCHES_IN_ORDER, keys.batchCodesKey(ANY)),
     ...on("SET", ...fences),
   ];
 }

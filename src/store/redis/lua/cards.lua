@@ -20,10 +20,3 @@ local function listed_cards(account, listed)
   end)
   return cards
 end
-
--- A card as texts: id, plan, group, from, until, quota or '', spent, held.
-local function card_texts(card)
-  local quota = ''
-  if card.quota then quota = text(card.quota) end
-  return { card.id, card.plan, card.group, text(card.from), text(card.to), quota, text(card.spent), text(card.held) }
-end

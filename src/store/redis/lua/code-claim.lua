@@ -1,8 +1,11 @@
 -- Gives an unused code to an account: Redis runs one script at a time, so one account wins.
--- KEYS code; ARGV tag. Replies '1' when this call claimed it, then the code.
+-- KEYS code; ARGV tag, '1' when the claim is done again and was in time. Replies '1' when this call claimed it, 'expired' when
+-- the code's time is over, then the code.
 local code = KEYS[1]
 local texts = code_texts(code)
 if not texts then return false end
 if texts[8] ~= 'unused' then return { '0', texts } end
-redis.call('HSET', code, 'state', 'claimed', 'tag', ARGV[1], 'claimed', text(clock()))
+local now = clock()
+if ARGV[2] ~= '1' and texts[12] ~= '' and now >= tonumber(texts[12]) then return { 'expired', texts } end
+redis.call('HSET', code, 'state', 'claimed', 'tag', ARGV[1], 'claimed', text(now))
 return { '1', code_texts(code) }

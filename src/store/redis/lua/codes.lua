@@ -1,11 +1,12 @@
 -- Codes: a hash each, in a slot of its own. What a code is worth never changes; its state goes unused -> claimed ->
 -- redeemed, or unused -> void (docs/failure-model.md invariant 11).
 
--- A code as texts: id, card, plan, group, lasts, starts, quota or '', state, created, tag or '', claimed at or ''.
+-- A code as texts: id, card, plan, group, lasts, starts, quota or '', state, created, tag or '', claimed at or '', expires or
+-- '', batch or ''. Versions before batches know nothing of the last two.
 local function code_texts(code)
   local texts = redis.call('HMGET', code, 'id', 'card', 'plan', 'group', 'lasts', 'starts', 'quota', 'state', 'created',
-    'tag', 'claimed')
+    'tag', 'claimed', 'expires', 'batch')
   if not texts[1] then return false end
-  for i = 1, 11 do texts[i] = texts[i] or '' end
+  for i = 1, 13 do texts[i] = texts[i] or '' end
   return texts
 end

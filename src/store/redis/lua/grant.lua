@@ -1,7 +1,7 @@
 -- Gives an account what a card holds, once per entitlement id.
 -- KEYS account ledger
 -- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms,
---      ledger account that the card comes from, when it began (given again) or ''
+--      ledger account that the card comes from, when it began (given again) or '', card kind
 local ledger = KEYS[2]
 local id, group, lasts, quota = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[6]
 if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
@@ -19,7 +19,7 @@ if todo then
   todo, name, ids, bal, seq = read()
 end
 local given = read_card(account, id)
-if given then return card_texts(given) end
+if given then return card_texts(account, given) end
 
 local from, listed = now, {}
 for _, card in ipairs(listed_cards(account, ids)) do
@@ -29,10 +29,10 @@ for _, card in ipairs(listed_cards(account, ids)) do
 end
 from = tonumber(ARGV[11]) or from
 listed[#listed + 1] = id
-local fixed = cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota })
+local fixed = cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota, ARGV[12] })
 local worth = text(amount(quota) or 0)
 seq = text(stored_number(seq, account .. ' seq') + 1)
 change({ 'e:' .. id, fixed, 'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed), 'seq', seq }, {
   line(ledger, seq, text(now), 'card', ARGV[10], ARGV[8], worth, bal, ARGV[7], group, '', '', ''),
 }, {}, {})
-return card_texts(card_of(id, fixed, '0', '0'))
+return card_texts(account, card_of(id, fixed, '0', '0'))

@@ -7,7 +7,7 @@ if not facts[1] then return false end
 local key = key_of(account, facts[1])
 local cards = {}
 for _, card in ipairs(listed_cards(account, facts[5])) do
-  if card.to > now then cards[#cards + 1] = card_texts(card) end
+  if card.to > now then cards[#cards + 1] = card_texts(account, card) end
 end
 local id = key[1]
 local own = redis.call('HMGET', account, 'b:d/' .. id, 'b:w/' .. id, 'b:m/' .. id, 'b:t/' .. id)

@@ -56,14 +56,18 @@ test("codes are shown once, redeemed once, and an account shows its cards", asyn
   assert.match(refused.err, /cannot redeem this code/);
 
   const shown = await tollgate("account", "show", "alice");
-  assert.match(shown.out, /TIME CARD +PLAN +GROUP +STATE +UNTIL +QUOTA USD +REST USD\n/);
-  assert.match(shown.out, new RegExp(`${id} +pro +cards +running +\\S+ +5\\.00 +5\\.00\n$`));
+  const heading = /TIME CARD +KIND +PLAN +GROUP +STATE +FROM +UNTIL +QUOTA USD +SPENT USD +HELD USD +REST USD +NEXT\n/;
+  assert.match(shown.out, heading);
+  assert.match(
+    shown.out,
+    new RegExp(`${id} +day +pro +cards +running +\\S+ +\\S+ +5\\.00 +0\\.00 +0\\.00 +5\\.00 +-\n$`),
+  );
   assert.doesNotMatch((await tollgate("account", "show", "bob")).out, /TIME CARD/);
   const [entitlement] = (await json("account", "show", "alice")).entitlements;
   assert.deepEqual([entitlement.id, entitlement.running, entitlement.rest_usd], [id, true, "5.00"]);
 
   const listed = await tollgate("code", "list");
-  assert.match(listed.out, new RegExp(`${id} +day +redeemed +5\\.00 +\\S+ +acct_\\S+ +\\S+\n`));
+  assert.match(listed.out, new RegExp(`${id} +day +redeemed +5\\.00 +\\S+ +acct_\\S+ +\\S+ +- +-\n`));
   assert.ok(!listed.out.includes(code));
   assert.ok(!JSON.stringify(console.log).includes(code), "a code's text is in the audit log");
   const audit = console.log

@@ -1,0 +1,36 @@
+/** What the commands for time cards of an account ask and print. */
+import type { JsonObject } from "../../values/json-object.ts";
+import { type AdminClient, segment } from "../admin-client.ts";
+import { type CommandResult, itemsOf } from "../admin-commands.ts";
+import { type ListingOptions, listing } from "../output/listing.ts";
+import { cell } from "../output/table.ts";
+import { CARD_COLUMNS, cardRow } from "./rows.ts";
+
+export async function listCards(admin: AdminClient, account: string, options: ListingOptions): Promise<CommandResult> {
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}/cards`);
+  return { json: body, text: listing(options, CARD_COLUMNS, itemsOf(body).map(cardRow), "No time cards.") };
+}
+
+export async function giveCard(
+  admin: AdminClient,
+  account: string,
+  card: string,
+  id: string | undefined,
+): Promise<CommandResult> {
+  const asked = id === undefined ? { card } : { card, id };
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/gifts`, asked);
+  const what = cardWords(body);
+  const text =
+    body.repeated === true
+      ? `The id ${cell(id)} was counted before; nothing changed. It is ${what}.\n`
+      : `The account ${cell(body.account)} was given ${what}.\n`;
+  return { json: body, text };
+}
+
+/** "a day card worth 5.00 USD for the group cards, from … until …", of an answer that has a card. */
+export function cardWords(body: JsonObject): string {
+  const card = (body.entitlement ?? {}) as JsonObject;
+  const quota = card.quota_usd === null ? "without a quota" : `worth ${cell(card.quota_usd)} USD`;
+  const span = `from ${cell(card.from)} until ${cell(card.until)}`;
+  return `a ${cell(body.card)} card ${quota} for the group ${cell(card.group)}, ${span}`;
+}

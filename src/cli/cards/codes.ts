@@ -1,0 +1,124 @@
+/** What the commands for codes of time cards ask and print. */
+
+import type { JsonObject } from "../../values/json-object.ts";
+import { type AdminClient, segment } from "../admin-client.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
+import { type ListingOptions, listing } from "../output/listing.ts";
+import { type Column, cell } from "../output/table.ts";
+import { cardWords } from "./cards.ts";
+import { type CodeFormat, codesAsCsv, codesAsPage } from "./export.ts";
+import { OutputFile } from "./output-file.ts";
+
+/** Codes that one command may make. */
+const CODES_MAX = 1_000;
+
+const CODE_COLUMNS: readonly Column[] = [
+  { title: "ID", member: "id" },
+  { title: "CARD", member: "card" },
+  { title: "STATE", member: "state" },
+  { title: "QUOTA USD", member: "quota_usd", right: true },
+  { title: "CREATED", member: "created_at" },
+  { title: "ACCOUNT", member: "account_id" },
+  { title: "REDEEMED", member: "redeemed_at" },
+  { title: "REDEEM BY", member: "redeem_by" },
+  { title: "BATCH", member: "batch_id" },
+];
+
+export interface NewCodesOptions {
+  readonly card: string;
+  readonly count: string;
+  readonly label?: string;
+  readonly redeemBy?: string;
+  readonly idempotencyId?: string;
+  readonly format: CodeFormat;
+  readonly output?: string;
+}
+
+/** @throws CliFailure 2 for a count that is none, 1 for a file that cannot be written; then no code was made. */
+export async function createCodes(admin: AdminClient, options: NewCodesOptions): Promise<CommandResult> {
+  const { count: typed, output } = options;
+  const count = /^[1-9][0-9]{0,3}$/.test(typed) ? Number(typed) : 0;
+  if (count < 1 || count > CODES_MAX) throw new CliFailure(2, `--count must be a whole number from 1 to ${CODES_MAX}.`);
+  if (output === undefined) return shown(await made(admin, count, options), options.format);
+  const file = new OutputFile(output);
+  try {
+    return exported(await made(admin, count, options), options.format, file);
+  } catch (error) {
+    file.drop();
+    throw error;
+  }
+}
+
+async function made(admin: AdminClient, count: number, options: NewCodesOptions): Promise<JsonObject> {
+  const { card, label, redeemBy, idempotencyId } = options;
+  const { body } = await admin.call("POST", "/codes", {
+    ...{ card, count },
+    ...(label === undefined ? {} : { label }),
+    ...(redeemBy === undefined ? {} : { redeem_by: redeemBy }),
+    ...(idempotencyId === undefined ? {} : { idempotency_id: idempotencyId }),
+  });
+  return body;
+}
+
+function shown(body: JsonObject, format: CodeFormat): CommandResult {
+  const batch = body.batch_id === null ? "" : `The batch is ${cell(body.batch_id)}. `;
+  const hint = `${batch}This is the only time that the codes are shown; only their hashes are stored.\n`;
+  return { json: body, text: codesAs(format, body), hint };
+}
+
+/** The codes in a file and nowhere else; should the file not take them, they are shown rather than lost. */
+function exported(body: JsonObject, format: CodeFormat, file: OutputFile): CommandResult {
+  const fault = file.write(codesAs(format, body));
+  if (fault !== undefined) {
+    return {
+      ...shown(body, format),
+      failure: `${file.path} could not be written (${fault}): keep the codes that were shown.`,
+    };
+  }
+  const items = itemsOf(body).map(({ id }) => ({ id }));
+  const batch = body.batch_id === null ? "" : ` of the batch ${cell(body.batch_id)}`;
+  const hint = "The file is the only place that has the codes' text; only their hashes are stored.\n";
+  return {
+    json: { ...body, items, file: file.path },
+    text: `Wrote ${items.length} codes${batch} to ${file.path}.\n`,
+    hint,
+  };
+}
+
+function codesAs(format: CodeFormat, body: JsonObject): string {
+  const items = itemsOf(body);
+  if (format === "csv") return codesAsCsv(body, items);
+  if (format === "html") return codesAsPage(body, items);
+  return items.map((item) => `${cell(item.code)}  ${cell(item.id)}\n`).join("");
+}
+
+export async function listCodes(
+  admin: AdminClient,
+  options: PageOptions & ListingOptions & { readonly batch?: string },
+): Promise<CommandResult> {
+  const { batch } = options;
+  const body = await pageOrAll(admin, "/codes", options, { batch });
+  const rows = itemsOf(body);
+  const text = listing(options, CODE_COLUMNS, rows, "No codes.");
+  return withMore(
+    body,
+    text,
+    (next) => `More codes: tollgate code list${batch === undefined ? "" : ` --batch ${batch}`} --cursor ${next}\n`,
+  );
+}
+
+export async function voidCode(admin: AdminClient, id: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/codes/${segment(id)}/void`);
+  return { json: body, text: `The code ${cell(body.id)} is void: nobody can redeem it any more.\n` };
+}
+
+export async function redeemCode(admin: AdminClient, code: string, account: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/accounts/${segment(account)}/redemptions`, { code });
+  const what = cardWords(body);
+  const text =
+    body.repeated === true
+      ? `The account ${cell(body.account)} has redeemed this code before; nothing changed. It is ${what}.\n`
+      : `The account ${cell(body.account)} has ${what}.\n`;
+  return { json: body, text };
+}

@@ -1,0 +1,26 @@
+/** Time cards of an account, as rows of a table. */
+import type { JsonObject } from "../../values/json-object.ts";
+import { type Column, cell } from "../output/table.ts";
+
+/** A card without a quota has `-` for it, and so has the kind of a card that was given before kinds were kept. */
+export const CARD_COLUMNS: readonly Column[] = [
+  { title: "TIME CARD", member: "id" },
+  { title: "KIND", member: "card" },
+  { title: "PLAN", member: "plan" },
+  { title: "GROUP", member: "group" },
+  { title: "STATE", member: "state" },
+  { title: "FROM", member: "from" },
+  { title: "UNTIL", member: "until" },
+  { title: "QUOTA USD", member: "quota_usd", right: true },
+  { title: "SPENT USD", member: "spent_usd", right: true },
+  { title: "HELD USD", member: "held_usd", right: true },
+  { title: "REST USD", member: "rest_usd", right: true },
+  { title: "NEXT", member: "next_card" },
+];
+
+/** A card with what comes after it in words, and its state as people say it. */
+export function cardRow(card: JsonObject): JsonObject {
+  const next = card.next as JsonObject | null;
+  const after = next === null ? null : `${cell(next.card)} ${cell(next.id)} from ${cell(next.from)}`;
+  return { ...card, state: String(card.state).replace("_", " "), next_card: after };
+}

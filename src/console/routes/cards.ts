@@ -1,0 +1,90 @@
+/** Time cards of an account: what its holder has, and what the operator gives away. */
+import { giftId } from "../../values/code.ts";
+import { CardList, GiftShape } from "../answers/answers.ts";
+import { showCards, showEntitlement } from "../answers/present.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import { AdminRefusal, noSuchAccount } from "../refusal.ts";
+import { AccountPath, NewGift, type Static } from "../schema.ts";
+import { accountNamed } from "./accounts.ts";
+import { worthOf } from "./codes.ts";
+import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
+  const turns = new KeyedQueue<ConsoleAnswer<GiftAnswer>>();
+  return [
+    route({
+      method: "GET",
+      path: "/accounts/:name/cards",
+      id: "listCards",
+      summary: "List an account's time cards in the order in which they pay, and what comes after each",
+      description: "Those that ended lately are among them: until a card is given two days after their end.",
+      answers: { 200: CardList },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      async handle({ params }) {
+        const { tag, name } = await accountNamed(parts.store, params.name);
+        const found = await parts.store.listCards(tag, true);
+        if (found === undefined) throw noSuchAccount(name);
+        return { status: 200, body: { account: name, items: showCards(found.cards, found.storeTimeMs) } };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/gifts",
+      id: "giveCard",
+      summary: "Give an account a time card of a configured kind, without a code",
+      description: "Counts once by your `id`. Without one each request gives another card.",
+      answers: { 201: GiftShape, 200: GiftShape },
+      refusals: { 404: "`unknown_account`.", 409: "`id_used`: for a card of another kind." },
+      params: AccountPath,
+      body: NewGift,
+      write: {
+        what: "card.gift",
+        target: ({ params }) => params.name,
+        facts: ({ body: { card, id } }) => ({ card, ...(id === undefined ? {} : { id }) }),
+        whenUnknown:
+          "With an id the request may be repeated: it gives one card. Without one look at the account's cards first.",
+      },
+      handle: ({ params, body }) => turns.of(params.name, () => give(parts, params.name, body.card, body.id)),
+    }),
+  ];
+}
+
+type GiftAnswer = Static<typeof GiftShape>;
+
+/** Gives what the card kind is worth now; sent again, what it was worth then. */
+async function give(
+  parts: ConsoleParts,
+  name: string,
+  kind: string,
+  asked: string | undefined,
+): Promise<ConsoleAnswer<GiftAnswer>> {
+  const { starts, ...worth } = worthOf(parts, kind);
+  const { tag } = await accountNamed(parts.store, name);
+  const id = giftId(tag, asked, parts.random);
+  const before = (await parts.store.readFigures(tag, { cards: [id] }))?.cards.get(id);
+  if (before !== undefined && before.card !== kind) throw givenBefore(asked ?? id, before.card);
+  const given = {
+    ...worth,
+    id,
+    reference: asked ?? id,
+    afterPrevious: starts === "after_previous",
+    gift: true,
+  } as const;
+  const entitlement = await parts.store.grant(tag, given);
+  if (entitlement === undefined) throw noSuchAccount(name);
+  // Another gateway was faster.
+  if (entitlement.card !== kind) throw givenBefore(asked ?? id, entitlement.card);
+  const repeated = before !== undefined;
+  const body = { account: name, card: kind, entitlement: showEntitlement(entitlement), repeated };
+  return { status: repeated ? 200 : 201, body, repeated, audit: { card_id: id } };
+}
+
+function givenBefore(id: string, kind: string | undefined): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "id_used",
+    `The id \`${id}\` was used before for a card of the kind \`${kind ?? "-"}\`; nothing was changed.`,
+    "Send another id, or leave it out.",
+  );
+}
