@@ -18,6 +18,7 @@ export interface AdminRecord {
   readonly kind:
     | "account_create"
     | "account_plan"
+    | "account_notify"
     | "credit"
     | "key_create"
     | "key_change"

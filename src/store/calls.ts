@@ -14,6 +14,9 @@ import {
   checkKeyChange,
   checkKeyHash,
   checkName,
+  checkNotice,
+  checkNotifyBelow,
+  checkOutbox,
   checkRotation,
   checkSettle,
   checkTag,
@@ -61,6 +64,10 @@ const CHECKS: Checks = {
   setPlan(tag, plan) {
     checkTag(tag);
     checkName(plan, "a plan");
+  },
+  setNotifyBelow(tag, below) {
+    checkTag(tag);
+    checkNotifyBelow(below);
   },
   createKey(tag, { id, hash, group, name, expiresAtMs }) {
     checkTag(tag);
@@ -118,6 +125,16 @@ const CHECKS: Checks = {
   archiveLedger(tag, ask) {
     checkTag(tag);
     checkArchive(ask);
+  },
+  addNotice(outbox, notice) {
+    checkOutbox(outbox);
+    checkNotice(notice);
+  },
+  readNotices: checkOutbox,
+  takeNotice: checkOutbox,
+  pageNotices: undefined,
+  leaseNotices({ holder }) {
+    checkName(holder, "a holder");
   },
   inspect: checkTag,
   countEpoch: undefined,

@@ -41,6 +41,7 @@ type Writes = Pick<
   Store,
   | "createAccount"
   | "setPlan"
+  | "setNotifyBelow"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -84,7 +85,10 @@ async function noteGiven(
 function accountWrites(
   store: Store,
   note: Note,
-): Pick<Writes, "createAccount" | "setPlan" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"> {
+): Pick<
+  Writes,
+  "createAccount" | "setPlan" | "setNotifyBelow" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"
+> {
   const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
     note(kind, `${key.id}:${key.revision}`, key);
   return {
@@ -97,6 +101,12 @@ function accountWrites(
       }),
     setPlan: (...ask) =>
       noted(store.setPlan(...ask), async (account) => account && noteAccount(note, account, "account_plan")),
+    setNotifyBelow: (...ask) =>
+      noted(store.setNotifyBelow(...ask), async (account) => {
+        if (!account) return;
+        const { tag, notifyBelow: below, notifyRevision: revision } = account;
+        await note("account_notify", `${tag}:${revision}`, { tag, below, revision });
+      }),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {
         // The id of another key with the same hash: nothing was made.

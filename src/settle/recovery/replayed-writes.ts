@@ -15,6 +15,7 @@ type ReplayStore = Pick<
   | "createAccount"
   | "getAccount"
   | "setPlan"
+  | "setNotifyBelow"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -64,6 +65,10 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   },
   async account_plan(facts, store) {
     const account = await store.setPlan(facts.tag(), facts.text("plan"), facts.count("revision"));
+    return account === undefined ? NO_ACCOUNT : undefined;
+  },
+  async account_notify(facts, store) {
+    const account = await store.setNotifyBelow(facts.tag(), facts.amountOrNone("below"), facts.count("revision"));
     return account === undefined ? NO_ACCOUNT : undefined;
   },
   async key_create(facts, store) {

@@ -4,6 +4,7 @@ import { accountId, KEY_VALUES_MAX } from "../names.ts";
 import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
+import { noteNotice } from "./notices.ts";
 import { findAccountRow, toKey } from "./rows.ts";
 
 export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyView | undefined {
@@ -160,7 +161,7 @@ function rewriteKey(
   const changed = decide(key);
   if (changed === undefined) return key;
   const { db } = context;
-  db.commitFull(() =>
+  db.commitFull(() => {
     db.run(
       "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, revision = ? WHERE tag = ? AND id = ?",
       changed.group,
@@ -170,8 +171,12 @@ function rewriteKey(
       changed.revision,
       tag,
       keyId,
-    ),
-  );
+    );
+    if (changed.status !== "suspended" || key.status === "suspended") return;
+    const { name, group, revision } = changed;
+    const data = { key: keyId, name, group };
+    noteNotice(context, tag, { kind: "key_suspended", ref: `${keyId}:${revision}`, data }, context.nowMs());
+  });
   return changed;
 }
 

@@ -18,6 +18,7 @@ export interface Gate {
 const WRITES = [
   "createAccount",
   "setPlan",
+  "setNotifyBelow",
   "createKey",
   "changeKey",
   "rotateKey",
@@ -30,6 +31,9 @@ const WRITES = [
   "redeem",
   "finishClaims",
   "archiveLedger",
+  "addNotice",
+  "takeNotice",
+  "leaseNotices",
 ] as const satisfies readonly (keyof Store)[];
 
 /** The writes of a store, each of which waits for the gate. */

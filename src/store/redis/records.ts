@@ -15,7 +15,19 @@ export function fieldsOf(flat: readonly string[] = []): HashFields {
 }
 
 /** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
-export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent", "topped", "seq", "created"] as const;
+export const ACCOUNT_FIELDS = [
+  "name",
+  "plan",
+  "plan_rev",
+  "bal",
+  "held",
+  "spent",
+  "topped",
+  "seq",
+  "created",
+  "nb",
+  "nb_rev",
+] as const;
 
 /**
  * An account's hash; undefined when there is no such account.
@@ -41,6 +53,8 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     spent: nanoUsd(BigInt(fields.spent ?? 0)),
     topped: BigInt(fields.topped ?? 0),
     lines: Number(fields.seq ?? 0),
+    notifyBelow: fields.nb ? nanoUsd(BigInt(fields.nb)) : undefined,
+    notifyRevision: Number(fields.nb_rev ?? 0),
     createdAtMs: Number(fields.created),
   };
 }

@@ -16,18 +16,19 @@ const CHANGING = ["common", "sums", "change"] as const;
 const PARTS = {
   admit: [...CHANGING, "key", "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
   extend: [...CHANGING, "holds", "sweep", "card"],
-  settle: [...CHANGING, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
+  settle: [...CHANGING, "notices", "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
   "account-create": ["common"],
   "account-drop": [],
   "account-plan": ["common"],
+  "account-notify": ["common"],
   "name-reserve": [],
   "names-read": [],
   "key-create": ["common"],
-  "key-change": ["common", "key"],
+  "key-change": ["common", "key", "notices"],
   "key-rotate": ["common", "key"],
   "key-uses": [],
   "key-read": ["common", "key", "card", "cards"],
-  credit: [...CHANGING, "ledger"],
+  credit: [...CHANGING, "notices", "ledger"],
   grant: [...CHANGING, "card", "cards", "ledger"],
   "cards-read": ["common", "card", "cards"],
   "limits-read": ["common", "holds"],
@@ -45,6 +46,10 @@ const PARTS = {
   "claim-drop": [],
   "claim-list": ["common"],
   epoch: ["common"],
+  "notice-add": ["common", "notices"],
+  "notice-take": ["common", "notices"],
+  "notices-read": ["common", "notices"],
+  "notice-lease": [],
   rights: [],
 } as const;
 
@@ -61,6 +66,7 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "names-read",
   "upstreams-page",
   "claim-list",
+  "notices-read",
   "rights",
 ]);
 

@@ -2,6 +2,7 @@
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { attemptAccounts, countField, dayField, limitScope, settleAccounts, upstreamField } from "../names.ts";
+import { type NoticeWriter, termsText } from "../notices.ts";
 import {
   chargedInstead,
   SETTLE_HORIZON_MS,
@@ -25,7 +26,12 @@ import {
 } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
 
-export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): Promise<SettleAnswer> {
+export async function settle(
+  runner: Runner,
+  scripts: Scripts,
+  ask: SettleAsk,
+  notices: NoticeWriter | undefined,
+): Promise<SettleAnswer> {
   const { tag } = ask;
   const keys = [
     accountKey(tag),
@@ -37,8 +43,10 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
     dayCountsKey(tag, utcDay(ask.admittedAtMs)),
     ...(ask.idempotency ? [idempotencyKey(tag, ask.idempotency.key)] : []),
   ];
-  const reply = await runner.script(scripts.settle, keys, settleArguments(ask));
-  return toAnswer(reply as readonly string[]);
+  const values = [...settleArguments(ask), termsText(notices?.terms())];
+  const reply = (await runner.script(scripts.settle, keys, values)) as readonly string[];
+  if (reply[4] === "1") notices?.noted(tag);
+  return toAnswer(reply);
 }
 
 /** In the order in which the script reads them. */

@@ -24,6 +24,7 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
   return {
     createAccount: (account) => sure([accountKey(account.tag), NAME_INDEX], () => store.createAccount(account)),
     setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
+    setNotifyBelow: (tag, ...ask) => sure([accountKey(tag)], () => store.setNotifyBelow(tag, ...ask)),
     createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
     changeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.changeKey(tag, ...ask)),
     rotateKey: (tag, ...ask) => sure([accountKey(tag)], () => store.rotateKey(tag, ...ask)),
