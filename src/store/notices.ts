@@ -13,7 +13,7 @@ export const NOTICES_PAGE_MAX = 200;
 
 /** Where notices wait: with an account, or in the gateway's own queue. */
 export type Outbox = AccountTag | typeof GATEWAY_OUTBOX;
-export const GATEWAY_OUTBOX = "";
+export const GATEWAY_OUTBOX = "" as const;
 
 /** What the configuration wants to be told of; a store is given none where there is no receiver, and then writes none. */
 export interface NoticeTerms {

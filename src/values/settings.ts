@@ -128,7 +128,7 @@ export const NOTICE_KINDS = [
 ] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** Whom the gateway tells of what happens, by signed webhooks. */
+/** Whom the gateway tells of what happens, by signed webhooks (docs/notices.md). */
 export interface NoticeSettings {
   /** Paths and queries of receivers are often what lets one in. */
   readonly url: Secret;

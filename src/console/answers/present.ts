@@ -29,6 +29,7 @@ export function showAccount(account: Account): AccountAnswer {
     available_usd: formatUsd(account.balance - account.held),
     spent_usd: formatUsd(account.spent),
     topped_up_usd: formatUsd(account.topped),
+    notify_below_usd: account.notifyBelow === undefined ? null : formatUsd(account.notifyBelow),
     created_at: showInstant(account.createdAtMs),
   };
 }

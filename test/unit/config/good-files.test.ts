@@ -9,6 +9,7 @@ const ENV = {
   TOLLGATE_SEALING_KEY: "0123456789abcdef0123456789abcdef",
   EAST_KEY: "east-credential",
   WEST_KEY: "west-credential",
+  TOLLGATE_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, "w").toString("base64")}`,
 };
 
 function settingsOf(text: string): Settings {
