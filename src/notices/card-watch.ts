@@ -5,7 +5,8 @@ import { createRecent } from "../values/recent.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 
-const FIRST_AFTER_MS = 5_000;
+/** How soon it is looked whether this process delivers by now. */
+const ASK_EVERY_MS = 5_000;
 const LOOK_EVERY_MS = 600_000;
 const PAGE_ACCOUNTS = 50;
 const PAGE_PAUSE_MS = 250;
@@ -53,33 +54,36 @@ export function watchCards(parts: {
     }
   };
 
-  const pass = async (): Promise<void> => {
+  /** @returns whether it was for this process to look. */
+  const pass = async (): Promise<boolean> => {
     let cursor: string | undefined;
     do {
       const wanted = settings();
-      if (stopped || !wanted?.kinds.has("card_ending") || !isLeader()) return;
+      if (stopped || !wanted?.kinds.has("card_ending") || !isLeader()) return false;
       const page = await store.listAccountNames(cursor, PAGE_ACCOUNTS);
       for (const { tag } of page.items) {
-        if (stopped) return;
+        if (stopped) return false;
         await lookAt(tag, wanted.cardEndsWithinMs);
       }
       cursor = page.next;
       if (cursor !== undefined) await pause(PAGE_PAUSE_MS);
     } while (cursor !== undefined);
+    return true;
   };
 
   const run = async (): Promise<void> => {
-    await pass().catch((error: unknown) =>
-      log.warn({ reason: String(error) }, "cards about to end are looked for later"),
-    );
-    if (!stopped) schedule(LOOK_EVERY_MS);
+    const looked = await pass().catch((error: unknown) => {
+      log.warn({ reason: String(error) }, "cards about to end are looked for later");
+      return true;
+    });
+    if (!stopped) schedule(looked ? LOOK_EVERY_MS : ASK_EVERY_MS);
   };
   const schedule = (ms: number): void => {
     cancel = clock.after(ms, () => {
       running = run();
     });
   };
-  schedule(FIRST_AFTER_MS);
+  schedule(ASK_EVERY_MS);
   return {
     stop() {
       stopped = true;

@@ -33,9 +33,12 @@ for (const store of ["embedded", "redis"] as const) {
 class Killed {
   #current: Promise<GatewayProcess>;
   readonly #open: () => Promise<GatewayProcess>;
-  kills = 0;
+  readonly #receiver: Receiver;
+  /** How much the receiver had at each kill. */
+  readonly kills: number[] = [];
 
-  constructor(open: () => Promise<GatewayProcess>) {
+  constructor(receiver: Receiver, open: () => Promise<GatewayProcess>) {
+    this.#receiver = receiver;
     this.#open = open;
     this.#current = open();
   }
@@ -45,7 +48,7 @@ class Killed {
   }
 
   kill(): void {
-    this.kills += 1;
+    this.kills.push(this.#receiver.log.length);
     const before = this.#current;
     this.#current = before.then(async (gateway) => {
       await gateway.stop("SIGKILL");
@@ -83,7 +86,7 @@ async function play(t: TestContext, store: "embedded" | "redis"): Promise<void> 
       },
     },
   );
-  const life = new Killed(() => spawnGateway(config));
+  const life = new Killed(receiver, () => spawnGateway(config));
   try {
     const accounts: MoneyAccount[] = [];
     for (let i = 0; i < ACCOUNTS; i++) accounts.push(await openAccount(await life.gateway, { funds: BELOW }));
@@ -145,7 +148,7 @@ function judge(
   t: TestContext,
   receiver: Receiver,
   wanted: ReadonlyMap<string, readonly string[]>,
-  kills: number,
+  kills: readonly number[],
 ): void {
   assert.deepEqual(
     receiver.log.filter(({ type }) => type === "unverified"),
@@ -164,9 +167,11 @@ function judge(
   assert.equal(bodies.size, new Set(all).size, "an id for each notice, and no other");
   const failed = receiver.log.filter(({ status }) => status >= 300).length;
   assert.ok(all.length > (ACCOUNTS * CHARGES) / 2, `${all.length} notices`);
-  assert.ok(kills >= 7 && failed > 0, `${kills} kills, ${failed} answers of 500`);
-  t.diagnostic(`${all.length} notices, ${kills} kills, ${failed} answers of 500, ${again} sent again`);
-  for (const { id, account, reference, status } of receiver.log.slice(0, 400)) {
-    t.diagnostic(`${status} ${id} ${account} ${reference}`);
+  assert.ok(kills.length >= 7 && failed > 0, `${kills.length} kills, ${failed} answers of 500`);
+  t.diagnostic(`${all.length} notices, ${kills.length} kills, ${failed} answers of 500, ${again} sent again`);
+  for (const at of kills.slice(0, 3)) {
+    t.diagnostic(`around a kill, behind message ${at}:`);
+    for (const { status, id, account, reference } of receiver.log.slice(Math.max(0, at - 4), at + 8))
+      t.diagnostic(`  ${status} ${id} ${account} ${reference}`);
   }
 }
