@@ -43,14 +43,14 @@ export async function settle(
     dayCountsKey(tag, utcDay(ask.admittedAtMs)),
     ...(ask.idempotency ? [idempotencyKey(tag, ask.idempotency.key)] : []),
   ];
-  const values = [...settleArguments(ask), termsText(notices?.terms())];
+  const values = settleArguments(ask, termsText(notices?.terms()));
   const reply = (await runner.script(scripts.settle, keys, values)) as readonly string[];
   if (reply[4] === "1") notices?.noted(tag);
   return toAnswer(reply);
 }
 
-/** In the order in which the script reads them. */
-function settleArguments(ask: SettleAsk): readonly string[] {
+/** In the order in which the script reads them. @param told what is to be told of. */
+function settleArguments(ask: SettleAsk, told: string): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
   return [
@@ -85,6 +85,7 @@ function settleArguments(ask: SettleAsk): readonly string[] {
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
     ...leftTexts(ask),
+    /* the last */ told,
   ];
 }
 

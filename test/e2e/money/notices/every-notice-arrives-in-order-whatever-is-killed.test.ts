@@ -1,7 +1,7 @@
 /**
  * Two hundred charges take the balances of several accounts below their thresholds while the gateway is killed again and again
  * and the receiver fails now and then: each notice that the ledger calls for arrives, those of an account in order, and what
- * comes twice comes under one id.
+ * comes twice comes under one id (docs/failure-model.md row A4).
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
