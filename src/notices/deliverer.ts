@@ -90,6 +90,7 @@ export class Deliverer {
   /** Until when this process may deliver, on its own clock. */
   #leasedUntilMs = Number.NEGATIVE_INFINITY;
   #sweeping = false;
+  #endPause = () => {};
   /** Why nothing is sent any more; undefined while it is. */
   #stopped: string | undefined;
 
@@ -109,6 +110,7 @@ export class Deliverer {
   /** Resolves when nothing is on its way any more. What waits stays in the store. */
   async stop(): Promise<void> {
     this.#closing.abort();
+    this.#endPause();
     for (const cancel of this.#cancels.values()) cancel();
     await Promise.all(this.#running);
     if (!this.isLeader) return;
@@ -237,11 +239,12 @@ export class Deliverer {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
+      if (this.#closing.signal.aborted) return resolve();
       const cancel = this.#parts.clock.after(ms, resolve);
-      this.#closing.signal.addEventListener("abort", () => {
+      this.#endPause = () => {
         cancel();
         resolve();
-      });
+      };
     });
   }
 

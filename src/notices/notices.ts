@@ -87,10 +87,11 @@ export class Notices {
     this.#cards = watchCards({ store, settings, isLeader: () => deliverer.isLeader, clock, log });
   }
 
-  /** Takes new settings: what waits goes to the new receiver. */
+  /** Takes new settings: what waits goes to the new receiver, at once where it is another one. */
   apply(settings: NoticeSettings | undefined): void {
+    const isAnother = receiverText(settings) !== receiverText(this.#settings);
     this.#take(settings);
-    this.#deliverer?.reset();
+    if (isAnother) this.#deliverer?.reset();
   }
 
   /** Of something that is of no account. */
@@ -147,6 +148,11 @@ export class Notices {
     const { kinds, balanceBelowNano: below } = settings ?? {};
     this.#terms = kinds && { kinds, balanceBelow: below === undefined ? undefined : nanoUsd(BigInt(below)) };
   }
+}
+
+/** What makes a receiver another one; compared and never shown. */
+function receiverText(settings: NoticeSettings | undefined): string {
+  return JSON.stringify(settings && [settings.url, ...settings.secrets].map((one) => one.reveal())) ?? "";
 }
 
 interface NoticesStatus {

@@ -36,8 +36,15 @@ export async function send(
   { clock, fetch: fetcher, signal }: SendParts,
 ): Promise<Sent> {
   const startedMs = clock.monotonicMs();
-  const late = new AbortController();
-  const cancel = clock.after(TIMEOUT_MS, () => late.abort());
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  let isLate = false;
+  const cancel = clock.after(TIMEOUT_MS, () => {
+    isLate = true;
+    end();
+  });
+  signal.addEventListener("abort", end);
+  if (signal.aborted) end();
   const base = { retryAfterMs: 0, cause: undefined, reason: "" };
   try {
     const answer = await fetcher(url.reveal(), {
@@ -49,7 +56,7 @@ export async function send(
       },
       body: message.body,
       redirect: "manual",
-      signal: AbortSignal.any([signal, late.signal]),
+      signal: ended.signal,
     });
     // Nobody reads it; a connection whose answer is long is not worth keeping.
     await answer.body?.cancel().catch(() => undefined);
@@ -62,11 +69,12 @@ export async function send(
     return { outcome: "failed", status, ms, reason: `it answered ${status}${hint}`, cause: "answer", retryAfterMs };
   } catch (error) {
     const ms = Math.round(clock.monotonicMs() - startedMs);
-    const cause = late.signal.aborted ? "timeout" : "connection";
-    const reason = late.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : `no connection: ${codeOf(error)}`;
+    const cause = isLate ? "timeout" : "connection";
+    const reason = isLate ? `no answer within ${TIMEOUT_MS / 1_000} s` : `no connection: ${codeOf(error)}`;
     return { ...base, outcome: "failed", status: undefined, ms, reason, cause };
   } finally {
     cancel();
+    signal.removeEventListener("abort", end);
   }
 }
 

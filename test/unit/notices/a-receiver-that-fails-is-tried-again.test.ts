@@ -131,7 +131,10 @@ test("410 stops all of them; another try, or another receiver, brings them", asy
   await tell("third");
   await until(clock, () => notices.status()?.stopped !== undefined);
   receiver.answer = () => ({ status: 200 });
-  notices.apply(settingsOf(receiver));
+  notices.apply(settingsOf(receiver, { balanceBelowNano: 1 }));
+  await rest(clock);
+  assert.equal(receiver.log.at(-1)?.status, 410, "it is the same receiver");
+  notices.apply(settingsOf(receiver, { url: new Secret(`${receiver.url}&now=again`) }));
   await until(clock, () => receiver.log.at(-1)?.status === 200);
   await rest(clock);
   assert.deepEqual((await store.readNotices(tag, 5)).notices, []);
