@@ -18,7 +18,8 @@ const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
 /** How long before its end a lease is no longer counted on. */
 const LEASE_MARGIN_MS = 1_000;
-/** How often all accounts are looked through, and the pause between two pages of them. */
+/** How often all accounts are looked through, where they are one page and where they are more, and the pause between two pages. */
+const PAGE_EVERY_MS = 3_000;
 const SWEEP_EVERY_MS = 10_000;
 const PAGE_PAUSE_MS = 250;
 /** Accounts whose notices are on their way at once, and notices of one before it is the next account's turn. */
@@ -197,6 +198,8 @@ export class Deliverer {
     try {
       // Without a receiver nobody needs to deliver, and the store is left alone.
       if (this.#parts.settings() !== undefined) await this.#lease(false);
+      // What other processes have noted of no account.
+      if (this.isLeader) this.wake(GATEWAY_OUTBOX);
       if (!was && this.isLeader) void this.#track(this.#sweep());
     } catch (error) {
       this.#waits(error);
@@ -217,24 +220,30 @@ export class Deliverer {
   async #sweep(): Promise<void> {
     if (this.#sweeping) return;
     this.#sweeping = true;
+    let pages = 0;
     try {
       let cursor: string | undefined;
-      this.wake(GATEWAY_OUTBOX);
       do {
         if (!this.isLeader) return;
         const page = await this.#parts.store.pageNotices(cursor, NOTICES_PAGE_MAX);
         for (const { tag } of page.items) this.wake(tag);
         cursor = page.next;
+        pages += 1;
         if (cursor !== undefined) await this.#pause(PAGE_PAUSE_MS);
       } while (cursor !== undefined && !this.#closing.signal.aborted);
     } catch (error) {
       this.#waits(error);
     } finally {
       this.#sweeping = false;
-      this.#after("sweep", SWEEP_EVERY_MS, () => {
-        if (this.isLeader) void this.#track(this.#sweep());
-      });
+      this.#sweepIn(pages === 1 ? PAGE_EVERY_MS : SWEEP_EVERY_MS);
     }
+  }
+
+  #sweepIn(ms: number): void {
+    this.#after("sweep", ms, () => {
+      if (this.isLeader) void this.#track(this.#sweep());
+      else this.#sweepIn(SWEEP_EVERY_MS);
+    });
   }
 
   #pause(ms: number): Promise<void> {
